@@ -1,0 +1,29 @@
+"""Fabula builds, validates, releases and evaluates visual-story benchmarks.
+
+Nothing is imported here: attributes are loaded on first use, so that ``import fabula`` is cheap.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "build_katha": ".builders.katha",
+    "load": ".releases",
+    "pack": ".releases",
+    "validate": ".validators",
+    "verify": ".releases",
+}
+
+__all__ = ["__version__", "build_katha", "load", "pack", "validate", "verify"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the attribute loaded
+    if name not in _LAZY:
+        raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,132 @@
+"""What a stage is: its declaration, what it is given, and what can come out of it.
+
+A stage is one module, named ``verb_noun``, with a frozen ``Settings`` type, a ``SPEC`` and ``run``:
+
+=======  ==================================================  ==========================================
+shape    ``run``                                             outcome
+=======  ==================================================  ==========================================
+expand   ``run(item, tools) -> Iterator[Child]``             new items, each with the fields in writes
+map      ``run(item, tools) -> Outcome``                     the fields in writes of the same item
+gather   ``run(items, tools) -> dict[id, fields]``           the fields in writes of every item
+=======  ==================================================  ==========================================
+
+Field values are plain JSON. A map stage runs in the worker pool, so it must be importable and pure; expand
+and gather run in the main process.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from ..schemas.base import Own
+from ..schemas.canonical import Json
+
+Shape = Literal["expand", "map", "gather"]
+
+
+class NoSettings(Own):
+    """Settings of a stage that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """The declaration of a stage.
+
+    Attributes:
+        name: the module's name, ``verb_noun``.
+        version: to be raised whenever the code changes what can come out.
+        shape: ``expand``, ``map`` or ``gather``.
+        reads: fields of the item that ``run`` may look at; nothing else is passed.
+        writes: fields that it produces, all of them in every Made outcome.
+        libraries: distributions whose version is part of the result's key.
+        reject_codes: the codes that it may reject with, and what each means.
+        settings: the type of its own settings slice.
+        stateful: a gather stage that is also given what it decided before (``tools.previous``).
+    """
+
+    name: str
+    version: int
+    shape: Shape
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    reject_codes: Mapping[str, str] = field(default_factory=dict)
+    settings: type[Own] = NoSettings
+    stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a stage is given: an id and the fields that it reads."""
+
+    id: str
+    fields: Mapping[str, Json]
+
+    def __getitem__(self, name: str) -> Json:
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The stage produced its fields."""
+
+    fields: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The item does not qualify; not an error. ``code`` is one of the stage's ``reject_codes``."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The stage could not do its work on the item.
+
+    Codes of the engine itself: ``exception``, ``crashed`` (the worker died), ``timeout``.
+    """
+
+    code: str
+    reason: str
+    retryable: bool = False
+    evidence: str | None = None
+
+
+Outcome: TypeAlias = Made | Rejected | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One item that an expand stage brings forth."""
+
+    id: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a stage may use besides its item.
+
+    Attributes:
+        settings: the stage's own settings slice, of its ``settings`` type.
+        created_at: when the run was created (RFC 3339, UTC); the only clock there is.
+        seed: the run's master seed.
+        previous: for a stateful gather, what it last decided: item id -> fields.
+        paths: for the first stage, the input files and folders, in the order of its ``sources`` field.
+    """
+
+    settings: Own
+    created_at: str
+    seed: int = 42
+    previous: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()
+
+
+class StageModule(Protocol):
+    """The face of a stage module."""
+
+    SPEC: StageSpec
+    run: Callable[..., Outcome | Iterator[Child] | Mapping[str, Mapping[str, Json]]]

@@ -1,0 +1,136 @@
+"""Every error that Fabula raises on purpose, and the exit code each one means.
+
+    FabulaError
+    ├── UserError              the user can fix it: says where, what was expected, what was found, what to do
+    │   ├── ConfigError        a setting or an option                                     exit 2
+    │   ├── InputError         one or more invalid inputs, all of them listed             exit 1
+    │   ├── TargetError        an output place that cannot be used                        exit 2
+    │   ├── RunError           a run folder that cannot be opened or continued            exit 2
+    │   │   └── RunBusy        another process holds the run                              exit 2
+    │   └── MissingRequirement an extra, a library, weights or a key is not there         exit 3
+    ├── BudgetStop             the run stopped at --max-cost and can be resumed           exit 4
+    ├── BelowThreshold         the run finished, but too few items succeeded              exit 5
+    └── Interrupted            stopped by the user; the run can be resumed                exit 130
+
+Anything else that reaches the command line is our bug: exit 70, with its traceback.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the ``fabula`` command."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    MISSING = 3
+    BUDGET = 4
+    BELOW_THRESHOLD = 5
+    BUG = 70
+    INTERRUPTED = 130
+
+
+class FabulaError(Exception):
+    """Base of all errors that Fabula raises on purpose."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.BUG
+
+
+class UserError(FabulaError):
+    """A problem that the user can fix.
+
+    Args:
+        where: the file, line, option, record or JSON path concerned.
+        expected: what should have been there.
+        found: what was there instead.
+        fix: what to do about it, as an instruction.
+    """
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, where: str, *, expected: str, found: str, fix: str) -> None:
+        self.where, self.expected, self.found, self.fix = where, expected, found, fix
+        super().__init__(where, expected, found, fix)
+
+    def __str__(self) -> str:
+        return f"{self.where}: expected {self.expected}, found {self.found}\n  fix: {self.fix}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process borders; keyword-only arguments do not survive the default pickling.
+        return (_rebuild, (type(self), self.where, self.expected, self.found, self.fix))
+
+
+def _rebuild(kind: type[UserError], where: str, expected: str, found: str, fix: str) -> UserError:
+    return kind(where, expected=expected, found=found, fix=fix)
+
+
+class ConfigError(UserError):
+    """A setting or an option has a wrong value."""
+
+
+class TargetError(UserError):
+    """An output place exists already, is a file, is full or cannot be written."""
+
+
+class RunError(UserError):
+    """A run folder cannot be opened or continued."""
+
+
+class RunBusy(RunError):
+    """Another process holds the run folder."""
+
+
+class MissingRequirement(UserError):
+    """Something that must be installed, downloaded or set is not there."""
+
+    exit_code = ExitCode.MISSING
+
+
+class InputError(UserError):
+    """One or more inputs are invalid; every problem is listed.
+
+    Args:
+        problems: the problems, in input order. At least one.
+        shown: how many of them the message spells out.
+    """
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, problems: Sequence[UserError], *, shown: int = 20) -> None:
+        if not problems:
+            raise ValueError("InputError needs at least one problem")
+        self.problems = tuple(problems)
+        self._shown = shown
+        first = self.problems[0]
+        super().__init__(first.where, expected=first.expected, found=first.found, fix=first.fix)
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[: self._shown]]
+        rest = len(self.problems) - self._shown
+        if rest > 0:
+            lines.append(f"... and {rest} more")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (InputError, (self.problems,))
+
+
+class BudgetStop(FabulaError):
+    """The run stopped cleanly at its cost limit and can be resumed."""
+
+    exit_code = ExitCode.BUDGET
+
+
+class BelowThreshold(FabulaError):
+    """The run finished, but the share of items that succeeded is below the threshold."""
+
+    exit_code = ExitCode.BELOW_THRESHOLD
+
+
+class Interrupted(FabulaError):
+    """The user stopped the run; what was finished is kept."""
+
+    exit_code = ExitCode.INTERRUPTED

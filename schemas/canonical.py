@@ -1,0 +1,74 @@
+"""Canonical JSON, digests and file writing: one byte form per value, the same on every machine."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Json = Any
+"""A JSON value: None, bool, int, float, str, list or dict with string keys."""
+
+
+def canonical_text(value: Json) -> str:
+    """Return the canonical JSON text of a value: sorted keys, no spaces, Unicode kept, no NaN.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity, which JSON does not have.
+    """
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """Return :func:`canonical_text` as UTF-8. A lone surrogate raises ``UnicodeEncodeError``."""
+    return canonical_text(value).encode("utf-8")
+
+
+def digest(value: Json) -> str:
+    """Return the SHA-256 of the canonical form of a value, in hexadecimal (64 characters)."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal (64 characters)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal, reading it in pieces."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def jsonl_lines(rows: Iterable[Json]) -> Iterable[bytes]:
+    """Yield each row as one canonical JSON line that ends in LF."""
+    for row in rows:
+        yield canonical_bytes(row) + b"\n"
+
+
+def pretty_bytes(value: Json) -> bytes:
+    """Return a value as indented JSON for people: sorted keys, two spaces, LF at the end."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+    return (text + "\n").encode("utf-8")
+
+
+def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file so that readers see the old content or the whole new one, never a part.
+
+    Raises:
+        OSError: the folder cannot be written or the disk is full; the old file is left as it was.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            for chunk in chunks:
+                out.write(chunk)
+            out.flush()
+            os.fsync(out.fileno())
+        part.chmod(0o644)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

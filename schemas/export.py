@@ -1,0 +1,54 @@
+"""The published JSON Schemas (draft 2020-12), generated from the types."""
+
+from pathlib import Path
+
+from ..errors import TargetError
+from .base import Own
+from .canonical import Json, pretty_bytes, write_atomic
+from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Variant
+from .story import Story
+from .values import Edit, Envelope
+
+PUBLISHED: dict[str, type[Own]] = {
+    "edit": Edit,
+    "envelope": Envelope,
+    "katha_bundle": KathaBundle,
+    "katha_human_validation": HumanValidation,
+    "katha_producers": ProducerLine,
+    "katha_record": StoryRecord,
+    "katha_variant": Variant,
+    "story": Story,
+}
+"""Schema name -> the type that it is generated from."""
+
+
+def json_schema(name: str) -> dict[str, Json]:
+    """Return one published schema by name.
+
+    Raises:
+        KeyError: there is no such schema.
+    """
+    schema = PUBLISHED[name].model_json_schema(mode="validation")
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:fabula:schema:{name}:1"}
+    return {**head, **schema}
+
+
+def export_schemas(folder: Path) -> tuple[Path, ...]:
+    """Write every published schema to a folder as ``NAME.schema.json``; return the files.
+
+    Raises:
+        TargetError: the folder cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = tuple(folder / f"{name}.schema.json" for name in PUBLISHED)
+        for name, path in zip(PUBLISHED, paths, strict=True):
+            write_atomic(path, [pretty_bytes(json_schema(name))])
+    except OSError as error:
+        raise TargetError(
+            str(folder),
+            expected="a folder that can be written",
+            found=str(error),
+            fix="choose another folder with --out",
+        ) from error
+    return paths

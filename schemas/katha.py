@@ -1,0 +1,152 @@
+"""KathaBench records: every field of the paper's Tables 7, 8, 13, 15 and 16 and of A.7 and A.15-A.17.
+
+Strings that the tables require but a drafting planner may not know are nullable here; the rule
+``incomplete`` keeps such records out of a release.
+"""
+
+from pydantic import Field
+
+from .base import Own
+from .values import Check, FieldProducer
+
+SCHEMA_VERSION = "1"
+
+
+class Scene(Own):
+    """One scene (Table 7)."""
+
+    story_id: str = Field(description="Unique identifier of the narrative.")
+    scene_index: int = Field(ge=1, description="Temporal position of the scene, from 1.")
+    scene_text: str = Field(description="The part of the story that the scene covers.")
+    characters: tuple[str, ...] = Field(description="Characters or agents that appear.")
+    objects: tuple[str, ...] = Field(description="Salient objects.")
+    action: str | None = Field(description="Main visible or narratively relevant action.")
+    state: str | None = Field(description="Local narrative state.")
+    emotion: str | None = Field(description="Dominant emotional state, if any.")
+    visual_evidence: str | None = Field(description="Visual evidence relevant to the questions, if any.")
+    visual_must_show: tuple[str, ...] = Field(description="What must be visible to support recovery.")
+    generation_prompt: str | None = Field(description="Prompt for storyboard generation.")
+
+
+class Transition(Own):
+    """One transition between adjacent scenes (Table 8)."""
+
+    story_id: str = Field(description="Unique identifier of the narrative.")
+    from_scene: int = Field(ge=1, description="Index of the earlier scene.")
+    to_scene: int = Field(ge=1, description="Index of the later scene.")
+    transition_type: str | None = Field(description="Coarse type; see the vocabulary transition_type.")
+    action: str | None = Field(description="Visible action or event change.")
+    causality: str | None = Field(description="Why the later scene follows from the earlier one.")
+    intention: str | None = Field(description="Goal, plan or motivation; annotation only, never scored.")
+    emotion: str | None = Field(description="Emotional state or shift.")
+    consequence: str | None = Field(description="Outcome produced or revealed.")
+    expected_change: str | None = Field(description="Expected change of state.")
+    moral_target: str | None = Field(description="Moral label, on one transition of a story.")
+    recoverability_target: str | None = Field(description="What a storyboard must let a viewer recover.")
+
+
+class Question(Own):
+    """One recoverability question (Table 13)."""
+
+    question_id: str = Field(description="Unique identifier of the question.")
+    story_id: str = Field(description="Narrative that it belongs to.")
+    question_type: str = Field(description="Scored dimension; see the vocabulary question_type.")
+    question: str = Field(description="The question as the evaluator sees it.")
+    gold_answer: str = Field(description="Canonical answer.")
+    accepted_answers: tuple[str, ...] = Field(description="Accepted answers, the canonical one included.")
+    target_scene: int | None = Field(description="Scene most relevant to the answer.")
+    target_transition: tuple[int, int] | None = Field(description="Transition most relevant to the answer.")
+    evidence_scenes: tuple[int, ...] = Field(description="Scenes that hold the evidence.")
+    required_evidence: str | None = Field(description="Evidence needed to answer.")
+    answerability: str = Field(description="See the vocabulary answerability.")
+
+
+class Variant(Own):
+    """One contrastive variant (Table 15)."""
+
+    variant_id: str = Field(description="Unique identifier of the variant.")
+    base_story_id: str = Field(description="Story that it is derived from.")
+    variant_kind: str = Field(description="Variant family; see the vocabulary variant_kind.")
+    subset: str | None = Field(description="Split of the base story; null until splits are assigned.")
+    narrative_type: str | None = Field(description="Narrative type of the base story.")
+    has_variant: bool = Field(description="Whether the variant is active.")
+    pair_id: str = Field(description="Identifier of the pair that base and variant form.")
+    changed_scene_id: int = Field(ge=1, description="Index of the scene that is changed.")
+    change_type: str = Field(description="See the vocabulary change_type.")
+    original_moral: str | None = Field(description="Moral label of the base story.")
+    contrastive_moral: str | None = Field(description="Moral label of the variant, if it supports one.")
+    semantic_delta: str = Field(description="The change, in words.")
+    contrastive_scene_text: str = Field(description="Text of the changed scene.")
+    contrastive_story_text: str = Field(description="The whole contrastive story.")
+
+
+class Provenance(Own):
+    """Where a record comes from (A.15-A.17). Hashes are SHA-256 of canonical JSON, in hexadecimal."""
+
+    source_dataset: str = Field(description="Source family; see the vocabulary source_dataset.")
+    source_reference: str | None = Field(description="Where in the collection.")
+    source_prompt_hash: str = Field(description="Hash of the source story as it was handed in.")
+    source_annotations_sha256: str = Field(description="Hash of scenes, transitions and questions.")
+    source_contrastives_sha256: str = Field(description="Hash of the story's variants.")
+    contrastive_variant_ids: tuple[str, ...] = Field(description="Ids of the story's variants, in order.")
+    created_at: str = Field(description="When the run was created, RFC 3339, UTC.")
+    source_rights_status: str = Field(description="See the vocabulary rights_status.")
+    dataset_license: str = Field(description="Licence of the record, such as CC-BY-4.0.")
+
+
+class EvidenceStatus(Own):
+    """Whether people accepted the evidence (A.7)."""
+
+    human_evidence_accepted: bool = Field(description="True only where people voted so.")
+    resolution: str = Field(description="See the vocabulary resolution.")
+
+
+class StoryRecord(Own):
+    """One benchmark record: one line of ``annotations.jsonl`` (Table 23)."""
+
+    story_id: str = Field(description="Unique identifier, such as kb25k_0001.")
+    title: str = Field(description="Story title.")
+    language: str = Field(description="BCP 47 language tag of the story.")
+    source_text: str = Field(description="The story as it was handed in, untouched.")
+    story_text: str = Field(description="The story in normalised form; the scenes are spans of it.")
+    narrative_type: str | None = Field(description="See the vocabulary narrative_type (Table 6).")
+    moral_label: str | None = Field(description="See the vocabulary moral_label (Table 11).")
+    split: str = Field(description="See the vocabulary split.")
+    scenes: tuple[Scene, ...] = Field(description="Scenes in story order.")
+    transitions: tuple[Transition, ...] = Field(description="Transitions in story order.")
+    questions: tuple[Question, ...] = Field(description="Recoverability questions.")
+    provenance: Provenance = Field(description="Where the record comes from.")
+    validation_status: str = Field(description="See the vocabulary validation_status.")
+    evidence_status: EvidenceStatus = Field(description="Whether people accepted the evidence.")
+
+
+class HumanValidation(Own):
+    """Summary of the human review of one story (Table 16). Written only from votes."""
+
+    story_id: str = Field(description="Story that was reviewed.")
+    decision: str = Field(description="See the vocabulary decision.")
+    validation_status: str = Field(description="See the vocabulary validation_status.")
+    evidence_source: str = Field(description="Evidence used in the review.")
+    protocol_complete: bool = Field(description="Whether the protocol was completed.")
+    annotator_ids: tuple[str, ...] = Field(description="Anonymised ids of the reviewers.")
+    adjudicator_id: str | None = Field(description="Anonymised id of the adjudicator, if any.")
+    resolution: str = Field(description="See the vocabulary resolution.")
+    final_moral_label: str = Field(description="Moral label after review.")
+    correction_flags: tuple[str, ...] = Field(description="Fields that were corrected.")
+    signed_at: str = Field(description="When the summary was finalised, RFC 3339.")
+
+
+class KathaBundle(Own):
+    """What a run keeps per story: the record, its variants, who made each field, and the checks."""
+
+    record: StoryRecord
+    variants: tuple[Variant, ...]
+    producers: tuple[FieldProducer, ...]
+    checks: tuple[Check, ...]
+
+
+class ProducerLine(Own):
+    """One line of ``producers.jsonl``: who made which fields of a record."""
+
+    id: str = Field(description="Record id.")
+    fields: tuple[FieldProducer, ...] = Field(description="Paths and their producers.")

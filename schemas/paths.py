@@ -1,0 +1,68 @@
+"""JSON paths of the simple kind, ``$.scenes[2].action``: parse, format, read and replace."""
+
+import re
+from collections.abc import Sequence
+
+from .canonical import Json
+
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]")
+
+
+def parse_path(path: str) -> tuple[str | int, ...]:
+    """Return the steps of a path.
+
+    Raises:
+        ValueError: the text is not a path of this kind.
+    """
+    if not path.startswith("$"):
+        raise ValueError(f"a JSON path starts with $, not {path[:20]!r}")
+    steps: list[str | int] = []
+    position = 1
+    while position < len(path):
+        match = _STEP.match(path, position)
+        if match is None:
+            raise ValueError(f"cannot read the JSON path {path!r} from {path[position:]!r} on")
+        steps.append(match[1] if match[1] is not None else int(match[2]))
+        position = match.end()
+    return tuple(steps)
+
+
+def format_path(steps: Sequence[str | int]) -> str:
+    """Return the path that :func:`parse_path` reads as these steps."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+
+
+def get_at(document: Json, path: str) -> Json:
+    """Return the value at a path.
+
+    Raises:
+        LookupError: nothing is there.
+    """
+    value = document
+    for step in parse_path(path):
+        if not isinstance(value, list if isinstance(step, int) else dict):
+            raise LookupError(f"nothing at {path}")
+        try:
+            value = value[step]
+        except (KeyError, IndexError) as error:
+            raise LookupError(f"nothing at {path}") from error
+    return value
+
+
+def replace_at(document: Json, path: str, value: Json) -> Json:
+    """Return a copy of the document with the value at an existing path replaced; the rest is shared.
+
+    Raises:
+        LookupError: nothing is at the path.
+    """
+    get_at(document, path)
+    return _replaced(document, parse_path(path), value)
+
+
+def _replaced(node: Json, steps: tuple[str | int, ...], value: Json) -> Json:
+    if not steps:
+        return value
+    head, rest = steps[0], steps[1:]
+    if isinstance(node, list):
+        return [_replaced(child, rest, value) if i == head else child for i, child in enumerate(node)]
+    return {key: _replaced(child, rest, value) if key == head else child for key, child in node.items()}
