@@ -1,1 +1,1 @@
-"""Fabula package."""
+"""The ``fabula`` command: one file per verb; ``main`` only lists them."""

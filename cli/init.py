@@ -1,0 +1,83 @@
+"""``fabula init``: a folder to start from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import TargetError
+from .common import JsonOption, emit, example, guarded, say
+
+SETTINGS = """\
+# Settings of Fabula. Every line is optional; what is here are the defaults.
+# One setting can also be given on the command line: --set draft_scenes.scenes=6
+
+[run]
+# workers = 2            # worker processes; all cores if not set
+# item_timeout = 60.0    # seconds that one stage may take for one story
+# threshold = 0.95       # share of stories that must not fail (exit code 5 below it)
+
+# [draft_scenes]
+# scenes = 5             # scenes per story, at least 2
+"""
+
+STORY = {
+    "id": "kb25k_0001",
+    "language": "en",
+    "rights_status": "public_domain_or_rights_compatible",
+    "source_collection": "aesop",
+    "source_reference": "Perry 150",
+    "text": (
+        "A lion was sleeping in the shade when a mouse ran over his paw. The lion woke, angry, and "
+        "caught the mouse to eat her. Trembling with fear, the mouse begged for her life and "
+        "promised to help him one day. The lion laughed at the thought, but he let her go. Some "
+        "days later hunters caught the lion in a net and tied him to a tree. He roared in despair "
+        "because he could not break the ropes. The mouse heard him and ran to the tree. She gnawed "
+        "the ropes until they broke. At last the lion was free, and he thanked the mouse, ashamed "
+        "that he had laughed at her."
+    ),
+    "title": "The Lion and the Mouse",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("init", epilog=example("fabula init my-benchmark"))(init)
+
+
+@guarded
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder to make the files in.")] = Path(),
+    as_json: JsonOption = False,
+) -> int:
+    """Write a commented fabula.toml and an example stories.jsonl. Never overwrites a file."""
+    from ..schemas.canonical import jsonl_lines, write_atomic
+
+    contents = {"fabula.toml": [SETTINGS.encode()], "stories.jsonl": list(jsonl_lines([STORY]))}
+    for name in contents:
+        if (folder / name).exists():
+            raise TargetError(
+                str(folder / name),
+                expected="no such file yet",
+                found="a file",
+                fix="choose another folder, or move the file away",
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, chunks in contents.items():
+            write_atomic(folder / name, chunks)
+    except OSError as error:
+        raise TargetError(
+            str(folder),
+            expected="a folder that can be written",
+            found=str(error),
+            fix="choose another folder",
+        ) from error
+    paths = [str(folder / name) for name in contents]
+    if as_json:
+        emit(paths)
+    else:
+        for path in paths:
+            say(path)
+        say(f"next: fabula build katha {folder / 'stories.jsonl'} --out runs/first")
+    return 0

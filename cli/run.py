@@ -1,0 +1,79 @@
+"""``fabula run``: look at a run, look at one item, retry what failed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import JsonOption, emit, example, guarded, say
+
+app = typer.Typer(
+    name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
+)
+
+RunArgument = Annotated[Path, typer.Argument(help="Run folder.", show_default=False)]
+
+
+@app.command("status", epilog=example("fabula run status runs/mine", "fabula run status runs/mine --explain"))
+@guarded
+def status(
+    run: RunArgument,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say for each stage what would run again, and why.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Show how far each stage of a run is. Reads only; works while the run is in progress."""
+    from ..builders.registry import pipeline_of
+    from ..engine.status import run_status
+
+    result = run_status(run, pipeline_of(run), explain=explain)
+    if as_json:
+        emit(result.as_json())
+    else:
+        for line in result.lines():
+            say(line)
+    return 0
+
+
+@app.command("show", epilog=example("fabula run show runs/mine kb25k_0001"))
+@guarded
+def show(
+    run: RunArgument,
+    item: Annotated[str, typer.Argument(help="Item id.", show_default=False)],
+    as_json: JsonOption = False,
+) -> int:
+    """Show what each stage read, got and wrote for one item."""
+    from ..builders.registry import pipeline_of
+    from ..engine.inspect import show_item
+
+    result = show_item(run, pipeline_of(run), item)
+    if as_json:
+        emit(result.as_json())
+    else:
+        for line in result.lines():
+            say(line)
+    return 0
+
+
+@app.command("retry", epilog=example("fabula run retry runs/mine --failed"))
+@guarded
+def retry(
+    run: RunArgument,
+    failed: Annotated[bool, typer.Option("--failed", help="Run failed items again.")] = False,
+    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Continue a run with the sources and settings that it was made with."""
+    from ..builders.registry import continue_run
+    from ..engine.progress import choose_reporter
+
+    report = continue_run(
+        run, retry_failed=failed, workers=workers, reporter=choose_reporter(as_json=as_json)
+    )
+    if as_json:
+        emit(report.as_json())
+    else:
+        for line in report.lines():
+            say(line)
+    return 0

@@ -1,0 +1,37 @@
+"""``fabula validate``: every finding about a run, a release or a JSONL file, in one pass."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import JsonOption, emit, example, guarded, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "validate",
+        epilog=example("fabula validate runs/mine", "fabula validate annotations.jsonl --json"),
+    )(validate)
+
+
+@guarded
+def validate(
+    path: Annotated[
+        Path, typer.Argument(help="Run folder, release folder or JSONL file.", show_default=False)
+    ],
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Check schemas and every rule. Exits with 1 if there are findings."""
+    from ..validators import validate as check
+
+    report = check(path)
+    if as_json:
+        emit(report.as_json())
+    else:
+        for issue in report.issues:
+            say(f"{issue.level}: {issue}")
+        say(report.summary())
+    return int(any(strict or issue.level == "error" for issue in report.issues))
