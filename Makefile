@@ -19,3 +19,28 @@ DEMO := runs/demo
 
 dev: .venv/installed-dev
 	@echo "ready: $(BIN)/fabula --help"
+
+# Build, validate, package and verify the sample benchmark, offline.
+demo: .venv/installed
+	rm -rf dist/demo-0.1.0 dist/demo-0.1.0-hidden
+	$(BIN)/fabula build katha builders/katha/samples/stories.jsonl --records builders/katha/samples/gold.jsonl \
+		--planner rules --out $(DEMO) --created-at 2026-01-01T00:00:00Z
+	$(BIN)/fabula run status $(DEMO)
+	$(BIN)/fabula validate $(DEMO)
+	$(BIN)/fabula release pack $(DEMO) --version 0.1.0 --name "Fabula sample fables" --out dist/demo-0.1.0
+	$(BIN)/fabula release verify dist/demo-0.1.0
+	@echo "run report:   $(CURDIR)/$(DEMO)/report.json"
+	@echo "release:      $(CURDIR)/dist/demo-0.1.0"
+	@echo "dataset card: $(CURDIR)/dist/demo-0.1.0/dataset_card.md"
+
+# PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
+test: .venv/installed-dev
+	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto $(PYTEST_ARGS) tests
+
+check: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p fabula
+
+clean:
+	rm -rf .venv build dist runs *.egg-info

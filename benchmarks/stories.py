@@ -1,0 +1,72 @@
+"""Stories for measuring: any number of distinct made-up tales of about 150 words, from a seed.
+
+They are for speed and memory only. They are no benchmark data and no literature.
+"""
+
+import json
+import random
+from pathlib import Path
+
+HEROES = (
+    ["fox", "lion", "crane", "mouse", "tortoise", "crow", "heron", "jackal", "elephant", "monkey", "weaver", "potter", "miller", "queen", "king"]
+)
+PLACES = ["river", "forest", "market", "hill", "village", "well", "palace", "garden", "field", "cave", "harbour", "orchard", "bridge"]
+THINGS = ["rope", "lamp", "basket", "coin", "ring", "jar", "bell", "drum", "net", "key", "cloak", "cup", "seed", "ladder", "mirror", "loaf"]
+FEELINGS = ["afraid", "proud", "ashamed", "grateful", "angry", "sad", "joyful", "worried", "hopeful", "lonely"]
+DEEDS = ["carried", "hid", "found", "broke", "mended", "stole", "returned", "buried", "washed", "sold", "traded", "polished"]
+QUALITIES = ["old", "young", "clever", "lazy", "tired", "hungry", "patient", "greedy", "gentle", "careless", "quiet", "brave"]
+OPENINGS = ["Once Long ago", "One summer", "In a dry year", "After the rains"]
+LABELS = ["compassion", "courage", "generosity", "gratitude", "honesty", "humility", "kindness", "patience", "perseverance", "responsibility", "self_control", "wisdom"]
+TYPES = ["moral_semantic", "causal_transition", "emotional_trajectory", "procedural_state_change", "social_interaction", "hidden_consequence", "cultural_folk_moral", "counterfactual_pair"]
+COLLECTIONS = ("aesop", "panchatantra", "kathasaritsagara")
+
+
+def sentence(rng: random.Random, hero: str, other: str) -> str:
+    """One sentence about two characters, from one of twelve frames."""
+    thing, place, feeling = rng.choice(THINGS), rng.choice(PLACES), rng.choice(FEELINGS)
+    deed, deed2, quality = rng.choice(DEEDS), rng.choice(DEEDS), rng.choice(QUALITIES)
+    frames = (
+        f"The {hero} {deed} the {thing} near the {place} because the {other} was {feeling}.",
+        f"When the {other} came to the {place}, the {hero} {deed} a {quality} {thing}.",
+        f"But the {other} {deed2} the {thing}, so the {hero} grew {feeling}.",
+        f"The {hero} wanted to keep the {thing}, and the {other} {deed} it at the {place}.",
+        f'"I am {feeling}," said the {quality} {hero} to the {other} by the {place}.',
+        f"After that the {other} {deed} the {thing} and the {hero} {deed2} the {quality} one.",
+        f"The {quality} {other} ran to the {place} to save the {thing} from the {hero}.",
+        f"Then the {hero}, {feeling} and {quality}, {deed} every {thing} in the {place}.",
+        f"Because the {thing} was lost, the {other} {deed2} what the {hero} had left at the {place}.",
+        f"The {other} felt {feeling} and {deed} the {thing} for the {hero}.",
+        f"Next morning the {hero} {deed2} the {thing} while the {quality} {other} slept in the {place}.",
+        f"The {hero} asked the {other} for a {thing}, yet the {other} only {deed} a {quality} stone.",
+    )
+    return rng.choice(frames)
+
+
+def make_story(number: int, seed: int = 42) -> dict[str, str]:
+    """One story by number; the same number and seed give the same story."""
+    rng = random.Random(f"{seed}:{number}")
+    hero, other = rng.sample(HEROES, 2)
+    opening = (
+        f"{rng.choice(OPENINGS)} a {rng.choice(QUALITIES)} {hero} met a {other} at the {rng.choice(PLACES)}."
+    )
+    body = [opening, *(sentence(rng, hero, other) for _ in range(11))]
+    closing = f"At last the {hero} thanked the {other}, {rng.choice(FEELINGS)} and {rng.choice(FEELINGS)}."
+    return {
+        "id": f"kb25k_{number:04d}",
+        "title": f"The {hero.title()} and the {other.title()} {number}",
+        "language": "en",
+        "text": " ".join([*body, closing]),
+        "source_collection": COLLECTIONS[number % 3],
+        "source_reference": "made up for measuring",
+        "rights_status": "public_domain_or_rights_compatible",
+        "narrative_type": TYPES[number % 8],
+        "moral_label": LABELS[(number // 8) % 12],
+    }
+
+
+def write_stories(path: Path, count: int) -> Path:
+    """Write ``count`` stories as JSONL and return the path."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        for number in range(1, count + 1):
+            out.write(json.dumps(make_story(number), ensure_ascii=False) + "\n")
+    return path

@@ -1,0 +1,74 @@
+"""Guards that every test gets: no network but loopback, no long sleeps, a clean environment and home."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOOPBACK = ("127.", "::1", "localhost")
+LONGEST_SLEEP = 0.3
+REFERENCE = "FABULA_REFERENCE"
+parity_run: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = tmp_path_factory.mktemp("home")
+    for name in [
+        name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("HF_")
+    ]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setenv("HF_HOME", str(home / "hf"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and not str(address[0]).startswith(LOOPBACK):
+            raise AssertionError(f"a test tried to reach {address}")
+        real(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def no_long_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("waits"):
+        return
+    real = time.sleep
+
+    def sleep(seconds: float) -> None:
+        if seconds > LONGEST_SLEEP:
+            raise AssertionError(f"a test slept {seconds} s; inject a clock, or mark the test waits")
+        real(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The folder of published data, for parity tests: skipped when unset, failed when set but missing."""
+    value = os.environ.get(REFERENCE)
+    if not value:
+        pytest.skip(f"{REFERENCE} is not set: no published data to compare with")
+    folder = Path(value)
+    assert folder.is_dir(), f"{REFERENCE} names {value}, which is not a folder"
+    yield folder
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    passed = terminalreporter.stats.get("passed", [])
+    count = sum("parity" in report.keywords for report in passed)
+    terminalreporter.write_line(f"parity tests passed: {count}")

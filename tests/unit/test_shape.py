@@ -1,0 +1,169 @@
+"""The shape of the code: import direction, sizes, packaging lists, cheap start-up, exported names."""
+
+import ast
+import json
+import statistics
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fabula
+
+ROOT = Path(fabula.__file__).parent
+ORDER = (
+    "errors", "schemas", "media", "models", "prompts", "engine", "validators", "releases", "builders",
+    "evaluation", "cli", "testing",
+)  # fmt: skip
+LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
+SIZE_EXCEPTIONS: dict[str, str] = {}
+HEAVY = {
+    "torch", "cv2", "datasets", "openai", "google.genai", "pyarrow", "numpy", "pandas", "mlcroissant",
+    "scipy", "datasketch", "jsonschema_rs", "jinja2", "pebble", "empath", "requests", "huggingface_hub",
+}  # fmt: skip
+
+
+def packages() -> list[Path]:
+    return [ROOT / name for name in ORDER if (ROOT / name).is_dir()]
+
+
+def sources() -> list[Path]:
+    return sorted([*ROOT.glob("*.py"), *(path for folder in packages() for path in folder.rglob("*.py"))])
+
+
+def code_lines(tree: ast.AST, text: str) -> int:
+    """Lines of a node without its docstrings and without blank lines."""
+    doc: set[int] = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            value = body[0].value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                doc.update(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
+    first = getattr(tree, "lineno", 1)
+    last = getattr(tree, "end_lineno", None) or len(text.splitlines())
+    lines = text.splitlines()
+    return sum(bool(lines[n - 1].strip()) and n not in doc for n in range(first, last + 1))
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Top-level areas of the package that a module imports."""
+    here = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = here[: len(here) - node.level + 1]
+            target = (*base, *(node.module or "").split(".")) if node.module else base
+            target = tuple(part for part in target if part)
+            if target:
+                yield target[0]
+            else:
+                yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fabula":
+            raise AssertionError(f"{path}: imports inside the package are relative")
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_when_module_is_in_a_folder_follow_the_total_order(path: Path) -> None:
+    area = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if area == "__init__":
+        return
+    for imported in imports_of(path):
+        if imported in ORDER and imported != area and area != "testing":
+            assert ORDER.index(imported) < ORDER.index(area), f"{path.name} of {area} imports {imported}"
+
+
+def test_testing_when_imported_is_imported_by_tests_only() -> None:
+    users = [path for path in sources() if "testing" in imports_of(path) and path.parent.name != "testing"]
+    assert users == []
+
+
+def test_sizes_when_measured_stay_within_limits() -> None:
+    lengths, too_long = [], []
+    for path in sources():
+        text = path.read_text("utf-8")
+        tree = ast.parse(text)
+        count = code_lines(tree, text)
+        if count > 5:
+            lengths.append(count)
+        if count > LONGEST_FILE:
+            too_long.append(f"{path.relative_to(ROOT)}: {count} lines")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = code_lines(node, text)
+                if body > LONGEST_FUNCTION and "cli" not in path.parts:
+                    too_long.append(f"{path.relative_to(ROOT)}:{node.name}: {body} lines")
+                arguments = node.args
+                names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+                names = [name for name in names if name not in ("self", "cls")]
+                if len(names) > MOST_PARAMETERS and node.name != "__init__" and "cli" not in path.parts:
+                    too_long.append(f"{path.relative_to(ROOT)}:{node.name}: {len(names)} parameters")
+    assert [entry for entry in too_long if entry.rsplit(":", 1)[0] not in SIZE_EXCEPTIONS] == []
+    assert len(SIZE_EXCEPTIONS) == 0
+    assert statistics.median(lengths) <= MEDIAN_FILE
+
+
+def test_packages_when_listed_are_those_on_disk() -> None:
+    pyproject = ROOT / "pyproject.toml"
+    if not pyproject.exists():
+        pytest.skip("the suite runs against an installed wheel, which has no pyproject.toml")
+    listed = set(tomllib.loads(pyproject.read_text())["tool"]["setuptools"]["packages"])
+    on_disk = {"fabula"} | {
+        ".".join(("fabula", *init.parent.relative_to(ROOT).parts))
+        for folder in packages()
+        for init in folder.rglob("__init__.py")
+    }
+    assert listed == on_disk
+    stray = [
+        path
+        for folder in packages()
+        for path in folder.rglob("*.py")
+        if not (path.parent / "__init__.py").exists()
+    ]
+    assert stray == []
+
+
+def loaded_after(code: str) -> set[str]:
+    """Names of all modules loaded in a fresh process after running the code."""
+    program = f"import sys, json\n{code}\njson.dump(sorted(sys.modules), sys.__stdout__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout[done.stdout.rindex("[") :]))
+
+
+HELP = """
+import io
+from fabula.cli.main import main
+sys.argv = ["fabula", "--help"]
+sys.stdout = io.StringIO()
+try:
+    main()
+except SystemExit as stop:
+    assert stop.code == 0
+"""
+
+
+@pytest.mark.parametrize("code", ["import fabula", HELP], ids=["import fabula", "fabula --help"])
+def test_start_up_when_nothing_is_asked_loads_nothing_heavy(code: str) -> None:
+    loaded = loaded_after(code)
+    assert "fabula" in loaded
+    assert not HEAVY & loaded
+
+
+def test_import_when_package_is_imported_loads_none_of_its_modules() -> None:
+    assert {name for name in loaded_after("import fabula") if name.startswith("fabula")} == {"fabula"}
+
+
+def test_exported_names_when_listed_are_pinned_and_resolve() -> None:
+    assert fabula.__all__ == ["__version__", "build_katha", "load", "pack", "validate", "verify"]
+    for name in fabula.__all__:
+        assert getattr(fabula, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fabula.nothing
+
+
+def test_version_when_read_from_code_and_metadata_is_one() -> None:
+    from importlib.metadata import version
+
+    assert version("fabula") == fabula.__version__
