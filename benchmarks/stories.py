@@ -7,17 +7,121 @@ import json
 import random
 from pathlib import Path
 
-HEROES = (
-    ["fox", "lion", "crane", "mouse", "tortoise", "crow", "heron", "jackal", "elephant", "monkey", "weaver", "potter", "miller", "queen", "king"]
-)
-PLACES = ["river", "forest", "market", "hill", "village", "well", "palace", "garden", "field", "cave", "harbour", "orchard", "bridge"]
-THINGS = ["rope", "lamp", "basket", "coin", "ring", "jar", "bell", "drum", "net", "key", "cloak", "cup", "seed", "ladder", "mirror", "loaf"]
-FEELINGS = ["afraid", "proud", "ashamed", "grateful", "angry", "sad", "joyful", "worried", "hopeful", "lonely"]
-DEEDS = ["carried", "hid", "found", "broke", "mended", "stole", "returned", "buried", "washed", "sold", "traded", "polished"]
-QUALITIES = ["old", "young", "clever", "lazy", "tired", "hungry", "patient", "greedy", "gentle", "careless", "quiet", "brave"]
-OPENINGS = ["Once Long ago", "One summer", "In a dry year", "After the rains"]
-LABELS = ["compassion", "courage", "generosity", "gratitude", "honesty", "humility", "kindness", "patience", "perseverance", "responsibility", "self_control", "wisdom"]
-TYPES = ["moral_semantic", "causal_transition", "emotional_trajectory", "procedural_state_change", "social_interaction", "hidden_consequence", "cultural_folk_moral", "counterfactual_pair"]
+HEROES = [
+    "fox",
+    "lion",
+    "crane",
+    "mouse",
+    "tortoise",
+    "crow",
+    "heron",
+    "jackal",
+    "elephant",
+    "monkey",
+    "weaver",
+    "potter",
+    "miller",
+    "queen",
+    "king",
+]
+PLACES = [
+    "river",
+    "forest",
+    "market",
+    "hill",
+    "village",
+    "well",
+    "palace",
+    "garden",
+    "field",
+    "cave",
+    "harbour",
+    "orchard",
+    "bridge",
+]
+THINGS = [
+    "rope",
+    "lamp",
+    "basket",
+    "coin",
+    "ring",
+    "jar",
+    "bell",
+    "drum",
+    "net",
+    "key",
+    "cloak",
+    "cup",
+    "seed",
+    "ladder",
+    "mirror",
+    "loaf",
+]
+FEELINGS = [
+    "afraid",
+    "proud",
+    "ashamed",
+    "grateful",
+    "angry",
+    "sad",
+    "joyful",
+    "worried",
+    "hopeful",
+    "lonely",
+]
+DEEDS = [
+    "carried",
+    "hid",
+    "found",
+    "broke",
+    "mended",
+    "stole",
+    "returned",
+    "buried",
+    "washed",
+    "sold",
+    "traded",
+    "polished",
+]
+QUALITIES = [
+    "old",
+    "young",
+    "clever",
+    "lazy",
+    "tired",
+    "hungry",
+    "patient",
+    "greedy",
+    "gentle",
+    "careless",
+    "quiet",
+    "brave",
+]
+OPENINGS = ["Long ago", "One summer", "In a dry year", "After the rains"]
+LABELS = [
+    "compassion",
+    "courage",
+    "generosity",
+    "gratitude",
+    "honesty",
+    "humility",
+    "kindness",
+    "patience",
+    "perseverance",
+    "responsibility",
+    "self_control",
+    "wisdom",
+]
+TYPES = [
+    "moral_semantic",
+    "causal_transition",
+    "emotional_trajectory",
+    "procedural_state_change",
+    "social_interaction",
+    "hidden_consequence",
+    "cultural_folk_moral",
+    "counterfactual_pair",
+]
 COLLECTIONS = ("aesop", "panchatantra", "kathasaritsagara")
 
 
