@@ -1,0 +1,69 @@
+"""The real command, and one built, packed sample benchmark that the command tests share."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabula
+
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
+CREATED = "2026-01-01T00:00:00Z"
+Fabula = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def run_fabula(*args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fabula.cli.main", *map(str, args)]
+    return subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, **(env or {})},
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="session")
+def fabula_command() -> Fabula:
+    return run_fabula
+
+
+@pytest.fixture(scope="session")
+def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run over the 24 sample stories, three of them with hand-written records."""
+    out = tmp_path_factory.mktemp("cli") / "run"
+    done = run_fabula(
+        "build", "katha", SAMPLES / "stories.jsonl", "--records", SAMPLES / "gold.jsonl", "--out", out,
+        "--created-at", CREATED, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def sample_release(sample_run: Path) -> Path:
+    out = sample_run.parent / "release"
+    done = run_fabula("release", "pack", sample_run, "--version", "0.1.0", "--name", "Samples", "--out", out)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return out
+
+
+@pytest.fixture
+def write_stories(tmp_path: Path) -> Callable[..., Path]:
+    """Write stories as JSONL; each keyword set replaces fields of a sound example story."""
+
+    def write(*changes: dict[str, Any], name: str = "stories.jsonl") -> Path:
+        base = json.loads((SAMPLES / "stories.jsonl").read_text("utf-8").splitlines()[0])
+        path = tmp_path / name
+        lines = [json.dumps({**base, **change}, ensure_ascii=False) for change in changes]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write

@@ -1,0 +1,98 @@
+"""init, doctor, schemas, prompts, version, help, and what happens when we are at fault."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from fabula.cli.common import guarded
+from fabula.cli.main import app
+from fabula.errors import ConfigError
+
+
+def test_init_when_folder_is_new_writes_files_that_build(fabula_command, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    assert fabula_command("init", folder).returncode == 0
+    built = fabula_command(
+        "build",
+        "katha",
+        folder / "stories.jsonl",
+        "--config",
+        folder / "fabula.toml",
+        "--out",
+        tmp_path / "run",
+    )
+    assert built.returncode == 0, built.stderr + built.stdout
+
+
+def test_init_when_file_exists_leaves_it_alone(fabula_command, tmp_path: Path) -> None:
+    (tmp_path / "fabula.toml").write_text("mine")
+    done = fabula_command("init", tmp_path)
+    assert done.returncode == 2
+    assert (tmp_path / "fabula.toml").read_text() == "mine"
+    assert not (tmp_path / "stories.jsonl").exists()
+
+
+def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
+    done = fabula_command("doctor", env={"OPENAI_API_KEY": "sk-planted-secret"})
+    assert done.returncode == 0, done.stdout
+    assert "OPENAI_API_KEY" in done.stdout
+    assert "planted" not in done.stdout + done.stderr
+    findings = json.loads(fabula_command("doctor", "--json").stdout)
+    assert {"python", "cv2", "disk", "cache", "pydantic"} <= {finding["name"] for finding in findings}
+
+
+def test_schemas_when_exported_are_the_packaged_ones(fabula_command, tmp_path: Path) -> None:
+    done = fabula_command("schemas", "export", "--out", tmp_path / "s")
+    assert done.returncode == 0
+    assert (tmp_path / "s" / "katha_record.schema.json").is_file()
+    listed = json.loads(fabula_command("schemas", "list", "--json").stdout)
+    assert {path.name.removesuffix(".schema.json") for path in (tmp_path / "s").iterdir()} == set(listed)
+
+
+def test_prompts_when_listed_show_version_and_hash(fabula_command) -> None:
+    rows = json.loads(fabula_command("prompts", "list", "--json").stdout)
+    assert rows
+    assert all(len(row["sha256"]) == 64 for row in rows)
+
+
+def test_help_when_asked_of_every_command_shows_an_example() -> None:
+    group = typer.main.get_command(app)
+    runner = CliRunner()
+    commands = [
+        (name, sub)
+        for name, command in group.commands.items()
+        for sub in getattr(command, "commands", {None: 0})
+    ]
+    for name, sub in commands:
+        shown = runner.invoke(app, [part for part in (name, sub, "--help") if part])
+        assert shown.exit_code == 0
+        assert "fabula " + name in shown.output, name
+
+
+def test_usage_error_when_option_is_unknown_exits_two(fabula_command) -> None:
+    assert fabula_command("validate", "--nonsense").returncode == 2
+
+
+def test_guard_when_command_has_a_bug_keeps_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    @guarded
+    def buggy() -> int:
+        raise ZeroDivisionError("ours")
+
+    with pytest.raises(typer.Exit) as stop:
+        buggy()
+    assert stop.value.exit_code == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_guard_when_user_error_and_json_prints_it_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    @guarded
+    def wrong(as_json: bool) -> int:
+        raise ConfigError("--set", expected="a", found="b", fix="c")
+
+    with pytest.raises(typer.Exit) as stop:
+        wrong(as_json=True)
+    assert stop.value.exit_code == 2
+    assert json.loads(capsys.readouterr().out)["error"]["type"] == "ConfigError"
