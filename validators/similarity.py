@@ -1,0 +1,140 @@
+"""Near-duplicate texts: MinHash signatures and the pairs whose estimated Jaccard similarity is high."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..schemas.text import normalize_answer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PERMUTATIONS = 128
+"""Numbers in a signature."""
+
+SEED = 42
+WORDS, CHARACTERS = 3, 5
+DEFAULT_THRESHOLD = 0.8
+"""Estimated Jaccard similarity from which two texts count as the same story."""
+
+# Scripts that do not put spaces between words: a "word" there can be the whole text.
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
+
+
+def shingles(text: str) -> set[str]:
+    """Return the word 3-grams of a text, or its character 5-grams where the script has no spaces.
+
+    The text is compared as :func:`fabula.schemas.text.normalize_answer` leaves it (case and punctuation
+    do not count). A text shorter than one shingle is its own single shingle; only an empty one has none.
+    """
+    words = normalize_answer(text).split()
+    if _is_unspaced(words):
+        joined = "".join(words)
+        return {joined[i : i + CHARACTERS] for i in range(max(1, len(joined) - CHARACTERS + 1))}
+    if not words:
+        return set()
+    return {" ".join(words[i : i + WORDS]) for i in range(max(1, len(words) - WORDS + 1))}
+
+
+def _is_unspaced(words: Sequence[str]) -> bool:
+    if not words or all(word.isascii() for word in words):
+        return False
+    letters = "".join(words)
+    unspaced = sum(_script_has_no_spaces(char) for char in letters)
+    return 2 * unspaced > len(letters)
+
+
+@cache
+def _script_has_no_spaces(char: str) -> bool:
+    return unicodedata.name(char, "").startswith(_UNSPACED)
+
+
+def signature(text: str) -> list[int]:
+    """Return the MinHash signature of a text: 128 unsigned 32-bit numbers.
+
+    The same text gives the same numbers on every machine; texts that differ only in case, punctuation or
+    white space give equal signatures.
+    """
+    mark = _empty_minhash().copy()
+    # Sorting is not needed for the result (a minimum has no order); the set's order never shows.
+    parts = [part.encode("utf-8", "surrogatepass") for part in shingles(text)]
+    if parts:
+        mark.update_batch(parts)
+    numbers: list[int] = mark.hashvalues.tolist()
+    return numbers
+
+
+@cache
+def _empty_minhash() -> Any:  # noqa: ANN401 - datasketch carries no types
+    from datasketch import MinHash
+
+    return MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32")
+
+
+def similarity(first: Sequence[int], second: Sequence[int]) -> float:
+    """Return the estimated Jaccard similarity of two signatures: the share of equal numbers, 0 to 1."""
+    return sum(a == b for a, b in zip(first, second, strict=True)) / len(first)
+
+
+def near_duplicates(
+    signatures: Mapping[str, Sequence[int]], threshold: float = DEFAULT_THRESHOLD
+) -> list[tuple[str, str, float]]:
+    """Return the pairs of ids whose estimated similarity reaches a threshold.
+
+    Args:
+        signatures: id -> what :func:`signature` returned.
+        threshold: estimated Jaccard similarity, above 0 and at most 1.
+
+    Returns:
+        ``(id_a, id_b, similarity)`` with ``id_a < id_b``, sorted. Candidates come from locality-sensitive
+        hashing with bands chosen so that a pair at the threshold is missed less than once in a thousand
+        times; every pair returned is checked on the full signatures, and equal signatures are always
+        found. The time grows with the number of pairs found.
+
+    Raises:
+        ValueError: the threshold is out of range.
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold must be above 0 and at most 1, not {threshold}")
+    import numpy as np
+
+    ids = sorted(signatures)
+    if len(ids) < 2:
+        return []
+    table = np.asarray([signatures[id_] for id_ in ids], dtype=np.uint32)
+    pairs = [
+        (ids[other], ids[row], share)
+        for row, others in _candidates(table, threshold)
+        for other, share in zip(others, _shares(table, row, others), strict=True)
+        if share >= threshold
+    ]
+    return sorted(pairs)
+
+
+def _candidates(table: "np.ndarray[Any, Any]", threshold: float) -> Iterator[tuple[int, list[int]]]:
+    """Yield each row with the earlier rows that share a band with it."""
+    width = _band_width(threshold)
+    buckets: list[dict[bytes, list[int]]] = [{} for _ in range(PERMUTATIONS // width)]
+    for row in range(len(table)):
+        found: set[int] = set()
+        for band, bucket in enumerate(buckets):
+            key = table[row, band * width : (band + 1) * width].tobytes()
+            members = bucket.setdefault(key, [])
+            found.update(members)
+            members.append(row)
+        if found:
+            yield row, sorted(found)
+
+
+def _band_width(threshold: float) -> int:
+    """Return the widest band (fewest false candidates) that misses a pair at the threshold rarely enough."""
+    for width in (32, 16, 8, 4, 2):
+        if (1 - threshold**width) ** (PERMUTATIONS // width) < 1e-3:
+            return width
+    return 1
+
+
+def _shares(table: "np.ndarray[Any, Any]", row: int, others: list[int]) -> list[float]:
+    shares: list[float] = (table[others] == table[row]).mean(axis=1).tolist()
+    return shares
