@@ -1,0 +1,81 @@
+"""A stage whose code changes gets a new version: the syntax trees are pinned.
+
+The pinned hash of a stage covers its module and every computing module that
+it reaches, without docstrings, so that a change anywhere in what it computes is noticed.
+After raising ``version`` in the stage's SPEC: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k stage_versions"
+"""
+
+import ast
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import fabula
+from fabula.builders.katha.pipeline import PIPELINE
+from fabula.engine.pipeline import load_stages
+
+ROOT = Path(fabula.__file__).parent
+GOLDEN = Path(__file__).parents[1] / "golden" / "stage_versions.json"
+COMPUTING = ("builders", "prompts", "validators", "schemas/text.py", "schemas/canonical.py", "schemas/katha.py")
+
+
+def module_file(parts: tuple[str, ...]) -> Path | None:
+    for candidate in (ROOT.joinpath(*parts).with_suffix(".py"), ROOT.joinpath(*parts, "__init__.py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def reached(path: Path) -> set[Path]:
+    """Modules of the package that one module imports, directly."""
+    here = path.relative_to(ROOT).parent.parts
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = (*here[: len(here) - node.level + 1], *(node.module or "").split("."))
+            base = tuple(part for part in base if part)
+            for parts in (base, *((*base, alias.name) for alias in node.names)):
+                file = module_file(parts) if parts else None
+                if file is not None and str(file.relative_to(ROOT)).startswith(COMPUTING):
+                    found.add(file)
+    return found
+
+
+def closure(path: Path) -> list[Path]:
+    seen, todo = {path}, [path]
+    while todo:
+        for nearby in reached(todo.pop()) - seen:
+            seen.add(nearby)
+            todo.append(nearby)
+    return sorted(seen)
+
+
+def without_docstrings(path: Path) -> str:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            value = body[0].value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                body[0] = ast.Expr(ast.Constant(""))
+    return ast.dump(tree)
+
+
+def test_stage_versions_when_code_changed_are_raised() -> None:
+    found = {}
+    for module in load_stages(PIPELINE):
+        path = Path(str(module.__file__))
+        text = "\n".join(without_docstrings(file) for file in closure(path))
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        found[module.SPEC.name] = {"version": module.SPEC.version, "sha256": sha256}
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
+    pinned = json.loads(GOLDEN.read_text())
+    unraised = [
+        name
+        for name, now in found.items()
+        if name in pinned and now["sha256"] != pinned[name]["sha256"] and now["version"] == pinned[name]["version"]
+    ]
+    assert unraised == [], "raise the version of these stages, then update the pinned hashes"
+    assert found == pinned, "run with UPDATE_GOLDEN=1 to pin the new versions"
