@@ -1,0 +1,73 @@
+"""Measure the main job at several sizes: build, build again, validate, pack, verify.
+
+    python benchmarks/release.py --sizes 1000,2500,5000
+
+The peer of the validators is plain ``jsonschema``, doing the schema alone, on the same records.
+"""
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+from measure import fabula
+from stories import write_stories
+
+from fabula.schemas.export import json_schema
+
+
+def plain_jsonschema(records: Path) -> float:
+    """Seconds that plain jsonschema needs for the schema of every record, parsing included."""
+    record, variant = (Draft202012Validator(json_schema(name)) for name in ("katha_record", "katha_variant"))
+    started = time.perf_counter()
+    with records.open("rb") as lines:
+        for line in lines:
+            payload = json.loads(line)["payload"]
+            list(record.iter_errors(payload["record"]))
+            for value in payload["variants"]:
+                list(variant.iter_errors(value))
+    return time.perf_counter() - started
+
+
+def row(what: str, count: int, seconds: float, mebibytes: float | None, note: str = "") -> None:
+    """Print one row of the table."""
+    memory = "" if mebibytes is None else f"{mebibytes:.0f}"
+    print(f"| {what} | {count} | {seconds:.2f} | {count / seconds:.0f} | {memory} | {note} |", flush=True)
+
+
+def measure_size(folder: Path, count: int) -> None:
+    """Measure every step for one number of stories."""
+    stories = write_stories(folder / f"{count}.jsonl", count)
+    run, release = folder / f"run-{count}", folder / f"release-{count}"
+    built = fabula("build", "katha", stories, "--out", run, "--created-at", "2026-01-01T00:00:00Z", "--json")
+    row("build", count, built.seconds, built.mebibytes)
+    again = fabula("build", "katha", stories, "--out", run, "--json")
+    row("build, nothing to do", count, again.seconds, again.mebibytes)
+    checked = fabula("validate", run, "--json")
+    row("validate, all rules", count, checked.seconds, checked.mebibytes, "process start included")
+    row("plain jsonschema, schema only", count, plain_jsonschema(run / "records.jsonl"), None, "in process")
+    packed = fabula("release", "pack", run, "--version", "0.1.0", "--out", release, "--json")
+    row("pack", count, packed.seconds, packed.mebibytes)
+    verified = fabula("release", "verify", release, "--json")
+    row("verify", count, verified.seconds, verified.mebibytes)
+
+
+def main() -> None:
+    """Measure each size in turn and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="1000,2500,5000", help="numbers of stories, separated by commas")
+    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
+    folder = Path(tempfile.mkdtemp(prefix="fabula-bench-"))
+    print("| step | stories | seconds | stories/s | peak MiB | note |\n|---|---|---|---|---|---|")
+    try:
+        for size in sizes:
+            measure_size(folder, size)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
