@@ -89,7 +89,9 @@ class Provenance(Own):
     source_annotations_sha256: str = Field(description="Hash of scenes, transitions and questions.")
     source_contrastives_sha256: str = Field(description="Hash of the story's variants.")
     contrastive_variant_ids: tuple[str, ...] = Field(description="Ids of the story's variants, in order.")
-    created_at: str = Field(description="When the run was created, RFC 3339, UTC.")
+    created_at: str = Field(
+        description="When the run was created, RFC 3339, UTC.", json_schema_extra={"format": "date-time"}
+    )
     source_rights_status: str = Field(description="See the vocabulary rights_status.")
     dataset_license: str = Field(description="Licence of the record, such as CC-BY-4.0.")
 
@@ -133,7 +135,9 @@ class HumanValidation(Own):
     resolution: str = Field(description="See the vocabulary resolution.")
     final_moral_label: str = Field(description="Moral label after review.")
     correction_flags: tuple[str, ...] = Field(description="Fields that were corrected.")
-    signed_at: str = Field(description="When the summary was finalised, RFC 3339.")
+    signed_at: str = Field(
+        description="When the summary was finalised, RFC 3339.", json_schema_extra={"format": "date-time"}
+    )
 
 
 class KathaBundle(Own):

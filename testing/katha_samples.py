@@ -50,9 +50,9 @@ _SPLITS = {1: "public_test", 2: "validation", 4: "hidden_test", 8: "validation",
 def sample_bundles(count: int = 2) -> list[dict[str, Json]]:
     """Return valid ``KathaBundle`` JSON with distinct ids and texts, ``kb25k_0001`` onwards.
 
-    No two texts are near-duplicates. From five bundles on all four splits occur, and every twenty bundles hold them
-    as 14, 3, 2 and 1. Each has five scenes, four transitions, six questions (one per dimension) and two
-    variants; the record is complete (rule ``incomplete``) and marked ``auto_checked``.
+    No two texts are near-duplicates. From five bundles on all four splits occur, and every twenty bundles
+    hold them as 14, 3, 2 and 1. Each has five scenes, four transitions, six questions (one per dimension)
+    and two variants; the record is complete (rule ``incomplete``) and marked ``auto_checked``.
 
     Raises:
         ValueError: more than 9,999 bundles are asked for.
