@@ -1,0 +1,177 @@
+"""Settings of a run: ``fabula.toml`` and ``--set stage.key=value`` become one checked RunConfig."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import ConfigError
+from ..schemas.base import Own
+from .pipeline import LoadedPipeline, Pipeline, load_pipeline
+
+RUN = "run"
+"""The section of ``fabula.toml`` for the run itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Settings of the run itself, section ``[run]``.
+
+    Attributes:
+        workers: worker processes; None means one per available core, 0 means none: everything runs in the
+            main process, where a crash of a stage ends the run.
+        item_timeout: seconds that one item may take in one stage before it fails with ``timeout``.
+        threshold: share of the items not rejected that must be made for the run to succeed, 0 to 1.
+        seed: master seed.
+    """
+
+    workers: int | None = None
+    item_timeout: float = 120.0
+    threshold: float = 0.95
+    seed: int = 42
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """All settings of a run: the run's own, and one slice per stage."""
+
+    run: RunSettings
+    stages: Mapping[str, Own]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the stages' settings as they stand in ``run.json``: stage -> settings."""
+        return {name: settings.as_json() for name, settings in self.stages.items()}
+
+
+def resolve_config(pipeline: Pipeline, toml: Path | None = None, sets: Sequence[str] = ()) -> RunConfig:
+    """Return the settings of a run: the stages' defaults, then ``fabula.toml``, then ``--set``.
+
+    Args:
+        pipeline: whose stages' settings these are.
+        toml: the settings file, if any.
+        sets: ``stage.key=value`` (or ``run.key=value``); the value is read as TOML, else taken as a string.
+
+    Raises:
+        ConfigError: the file cannot be read, or a stage, key or value is wrong; it says what exists.
+    """
+    loaded = load_pipeline(pipeline)
+    given: dict[str, dict[str, Any]] = {}
+    if toml is not None:
+        for section, values in _read(toml).items():
+            if not isinstance(values, dict):
+                raise ConfigError(
+                    f"{toml}: {section}", expected="sections such as [run]", found="a key outside of them",
+                    fix="move it under the stage that it belongs to",
+                )  # fmt: skip
+            given[section] = dict(values)
+    for text in sets:
+        section, key, value = _parse_set(text)
+        given.setdefault(section, {})[key] = value
+    return config_from(loaded, given, where=str(toml) if toml is not None and not sets else "settings")
+
+
+def config_from(
+    loaded: LoadedPipeline, given: Mapping[str, Mapping[str, Any]], *, where: str = "settings"
+) -> RunConfig:
+    """Return checked settings from plain values by section: a stage's name, or ``run``.
+
+    Raises:
+        ConfigError: a section, key or value is wrong.
+    """
+    known = (RUN, *loaded.names())
+    for section in given:
+        if section not in known:
+            raise ConfigError(
+                f"{where}: [{section}]", expected=f"one of {', '.join(known)}", found="no such stage",
+                fix="use one of these names",
+            )  # fmt: skip
+    stages = {
+        stage.name: _stage_settings(
+            stage.spec.settings, given.get(stage.name, {}), f"{where}: [{stage.name}]"
+        )
+        for stage in loaded.stages
+    }
+    return RunConfig(_run_settings(given.get(RUN, {}), f"{where}: [{RUN}]"), stages)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            str(path), expected="a settings file", found=error.strerror or str(error), fix="check the path"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(
+            str(path), expected="valid TOML in UTF-8", found=str(error), fix="correct that place"
+        ) from error
+
+
+def _parse_set(text: str) -> tuple[str, str, Any]:
+    name, equals, value = text.partition("=")
+    section, dot, key = name.strip().partition(".")
+    if not (equals and dot and section and key):
+        raise ConfigError(
+            f"--set {text}", expected="stage.key=value", found="something else",
+            fix="for example --set draft_scenes.scenes=6",
+        )  # fmt: skip
+    try:
+        return section, key, tomllib.loads(f"value = {value}")["value"]
+    except ValueError:
+        return section, key, value
+
+
+def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> Own:
+    _check_keys(where, values, tuple(kind.model_fields))
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(
+            f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
+            found=repr(first.get("input")), fix="change the value",
+        ) from error  # fmt: skip
+
+
+def _check_keys(where: str, values: Mapping[str, Any], known: Sequence[str]) -> None:
+    for key in values:
+        if key not in known:
+            exists = f"one of {', '.join(known)}" if known else "no settings: this stage has none"
+            raise ConfigError(
+                f"{where} {key}", expected=exists, found="no such key", fix="check the spelling"
+            )
+
+
+def _run_settings(values: Mapping[str, Any], where: str) -> RunSettings:
+    _check_keys(where, values, tuple(entry.name for entry in fields(RunSettings)))
+    checks = {
+        "workers": (_is_count, "a number of processes, 0 or more"),
+        "item_timeout": (_is_positive, "seconds, more than 0"),
+        "threshold": (_is_share, "a share from 0 to 1"),
+        "seed": (_is_count, "a whole number, 0 or more"),
+    }
+    for key, value in values.items():
+        good, expected = checks[key]
+        if not good(value):
+            raise ConfigError(f"{where} {key}", expected=expected, found=repr(value), fix="change the value")
+    return replace(RunSettings(), **values)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:  # noqa: ANN401 - any TOML value
+    return _is_number(value) and 0 < value < float("inf")
+
+
+def _is_share(value: Any) -> bool:  # noqa: ANN401 - any TOML value
+    return _is_number(value) and 0 <= value <= 1

@@ -1,0 +1,198 @@
+"""Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
+from .config import RunConfig
+from .journal import Journal
+from .journal_file import NAME as JOURNAL
+from .journal_file import unwritable
+from .lock import HOLDER, LOCK, hold
+from .manifest import (
+    NAME as MANIFEST,
+)
+from .manifest import Manifest, creation_time, make_manifest, normal_time, read_manifest, write_manifest
+from .outputs import write_outputs
+from .pipeline import LoadedPipeline, Pipeline, load_pipeline
+from .pool import WorkerPool, default_workers
+from .progress import Event, Reporter, SilentReporter
+from .report import ItemReport, RunReport, StageReport, write_report
+from .runner import Means, Options, Runner
+from .signals import Stopper, stop_on_signals
+from .sources import EDITS, Fingerprint, Source, fingerprints
+
+__all__ = ["Options", "RunRequest", "Source", "execute"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to execute.
+
+    Attributes:
+        folder: the run folder; made if missing, continued if it is a run.
+        pipeline: the stages.
+        config: the settings; see :func:`.config.resolve_config`.
+        sources: the sources; none takes those that the run was last made from.
+        created_at: creation time of a new run (RFC 3339); a run that exists keeps its own.
+        options: what to run of it, and how.
+    """
+
+    folder: Path
+    pipeline: Pipeline
+    config: RunConfig
+    sources: tuple[Source, ...] = ()
+    created_at: str | None = None
+    options: Options = field(default_factory=Options)
+
+
+def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
+    """Execute a pipeline; results that the run's journal holds are used, the rest is made.
+
+    Works from any thread; in the main thread SIGINT and SIGTERM stop it in order (see :mod:`.signals`).
+
+    Raises:
+        ConfigError: the pipeline, a setting or an option is wrong.
+        InputError: a source cannot be read, or a stage refuses it.
+        TargetError: the folder cannot be written, or the disk is full.
+        RunError: the folder holds another kind of run, a newer or a damaged one. RunBusy: somebody is at it.
+        MissingRequirement: a library that a stage needs is not installed.
+        Interrupted: the user stopped it; calling again continues.
+        BelowThreshold: too few items were made; outputs and ``report.json`` are written all the same.
+    """
+    loaded = load_pipeline(request.pipeline)
+    request.options.check(loaded)
+    told = reporter if reporter is not None else SilentReporter()
+    folder = Path(request.folder).absolute()
+    _prepare_folder(folder)
+    stopper = Stopper()
+    try:
+        with hold(folder), stop_on_signals(stopper, lambda: told.emit(Event("stopping"))):
+            _tidy(folder)
+            report = _execute(folder, loaded, request, told, stopper)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "stopped at once; what was committed is kept, and the same command continues it"
+        ) from None
+    finally:
+        told.close()
+    threshold = request.config.run.threshold
+    if report.share < threshold:
+        raise BelowThreshold(
+            f"{folder}: {report.totals['made']} of {report.totals['made'] + report.totals['failed']} items were "
+            f"made, a share of {report.share:.4g} below the threshold of {threshold:g}; see report.json"
+        )
+    return report
+
+
+def _execute(
+    folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Reporter, stopper: Stopper
+) -> RunReport:
+    known = _known_manifest(folder, loaded)
+    sources = request.sources or (known.source_list() if known else ())
+    prints = fingerprints(sources, folder)
+    if not prints:
+        raise ConfigError("sources", expected="at least one", found="none", fix="name a file or a folder")
+    manifest = make_manifest(loaded, request.config, prints, _created_at(known, request.created_at))
+    options, settings = request.options, request.config.run
+    workers = options.workers if options.workers is not None else settings.workers
+    workers = default_workers() if workers is None else workers
+    with Journal.open(folder) as journal, WorkerPool(workers, _timeout(request)) as pool:
+        write_manifest(folder, manifest)
+        names = list(loaded.names())
+        start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
+        reporter.emit(Event("run", data=start))
+        means = Means(
+            pool, reporter, stopper, options, manifest.created_at, tuple(entry.path for entry in prints)
+        )
+        runner = Runner(loaded, request.config, journal, means)
+        return _run(folder, runner, prints, manifest)
+
+
+def _run(folder: Path, runner: Runner, prints: tuple[Fingerprint, ...], manifest: Manifest) -> RunReport:
+    root = runner.put_root([entry.field() for entry in prints])
+    runner.journal.flush()
+    runner.walk(root)
+    report = make_report(runner)
+    if not runner.means.options.stages or not report.totals["pending"]:
+        settings = {"manifest": manifest.created_at, "settings": manifest.as_json()["settings"]}
+        written = write_outputs(folder, runner.loaded, runner.items, runner.journal, settings)
+        runner.means.reporter.emit(Event("outputs", data={"written": written}))
+    write_report(folder, report)
+    runner.means.reporter.emit(Event("run-done", data={"totals": dict(report.totals)}))
+    return report
+
+
+def make_report(runner: Runner) -> RunReport:
+    """Return the report of a walk that is done."""
+    totals = {"made": len(runner.items.live), "rejected": 0, "failed": 0, "pending": 0}
+    items = []
+    for item, stop in runner.items.stops.items():
+        totals[stop.status] += 1
+        items.append(ItemReport(item, stop.stage, stop.status, stop.code, stop.reason))
+    stages = []
+    for stage in runner.loaded.stages:
+        counts = runner.counts[stage.name]
+        stages.append(
+            StageReport(
+                stage.name, stage.spec.version, counts.made, counts.rejected, counts.failed,
+                counts.reused, counts.ran,
+            )
+        )  # fmt: skip
+    return RunReport(totals, tuple(stages), tuple(sorted(items, key=lambda entry: entry.id)))
+
+
+def _prepare_folder(folder: Path) -> None:
+    """Make the run folder; refuse one that holds something else.
+
+    Raises:
+        TargetError: it is a file, cannot be made, or holds files that are not a run's.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = {path.name for path in folder.iterdir()}
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    begun = {name for name in names if name.startswith((JOURNAL, ".")) or name in (LOCK, HOLDER, EDITS)}
+    if MANIFEST not in names and names - begun:
+        raise TargetError(
+            str(folder), expected="a run, an empty folder or a new one",
+            found=f"other files, such as {min(names - begun)}", fix="choose another folder with --out",
+        )  # fmt: skip
+
+
+def _tidy(folder: Path) -> None:
+    """Remove half-written files that a kill left behind; nobody else writes here while we hold the run."""
+    try:
+        for part in folder.glob(".*.part"):
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def _known_manifest(folder: Path, loaded: LoadedPipeline) -> Manifest | None:
+    if not (folder / MANIFEST).exists():
+        return None
+    known = read_manifest(folder)
+    if known.kind != loaded.name:
+        raise RunError(
+            str(folder), expected=f"a run of kind {loaded.name}", found=f"one of kind {known.kind}",
+            fix="choose another folder with --out",
+        )  # fmt: skip
+    return known
+
+
+def _created_at(known: Manifest | None, option: str | None) -> str:
+    if known is None:
+        return creation_time(option)
+    if option is not None and normal_time(option) != known.created_at:
+        raise ConfigError(
+            "--created-at", expected=f"{known.created_at}, when this run was created", found=option,
+            fix="leave the option out, or build into a new folder",
+        )  # fmt: skip
+    return known.created_at
+
+
+def _timeout(request: RunRequest) -> float:
+    option = request.options.item_timeout
+    return option if option is not None else request.config.run.item_timeout

@@ -1,0 +1,272 @@
+"""The journal of a run: ``journal.sqlite``, where every result is committed before anything builds on it.
+
+Two tables. ``calls`` keeps the raw replies of models by request (filled by model stages). ``results`` keeps the
+outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it commits whatever is
+queued, without a timer. Readers use connections of their own. Kill the process at any moment: what was
+acknowledged is there.
+"""
+
+import json
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from ..errors import FabulaError
+from . import journal_file
+from .codec import Encoded
+from .journal_file import explained
+
+NAME = journal_file.NAME
+QUEUED = 512  # rows that may wait for the disk; the producer waits beyond that, so memory stays bounded
+_READ_TOGETHER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One result to be written.
+
+    Attributes:
+        key: the result's key.
+        stage: the stage's name.
+        item: the item's id.
+        part: ``item``, or ``table`` for the list of what an expand or a gather brought forth.
+        version: the stage's version.
+        settings: digest of its settings.
+        libraries: digest of its libraries.
+        inputs: digests of what it read.
+        encoded: the outcome.
+    """
+
+    key: str
+    stage: str
+    item: str
+    part: str
+    version: int
+    settings: str
+    libraries: str
+    inputs: Mapping[str, str]
+    encoded: Encoded
+
+
+class Head(NamedTuple):
+    """A result without its fields. ``seq`` is its place in the journal and the handle of its blob."""
+
+    seq: int
+    key: str
+    item: str
+    status: str
+    code: str | None
+    reason: str | None
+    outputs: dict[str, str]
+
+
+class Origin(NamedTuple):
+    """What a result was made from."""
+
+    seq: int
+    item: str
+    version: int
+    settings: str
+    libraries: str
+    inputs: dict[str, str]
+
+
+class Journal:
+    """The journal of one run folder. Use :meth:`open`; close it, or use it in a ``with`` block."""
+
+    def __init__(self, path: Path, reader: sqlite3.Connection, *, writable: bool) -> None:
+        self.path = path
+        self.writable = writable
+        self._reader = reader
+        self._trouble: FabulaError | None = None
+        self._queue: queue.Queue[tuple[Any, ...] | None] = queue.Queue(QUEUED)
+        self.committed = 0
+        self._seq = 0
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    def open(cls, folder: Path, *, writable: bool = True) -> Self:
+        """Open the journal of a run folder; a writable one is made when missing.
+
+        Raises:
+            TargetError: the folder cannot be written, or the disk is full.
+            RunError: there is no journal to read, it is damaged, or a newer version of Fabula wrote it.
+        """
+        path = folder / NAME
+        with explained(path):
+            if writable:
+                journal_file.prepare(path)
+            reader = journal_file.connect(path, read_only=not writable)
+            journal_file.check_format(path, reader)
+            journal = cls(path, reader, writable=writable)
+            if writable:
+                journal._start()
+        return journal
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            with suppress(FabulaError):  # the first error matters more than what closing met
+                self.close()
+
+    # -- writing
+
+    def put(self, entry: Entry) -> int:
+        """Queue one result and return its ``seq``; it is durable once :attr:`committed` reaches that.
+
+        A result with the same key is replaced, and moves to the end.
+
+        Raises:
+            TargetError: an earlier write failed; nothing queued since is kept.
+        """
+        self._seq += 1
+        kept = entry.encoded
+        row = (
+            self._seq, entry.key, entry.stage, entry.item, entry.part, entry.version, entry.settings,
+            entry.libraries, json.dumps(dict(entry.inputs)), kept.status, kept.code, kept.reason,
+            kept.evidence, int(kept.retryable), json.dumps(dict(kept.outputs or {})), kept.blob,
+        )  # fmt: skip
+        self._enqueue((journal_file.PUT_RESULT, row))
+        return self._seq
+
+    def note(self, name: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Queue one fact about the run (see :meth:`fact`)."""
+        self._enqueue((journal_file.PUT_META, (name, json.dumps(value, sort_keys=True))))
+
+    def _enqueue(self, statement: tuple[Any, ...]) -> None:
+        while True:
+            self._check()
+            with suppress(queue.Full):
+                return self._queue.put(statement, timeout=1)
+
+    def _check(self) -> None:
+        if self._trouble is not None:
+            raise self._trouble
+        if self._thread is None or not self._thread.is_alive():
+            raise RuntimeError("the journal's writer is not running")
+
+    def flush(self) -> None:
+        """Return when everything queued is on disk.
+
+        Raises:
+            TargetError: it cannot be written.
+        """
+        marker = threading.Event()
+        self._enqueue((None, marker))
+        while not marker.wait(timeout=0.2):
+            self._check()
+        self._check()
+
+    def close(self) -> None:
+        """Write what is queued, stop the writer and close the files.
+
+        Raises:
+            TargetError: it cannot be written.
+        """
+        try:
+            if self._thread is not None and self._thread.is_alive():
+                self.flush()
+                self._queue.put(None)
+                self._thread.join()
+        finally:
+            self._thread = None
+            self._reader.close()
+
+    def _start(self) -> None:
+        (last,) = self._reader.execute("SELECT coalesce(max(seq), 0) FROM results").fetchone()
+        self._seq = self.committed = last
+        self._thread = threading.Thread(target=self._write_all, name="journal-writer", daemon=True)
+        self._thread.start()
+
+    def _write_all(self) -> None:
+        try:
+            with explained(self.path):
+                connection = journal_file.connect(self.path, read_only=False)
+                try:
+                    while self._write_some(connection):
+                        pass
+                finally:
+                    connection.close()
+        except FabulaError as error:  # kept for the producers, who raise it
+            self._trouble = error
+
+    def _write_some(self, connection: sqlite3.Connection) -> bool:
+        batch = [self._queue.get()]
+        with suppress(queue.Empty):
+            while True:
+                batch.append(self._queue.get_nowait())
+        last, markers = self.committed, []
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in batch:
+            if statement is None:
+                continue
+            sql, values = statement
+            if sql is None:
+                markers.append(values)
+                continue
+            connection.execute(sql, values)
+            if sql is journal_file.PUT_RESULT:
+                last = values[0]
+        connection.execute("COMMIT")
+        self.committed = last
+        for marker in markers:
+            marker.set()
+        return None not in batch
+
+    # -- reading
+
+    def heads(self, stage: str, *, part: str = "item") -> Iterator[Head]:
+        """Yield all results of a stage, oldest first, without their fields."""
+        sql = (
+            "SELECT seq, key, item, status, code, reason, outputs FROM results"
+            " WHERE stage = ? AND part = ? ORDER BY seq"
+        )
+        for *plain, outputs in self._rows(sql, (stage, part)):
+            yield Head(*plain, json.loads(outputs))
+
+    def origins(self, stage: str, *, part: str = "item") -> Iterator[Origin]:
+        """Yield what each result of a stage was made from, oldest first."""
+        sql = (
+            "SELECT seq, item, version, settings, libraries, inputs FROM results"
+            " WHERE stage = ? AND part = ? ORDER BY seq"
+        )
+        for *plain, inputs in self._rows(sql, (stage, part)):
+            yield Origin(*plain, json.loads(inputs))
+
+    def evidence(self, seq: int) -> str | None:
+        """Return the evidence kept with a result, such as a traceback."""
+        for (evidence,) in self._rows("SELECT evidence FROM results WHERE seq = ?", (seq,)):
+            return None if evidence is None else str(evidence)
+        return None
+
+    def blobs(self, seqs: Iterable[int]) -> dict[int, bytes]:
+        """Return the blobs of some results (see :func:`.codec.decode`), by ``seq``."""
+        wanted = sorted(set(seqs))
+        found: dict[int, bytes] = {}
+        for start in range(0, len(wanted), _READ_TOGETHER):
+            some = wanted[start : start + _READ_TOGETHER]
+            marks = ",".join("?" * len(some))
+            found.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({marks})", some))
+        return found
+
+    def fact(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
+        """Return a fact about the run that was noted, or None."""
+        for (value,) in self._rows("SELECT value FROM meta WHERE name = ?", (name,)):
+            return json.loads(value)
+        return None
+
+    def _rows(self, sql: str, values: Iterable[Any]) -> Iterator[Any]:
+        with explained(self.path):
+            yield from self._reader.execute(sql, tuple(values))

@@ -1,0 +1,177 @@
+"""The file under the journal: its tables, how it is opened, and what its errors mean."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import FabulaError, RunError, TargetError, UserError
+
+NAME = "journal.sqlite"
+FORMAT = 1
+_WAIT = 30.0  # seconds that a connection waits for another one's lock
+_WAL_LIMIT = 64 * 1024 * 1024
+
+PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 16)})"
+PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (
+    request TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    reply BLOB NOT NULL,
+    usage TEXT,
+    cost REAL,
+    attempts INTEGER NOT NULL,
+    PRIMARY KEY (request, sample)
+);
+CREATE TABLE IF NOT EXISTS results (
+    seq INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    stage TEXT NOT NULL,
+    item TEXT NOT NULL,
+    part TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    libraries TEXT NOT NULL,
+    inputs TEXT NOT NULL,
+    status TEXT NOT NULL,
+    code TEXT,
+    reason TEXT,
+    evidence TEXT,
+    retryable INTEGER NOT NULL,
+    outputs TEXT NOT NULL,
+    blob BLOB
+);
+CREATE INDEX IF NOT EXISTS results_stage ON results (stage, part);
+"""
+
+_FULL = {"SQLITE_FULL"}
+_DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_SCHEMA", "SQLITE_MISMATCH"}
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Return a connection with our durability settings; transactions are begun by hand."""
+    if read_only:
+        return _connect_to_read(path)
+    connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+    return connection
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    if not path.is_file():
+        raise missing(path)
+    # A folder that we may not write to has no shared-memory file for WAL: then nobody writes, and the file
+    # can be read as it is.
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        address = f"{path.absolute().as_uri()}?{mode}"
+        connection = sqlite3.connect(
+            address, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            if "immutable" in mode:
+                raise
+        else:
+            return connection
+    raise AssertionError("unreachable")
+
+
+def prepare(path: Path) -> None:
+    """Make the tables in a new file; choose WAL, or DELETE mode where WAL cannot work."""
+    try:
+        _prepare(path, "WAL")
+    except sqlite3.OperationalError:
+        # WAL needs shared memory, which network file systems do not have. Exclusive locking does without,
+        # so the mode can be changed even where the file says WAL already.
+        _prepare(path, "DELETE")
+
+
+def _prepare(path: Path, mode: str) -> None:
+    connection = connect(path, read_only=False)
+    try:
+        if mode != "WAL":
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute(f"PRAGMA journal_mode={mode}").fetchone()
+        (exists,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
+        connection.execute("BEGIN IMMEDIATE")
+        if not exists:
+            for statement in TABLES.split(";")[:-1]:
+                connection.execute(statement)
+            connection.execute(PUT_META, ("format", str(FORMAT)))
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def check_format(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise RunError when the file is not a journal that this version can read."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    found = int(row[0]) if row and str(row[0]).isdigit() else None
+    if found == FORMAT:
+        return
+    raise RunError(
+        str(path),
+        expected=f"a journal of format {FORMAT}",
+        found="no format" if found is None else f"format {found}",
+        fix="use the version of fabula that made the run, or build into a new folder",
+    )
+
+
+def missing(path: Path) -> RunError:
+    """Return the error for a run without a journal."""
+    return RunError(
+        str(path.parent),
+        expected="a run folder with a journal",
+        found=f"no {path.name}",
+        fix="give the folder that a build wrote with --out",
+    )
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system report into errors that say what to do."""
+    try:
+        yield
+    except FabulaError:
+        raise
+    except sqlite3.Error as error:
+        raise _explain(path, error) from error
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _explain(path: Path, error: sqlite3.Error) -> UserError:
+    name = str(getattr(error, "sqlite_errorname", ""))
+    kind = "_".join(name.split("_")[:2])
+    if kind in _DAMAGED or "no such table" in str(error) or "no such column" in str(error):
+        return RunError(
+            str(path),
+            expected="an intact journal",
+            found=f"a damaged file ({error})",
+            fix="restore it from a copy, or delete it: the run then starts over",
+        )
+    if kind in _FULL:
+        fix = "free some space and start again; finished work is kept"
+        return TargetError(str(path), expected="room on the disk", found="a full disk", fix=fix)
+    return TargetError(
+        str(path),
+        expected="a journal that can be written",
+        found=f"{error} ({name or type(error).__name__})",
+        fix="check the folder's permissions, free space and quota, then start again; finished work is kept",
+    )
+
+
+def unwritable(path: Path, error: OSError) -> TargetError:
+    """Return the error for a place that the operating system does not let us use."""
+    return TargetError(
+        str(path),
+        expected="a place that can be written",
+        found=error.strerror or str(error),
+        fix="choose another folder, or check permissions and free space; finished work is kept",
+    )

@@ -1,0 +1,66 @@
+"""Calling a pipeline's ``finish``, and only when the output files would change by it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..schemas.canonical import digest, sha256_file
+from . import edits, lock, manifest, report
+from .items import Items, LazyItems
+from .journal import NAME as JOURNAL
+from .journal import Journal
+from .journal_file import unwritable
+from .pipeline import LoadedPipeline
+
+_FACT = "outputs"
+_OWN = {manifest.NAME, report.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
+
+
+def write_outputs(
+    folder: Path, loaded: LoadedPipeline, items: Items, journal: Journal, settings: Mapping[str, Any]
+) -> bool:
+    """Write the outputs of a run unless the files on disk are those that it would write.
+
+    They are when the final fields, the settings and the version of Fabula are as they were, and no file has
+    changed since. Returns whether they were written.
+
+    Raises:
+        TargetError: they cannot be written.
+    """
+    ids = sorted(items.live)
+    state = _state(loaded, items, ids, settings)
+    known = journal.fact(_FACT)
+    if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
+        return False
+    before = _stamps(folder)
+    journal.note(_FACT, None)  # until they are complete, no output counts as written
+    journal.flush()
+    try:
+        loaded.finish(folder, LazyItems(items, journal, ids, loaded.outputs))
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    written = [name for name, stamp in _stamps(folder).items() if before.get(name) != stamp]
+    journal.note(_FACT, {"state": state, "files": _digests(folder, written)})
+    journal.flush()
+    return True
+
+
+def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:
+    from .. import __version__
+
+    rows = [[item, items.digests(item, loaded.outputs)] for item in ids]
+    return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Return something that changes when a file is written again, for each file that is not the engine's."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in _OWN and not path.name.startswith((JOURNAL, ".")):
+            stat = path.stat()
+            found[path.name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+    return found
+
+
+def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401 - names, or a mapping of them
+    return {name: sha256_file(folder / name) if (folder / name).is_file() else None for name in sorted(names)}

@@ -1,0 +1,212 @@
+"""A pipeline: the order of stages, loaded and checked before the first item."""
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, MissingRequirement
+from .stage import Item, StageSpec
+
+SOURCES = "sources"
+"""The id of the first item, the name of its field, and of the pseudo stage that makes it."""
+
+Finish = Callable[[Path, Iterable[Item]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What a builder runs.
+
+    Attributes:
+        name: kind of run, such as ``katha``.
+        stages: what implements each stage, in order: ``package.module``, or ``package.module:attribute``.
+        finish: ``module:function``, called as ``finish(folder, items)`` when all is done: it writes the outputs
+            into the run folder. Items come sorted by id with the fields that the last stage writes and
+            ``final_fields``. Calling it twice with the same items must write the same bytes.
+        final_fields: more fields that ``finish`` needs.
+    """
+
+    name: str
+    stages: tuple[str, ...]
+    finish: str
+    final_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage that has been loaded: where it is, its declaration, and its function."""
+
+    path: str
+    spec: StageSpec
+    run: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """The stage's name."""
+        return self.spec.name
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPipeline:
+    """A pipeline whose stages have been loaded and checked.
+
+    Attributes:
+        pipeline: the declaration.
+        stages: the stages, in order.
+        finish: the function that writes the outputs.
+        outputs: the fields that ``finish`` gets, sorted.
+    """
+
+    pipeline: Pipeline
+    stages: tuple[Stage, ...]
+    finish: Finish
+    outputs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name."""
+        return self.pipeline.name
+
+    def names(self) -> tuple[str, ...]:
+        """Return the stages' names, in order."""
+        return tuple(stage.name for stage in self.stages)
+
+    def needed_after(self, index: int) -> frozenset[str]:
+        """Return the fields that stages after the given one, or ``finish``, still read."""
+        later = (name for stage in self.stages[index + 1 :] for name in stage.spec.reads)
+        return frozenset((*later, *self.outputs))
+
+
+def load_stage(path: str) -> Stage:
+    """Import one stage, ``package.module`` or ``package.module:attribute``.
+
+    Raises:
+        ConfigError: it cannot be found, or it is not a stage.
+    """
+    found = load_object(path)
+    spec, run = getattr(found, "SPEC", None), getattr(found, "run", None)
+    if not isinstance(spec, StageSpec) or not callable(run):
+        raise ConfigError(
+            f"stage {path}", expected="a SPEC and a function run", found="something else",
+            fix="see CONTRIBUTING.md, how to add a stage",
+        )  # fmt: skip
+    return Stage(path, spec, run)
+
+
+def load_object(path: str) -> Any:  # noqa: ANN401 - whatever the path names
+    """Return the module or attribute that ``module`` or ``module:attribute`` names.
+
+    Raises:
+        ConfigError: there is no such module or attribute.
+    """
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module_name + ".").startswith(error.name + "."):
+            raise
+        raise ConfigError(
+            path, expected="an importable module", found=f"no module {error.name}", fix="check the spelling"
+        ) from error
+    if not attribute:
+        return module
+    if not hasattr(module, attribute):
+        raise ConfigError(
+            path,
+            expected=f"an attribute {attribute} of {module_name}",
+            found="none",
+            fix="check the spelling",
+        )
+    return getattr(module, attribute)
+
+
+def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
+    """Import all stages of a pipeline and check that they fit together.
+
+    Raises:
+        ConfigError: a name is used twice, a field is read before it is written or written twice, a gather or
+            expand has a wrong place, or a stage cannot be loaded.
+    """
+    stages = tuple(load_stage(path) for path in pipeline.stages)
+    if not stages:
+        raise ConfigError(
+            f"pipeline {pipeline.name}", expected="at least one stage", found="none", fix="name its stages"
+        )
+    available: set[str] = {SOURCES}
+    written: set[str] = {SOURCES}
+    names: set[str] = {SOURCES}
+    for stage in stages:
+        _check(pipeline.name, stage.spec, names, available, written)
+        names.add(stage.name)
+        written.update(stage.spec.writes)
+        # The children of an expand are new items: they start with what it gave them.
+        available = set(stage.spec.writes) | (set() if stage.spec.shape == "expand" else available)
+    outputs = tuple(sorted({*stages[-1].spec.writes, *pipeline.final_fields}))
+    missing = sorted(set(outputs) - available)
+    if missing:
+        raise _misfit(pipeline.name, "final_fields", "fields that a stage writes", ", ".join(missing))
+    return LoadedPipeline(pipeline, stages, load_object(pipeline.finish), outputs)
+
+
+def _check(pipeline: str, spec: StageSpec, names: set[str], available: set[str], written: set[str]) -> None:
+    where = f"stage {spec.name}"
+    if spec.name in names:
+        raise _misfit(pipeline, where, "a name of its own", "a name used twice")
+    if spec.shape not in ("expand", "map", "gather"):
+        raise _misfit(pipeline, where, "shape expand, map or gather", repr(spec.shape))
+    unknown = sorted(set(spec.reads) - available)
+    if unknown:
+        raise _misfit(pipeline, where, "fields written by an earlier stage", ", ".join(unknown))
+    again = sorted(set(spec.writes) & written)
+    if again or not spec.writes or len(set(spec.writes)) != len(spec.writes):
+        found = f"{', '.join(again)}, written before" if again else f"writes {spec.writes}"
+        raise _misfit(pipeline, where, "fields that no other stage writes", found)
+    if spec.stateful and spec.shape != "gather":
+        raise _misfit(pipeline, where, "stateful gathers only", f"a stateful {spec.shape}")
+
+
+def _misfit(pipeline: str, where: str, expected: str, found: str) -> ConfigError:
+    return ConfigError(
+        f"pipeline {pipeline}, {where}", expected=expected, found=found,
+        fix="correct the stage's SPEC or the order of the stages",
+    )  # fmt: skip
+
+
+def stages_through(pipeline: Pipeline, name: str) -> tuple[str, ...]:
+    """Return the names of the stages up to and with the given one, for ``Options.stages``.
+
+    Raises:
+        ConfigError: the pipeline has no such stage.
+    """
+    names = load_pipeline(pipeline).names()
+    if name not in names:
+        raise unknown_stage(f"--stage {name}", names)
+    return names[: names.index(name) + 1]
+
+
+def unknown_stage(where: str, names: Iterable[str]) -> ConfigError:
+    """Return the error for a stage name that the pipeline does not have."""
+    return ConfigError(
+        where, expected=f"a stage: {', '.join(names)}", found="no such stage", fix="use one of these names"
+    )
+
+
+def library_versions(spec: StageSpec) -> dict[str, str]:
+    """Return the installed version of each distribution that a stage declares.
+
+    Raises:
+        MissingRequirement: one is not installed.
+    """
+    versions = {}
+    for name in sorted(spec.libraries):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError as error:
+            raise MissingRequirement(
+                f"stage {spec.name}", expected=f"the library {name}", found="it is not installed",
+                fix=f"pip install {name}",
+            ) from error  # fmt: skip
+    return versions

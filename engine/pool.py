@@ -1,0 +1,242 @@
+"""The worker pool for map stages: survives workers that crash or hang, and names the item that did it.
+
+Workers are spawned, not forked: that works the same on every system, copies no locks or threads of the caller
+(notebooks have many), and costs a third of a second per worker once a run. Items travel in chunks. A chunk
+that crashes its worker or takes longer than one item may is run again item by item: the guilty one fails with
+``crashed`` or ``timeout``, the others succeed.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import chain
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import Any
+
+from .codec import Encoded, encode
+from .stage import Failed
+from .worker import Job, Task, run_chunk, watch_parent
+from .worker import run_item as run_here
+
+CHUNK_SECONDS = 0.25  # work that one chunk should hold: long against its transport, short against a drain
+CHUNK_ITEMS, CHUNK_BYTES = 64, 1_000_000
+CHUNKS_PER_WORKER = 2  # one at work and one waiting, so that no worker idles and memory stays bounded
+LOST_TRIES = 3  # how often an item may be lost with the whole pool before it is called crashed
+STALL_GRACE = 60.0
+
+Result = tuple[Task, Encoded]
+
+
+def default_workers() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class WorkerPool:
+    """Runs map stages on items. With ``workers=0`` everything runs in this process: no isolation, no timeout.
+
+    Args:
+        workers: worker processes; they start with the first item.
+        item_timeout: seconds that one item may take.
+    """
+
+    def __init__(self, workers: int, item_timeout: float) -> None:
+        self.workers = workers
+        self.item_timeout = item_timeout
+        self._pool: Any = None
+
+    def __enter__(self) -> "WorkerPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the workers; what they are at is given up."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.stop()
+            pool.join()
+
+    def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+        """Yield results in small groups as they come, in no particular order.
+
+        Tasks are drawn only as fast as workers take them. Once ``stopping()`` is true, none is drawn any more
+        and the work in flight is finished.
+
+        Raises:
+            MissingRequirement: the stage needs something that is not installed.
+        """
+        if self.workers == 0:
+            yield from _run_inline(job, tasks, stopping)
+            return
+        flight = _Flight(job, iter(tasks))
+        while True:
+            while len(flight.flying) < self.workers * CHUNKS_PER_WORKER and not stopping():
+                chunk = flight.next_chunk()
+                if not chunk:
+                    break
+                flight.flying[self._schedule(job, chunk)] = chunk
+            if not flight.flying:
+                return
+            done, _ = wait(flight.flying, self.item_timeout + STALL_GRACE, FIRST_COMPLETED)
+            if not done:  # a worker was lost in a way that nobody noticed
+                self.close()
+                flight.recall()
+            for future in done:
+                results = flight.land(future, stopping())
+                if results:
+                    yield results
+
+    def _schedule(self, job: Job, chunk: Sequence[Task]) -> "Future[Any]":
+        for _ in range(LOST_TRIES):
+            if self._pool is None:
+                self._pool = _new_pool(self.workers)
+            try:
+                future: Future[Any] = self._pool.schedule(
+                    run_chunk, args=(job, chunk), timeout=self.item_timeout
+                )
+            except RuntimeError:  # the pool broke down and takes nothing any more
+                self.close()
+            else:
+                return future
+        raise RuntimeError("worker processes cannot be started")
+
+
+class _Flight:
+    """The items of one stage on their way through the pool."""
+
+    def __init__(self, job: Job, tasks: Iterator[Task]) -> None:
+        self.job = job
+        self.flying: dict[Future[Any], list[Task]] = {}
+        self._tasks = tasks
+        self._alone: deque[Task] = deque()
+        self._lost: dict[str, int] = {}
+        self._size = 1
+
+    def next_chunk(self) -> list[Task]:
+        """Return the next items to send: one that has to run alone, or as many as make a good chunk."""
+        if self._alone:
+            return [self._alone.popleft()]
+        chunk: list[Task] = []
+        volume = 0
+        for task in self._tasks:
+            chunk.append(task)
+            volume += sum(len(blob) for blob, _ in task.parts)
+            if len(chunk) >= self._size or volume >= CHUNK_BYTES:
+                break
+        return chunk
+
+    def recall(self) -> None:
+        """Take back everything in flight, to be run again one by one."""
+        for chunk in self.flying.values():
+            self._alone.extend(chunk)
+        self.flying.clear()
+
+    def land(self, future: "Future[Any]", stopping: bool) -> list[Result]:
+        """Return what a chunk brought: outcomes, or nothing when its items have to run again."""
+        from pebble.common import ProcessExpired
+
+        chunk = self.flying.pop(future)
+        error = future.exception()
+        if error is None:
+            outcomes, seconds = future.result()
+            self._pace(seconds / len(chunk))
+            return list(zip(chunk, outcomes, strict=True))
+        if isinstance(error, TimeoutError):
+            outcome = Failed("timeout", "took longer than the time that one item may take")
+        elif isinstance(error, ProcessExpired):
+            outcome = Failed("crashed", f"the worker died with {_ending(error.exitcode)}")
+        elif isinstance(error, BrokenProcessPool):
+            outcome = Failed("crashed", "the worker died")
+        else:
+            raise error
+        if stopping:  # may be the stop itself that killed it; the next run will tell
+            return []
+        if len(chunk) > 1 or self._innocent(chunk[0], error):
+            self._alone.extend(chunk)
+            return []
+        return [(chunk[0], encode(outcome))]
+
+    def _innocent(self, task: Task, error: BaseException) -> bool:
+        """Whether an item may have gone down with others: then it gets another chance."""
+        if not isinstance(error, BrokenProcessPool):
+            return False
+        self._lost[task.item] = self._lost.get(task.item, 0) + 1
+        return self._lost[task.item] < LOST_TRIES
+
+    def _pace(self, seconds: float) -> None:
+        fitting = int(CHUNK_SECONDS / max(seconds, 1e-6))
+        self._size = max(1, min(CHUNK_ITEMS, fitting, self._size * 2))
+
+
+def _run_inline(job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+    from .pipeline import load_stage
+
+    stage = load_stage(job.path)
+    for task in chain(tasks):
+        if stopping():
+            return
+        yield [(task, run_here(stage, job.tools, task))]
+
+
+def _ending(exit_code: int) -> str:
+    if exit_code < 0:
+        try:
+            return signal.Signals(-exit_code).name
+        except ValueError:
+            return f"signal {-exit_code}"
+    return f"exit code {exit_code}"
+
+
+# -- starting workers
+
+_starting = threading.Lock()
+
+
+class _Worker(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: ANN401, N802 - the signature of multiprocessing
+        with _clean_start():
+            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+
+
+class _Context(SpawnContext):
+    Process = _Worker
+
+
+@contextmanager
+def _clean_start() -> Iterator[None]:
+    """Start a worker deaf to Ctrl-C, and without running the caller's script again.
+
+    A spawned process normally imports the main module, so a script without a ``__main__`` guard would start
+    the whole build once more. Stages are importable by name: nothing in the main module is needed.
+    """
+    resource_tracker.ensure_running()  # it would lift the signal mask
+    maskable = hasattr(signal, "pthread_sigmask")
+    with _starting:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if maskable else set()
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            if maskable:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _new_pool(workers: int) -> Any:  # noqa: ANN401 - pebble is loaded on use
+    from pebble import ProcessPool
+
+    return ProcessPool(max_workers=workers, initializer=watch_parent, context=_Context())

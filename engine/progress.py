@@ -1,0 +1,155 @@
+"""Telling how a run goes: a bar on a terminal, plain lines elsewhere, one JSON object a line for scripts."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TextIO
+
+from ..schemas.canonical import canonical_text
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a run.
+
+    ============  =============================================================================
+    kind          data
+    ============  =============================================================================
+    run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
+    stage         ``items``: how many reach the stage
+    progress      ``done`` of ``total`` results of the stage are on disk
+    item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
+    stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
+    stopping      nothing: the user asked to stop, the work in flight is being finished
+    outputs       ``written``: whether the output files were written, or were up to date
+    run-done      ``totals``
+    ============  =============================================================================
+    """
+
+    kind: str
+    stage: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """Who is told about events. ``emit`` is called from the thread that runs the pipeline."""
+
+    def emit(self, event: Event) -> None:
+        """Take note of an event."""
+
+    def close(self) -> None:
+        """Leave the display in order."""
+
+
+class SilentReporter:
+    """Tells nothing."""
+
+    def emit(self, event: Event) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class JsonReporter:
+    """Writes every event as one JSON line: ``{"event": kind, "stage": ..., ...data}``."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+
+    def emit(self, event: Event) -> None:
+        """Write one line."""
+        line = {"event": event.kind, **({"stage": event.stage} if event.stage else {}), **event.data}
+        self._stream.write(canonical_text(line) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def plain_line(event: Event) -> str | None:
+    """Return what an event means in one line for people, or None where it is not worth one."""
+    data = event.data
+    if event.kind == "item":
+        return f"  {event.stage}: {data['item']} {data['status']} ({data['code']}): {data['reason']}"
+    if event.kind == "stage-done":
+        problems = "".join(f", {data[name]} {name}" for name in ("rejected", "failed") if data[name])
+        return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
+    if event.kind == "stopping":
+        return "stopping: finishing what is in flight; once more to stop at once"
+    if event.kind == "outputs":
+        return "outputs written" if data["written"] else "outputs up to date"
+    return None
+
+
+class PlainReporter:
+    """Writes lines for people, without any control characters."""
+
+    EVERY = 10  # a progress line for every tenth of a stage
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._told = 0
+
+    def emit(self, event: Event) -> None:
+        """Write a line where the event is worth one."""
+        line = plain_line(event)
+        if event.kind == "stage":
+            self._told = 0
+        elif event.kind == "progress":
+            step = event.data["done"] * self.EVERY // event.data["total"]
+            if self._told < step < self.EVERY:
+                self._told = step
+                line = f"{event.stage}: {event.data['done']} of {event.data['total']}"
+        if line is not None:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class RichReporter:
+    """Shows one bar per stage on a terminal, and lines above it for what went wrong."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self._console = Console(file=stream if stream is not None else sys.stderr, highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(),
+            console=self._console, transient=True,
+        )  # fmt: skip
+        self._bar: Any = None
+
+    def emit(self, event: Event) -> None:
+        """Move the bar, or print a line."""
+        if event.kind == "stage":
+            self._bars.start()
+            self._bar = self._bars.add_task(event.stage or "", total=event.data["items"])
+        elif event.kind == "progress" and self._bar is not None:
+            self._bars.update(self._bar, completed=event.data["done"], total=event.data["total"])
+        elif event.kind == "stage-done" and self._bar is not None:
+            self._bars.remove_task(self._bar)
+            self._bar = None
+        line = plain_line(event)
+        if line is not None:
+            self._console.print(line, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bars.stop()
+
+
+def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> Reporter:
+    """Return the reporter that fits: JSON when asked, a bar on a terminal, plain lines otherwise.
+
+    Args:
+        as_json: one JSON event a line.
+        stream: where to; standard error by default, so that standard output stays free for results.
+    """
+    target = stream if stream is not None else sys.stderr
+    if as_json:
+        return JsonReporter(target)
+    return RichReporter(target) if target.isatty() else PlainReporter(target)

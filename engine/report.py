@@ -1,0 +1,120 @@
+"""``report.json``: how a run ended, with every item that was not made and the reason why."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import RunError
+from ..schemas.canonical import pretty_bytes, write_atomic
+from .journal_file import unwritable
+
+NAME = "report.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """How many items a stage made, rejected and failed; how many of them it ran and how many it reused."""
+
+    name: str
+    version: int
+    made: int
+    rejected: int
+    failed: int
+    reused: int
+    ran: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ItemReport:
+    """One item that was not made: ``status`` is ``rejected``, ``failed`` or ``pending``."""
+
+    id: str
+    stage: str
+    status: str
+    code: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """How a run ended.
+
+    Attributes:
+        totals: items ``made``, ``rejected``, ``failed`` and ``pending``.
+        stages: counts per stage, in order.
+        items: every item that was not made, sorted by id.
+    """
+
+    totals: Mapping[str, int]
+    stages: tuple[StageReport, ...]
+    items: tuple[ItemReport, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the items made among those that were neither rejected nor left pending; 1 if there are none."""
+        tried = self.totals["made"] + self.totals["failed"]
+        return self.totals["made"] / tried if tried else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that ``report.json`` holds."""
+        return {
+            "totals": dict(self.totals),
+            "stages": [asdict(stage) for stage in self.stages],
+            "items": [asdict(item) for item in self.items],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the report as lines for people."""
+        ran = sum(stage.ran for stage in self.stages)
+        reused = sum(stage.reused for stage in self.stages)
+        lines = [
+            ", ".join(f"{self.totals[name]} {name}" for name in ("made", "rejected", "failed", "pending"))
+            + f"  ({ran} results computed, {reused} reused)"
+        ]
+        groups = Counter((item.status, item.stage, item.code or "") for item in self.items)
+        for (status, stage, code), count in sorted(groups.items()):
+            first = next(
+                item
+                for item in self.items
+                if (item.status, item.stage, item.code or "") == (status, stage, code)
+            )
+            name = f"{status} in {stage}" + (f" ({code})" if code else "")
+            lines.append(f"  {count} {name}, such as {first.id}: {first.reason or 'no reason given'}")
+        return lines
+
+
+def write_report(folder: Path, report: RunReport) -> None:
+    """Write ``report.json``, whole or not at all.
+
+    Raises:
+        TargetError: it cannot be written.
+    """
+    path = folder / NAME
+    try:
+        write_atomic(path, [pretty_bytes(report.as_json())])
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def read_report(folder: Path) -> RunReport:
+    """Read a run's report.
+
+    Raises:
+        RunError: there is none, or it is damaged.
+    """
+    path = Path(folder) / NAME
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        return RunReport(
+            document["totals"],
+            tuple(StageReport(**stage) for stage in document["stages"]),
+            tuple(ItemReport(**item) for item in document["items"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            str(path), expected="the report of a finished run", found=str(error),
+            fix="run the build again: it continues where it stopped",
+        ) from error  # fmt: skip

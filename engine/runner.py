@@ -1,0 +1,306 @@
+"""The walk that makes what is missing: map stages in the worker pool, expand and gather in this process."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, Interrupted
+from .codec import Encoded, decode, encode
+from .config import RunConfig
+from .items import LazyItems
+from .journal import Entry, Head, Journal
+from .keys import Basis, content_key
+from .pipeline import LoadedPipeline, Stage, unknown_stage
+from .pool import WorkerPool
+from .progress import Event, Reporter
+from .stage import Child, Made, Tools
+from .walk import Listing, Table, Walk, root_key
+from .worker import Job, Task, checked
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one execution differs from a plain one. Filters say what may run; what the journal holds is used.
+
+    Attributes:
+        workers: worker processes; None takes the settings' number, else one per core; 0 runs in this process.
+        limit: only the first so many items may run.
+        items: only these items may run.
+        stages: only these stages may run.
+        retry_failed: run failed items again.
+        item_timeout: seconds per item and stage; None takes the settings' number.
+    """
+
+    workers: int | None = None
+    limit: int | None = None
+    items: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    retry_failed: bool = False
+    item_timeout: float | None = None
+
+    def check(self, loaded: LoadedPipeline) -> None:
+        """Raise ConfigError when an option does not fit the pipeline."""
+        for name in self.stages:
+            if name not in loaded.names():
+                raise unknown_stage(f"--stage {name}", loaded.names())
+        for option, value in (("--limit", self.limit), ("--workers", self.workers)):
+            if value is not None and value < 0:
+                raise ConfigError(option, expected="0 or more", found=str(value), fix="give another number")
+        if self.item_timeout is not None and not self.item_timeout > 0:
+            found = str(self.item_timeout)
+            raise ConfigError(
+                "item timeout", expected="more than 0 s", found=found, fix="give another number"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a runner works with.
+
+    Attributes:
+        pool: where map stages run.
+        reporter: who is told.
+        stopping: whether the user asked to stop.
+        options: the filters.
+        created_at: when the run was created.
+        paths: the source files and folders.
+    """
+
+    pool: WorkerPool
+    reporter: Reporter
+    stopping: Callable[[], bool]
+    options: Options
+    created_at: str
+    paths: tuple[Path, ...]
+
+
+class Runner(Walk):
+    """Makes every result that the journal does not hold."""
+
+    def __init__(self, loaded: LoadedPipeline, config: RunConfig, journal: Journal, means: Means) -> None:
+        super().__init__(loaded, config, journal)
+        self.means = means
+        self._allowed: set[str] | None = None
+        self._root = True
+
+    def put_root(self, sources: Any) -> Head:  # noqa: ANN401 - a JSON value
+        """Write down the item that stands for the sources, unless the journal has it."""
+        key = root_key(sources)
+        known = {head.key: head for head in self.journal.heads("sources")}
+        if key not in known:
+            basis = Basis("sources", 1, {}, {})
+            known[key] = self._put(basis, "sources", key, encode(Made({"sources": sources})))
+        return known[key]
+
+    # -- the walk's decisions
+
+    def before(self, stage: Stage) -> None:
+        """Tell that a stage begins; go no further when asked to stop."""
+        self.check_stop()
+        total = len(self.items.live)
+        self.means.reporter.emit(Event("stage", stage=stage.name, data={"items": total}))
+
+    def after(self, stage: Stage) -> None:
+        """Wait until the stage's results are on disk, then tell; choose the items that may run."""
+        self.journal.flush()
+        counts = self.counts[stage.name]
+        data = {name: getattr(counts, name) for name in ("made", "rejected", "failed", "reused", "ran")}
+        self.means.reporter.emit(Event("stage-done", stage=stage.name, data=data))
+        self.check_stop()
+
+    def check_stop(self) -> None:
+        """Raise Interrupted when the user asked to stop; what was made is on disk by then."""
+        if self.means.stopping():
+            self.journal.flush()
+            raise Interrupted("stopped; what was finished is kept, and the same command continues it")
+
+    def again(self, stage: Stage, head: Head) -> bool:
+        """Failed results are made again on request."""
+        return self.means.options.retry_failed and head.status == "failed" and self._may_run(stage, head.item)
+
+    def _may_run(self, stage: Stage, item: str | None = None) -> bool:
+        stages = self.means.options.stages
+        if stages and stage.name not in stages:
+            return False
+        return item is None or self._allowed is None or item in self._allowed
+
+    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+        """Run a map stage on items."""
+        keys = {}
+        for item, key in todo:
+            if self._may_run(stage, item):
+                keys[item] = key
+            else:
+                self.leave(stage, item, "pending", "not chosen to run")
+        if not keys:
+            return
+        self._describe(basis)
+        acknowledged = _Acknowledged(self, stage, len(keys))
+        tasks = (
+            Task(item, keys[item], parts)
+            for item, parts in self.items.parts(self.journal, keys, stage.spec.reads)
+        )
+        for group in self.means.pool.run(Job(stage.path, self._tools(stage)), tasks, self.means.stopping):
+            for task, encoded in group:
+                digests = self.items.digests(task.item, stage.spec.reads)
+                inputs = dict(zip(stage.spec.reads, digests, strict=True))
+                head = self._put(basis, task.item, task.key, encoded, inputs)
+                self.settle(stage, head, ran=True)
+                acknowledged.add(head)
+            acknowledged.tell()
+        self.journal.flush()
+        acknowledged.tell()
+        self.check_stop()
+
+    def missing_children(
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+    ) -> Listing | None:
+        """Run an expand stage on one item."""
+        item, key = parent
+        if not self._may_run(stage, None if self._root else item):
+            self.leave(stage, item, "pending", "not chosen to run")
+            return None
+        self._describe(basis)
+        (read,) = LazyItems(self.items, self.journal, [item], stage.spec.reads)
+        listing: Listing = []
+        for child in stage.run(read, self._tools(stage)):
+            self.check_stop()
+            listing.append([child.id, self._put_child(stage, basis, child, known)])
+        inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
+        self._put(basis, item, key, encode(Made({"items": listing})), inputs, part="table")
+        return listing
+
+    def _put_child(self, stage: Stage, basis: Basis, child: Child, known: dict[str, Head]) -> str:
+        return self._put_known(basis, child.id, encode(checked(stage.spec, child.outcome)), known)
+
+    def missing_table(
+        self, stage: Stage, basis: Basis, table: Table, known: dict[str, Head]
+    ) -> Listing | None:
+        """Run a gather stage on all living items."""
+        if not self._may_run(stage):
+            for item in table.ids:
+                self.leave(stage, item, "pending", "not chosen to run")
+            return None
+        self._describe(basis)
+        items = LazyItems(self.items, self.journal, table.ids, stage.spec.reads)
+        before = self._previous(stage, table, known)
+        rows = stage.run(items, self._tools(stage, previous=before.fields))
+        if set(rows) != set(table.ids):
+            wrong = sorted(set(rows) ^ set(table.ids))
+            raise ValueError(f"stage {stage.name} must give fields for every item; wrong: {wrong[:5]}")
+        self.check_stop()
+        listing: Listing = []
+        for item in table.ids:
+            encoded = encode(checked(stage.spec, Made(rows[item])))
+            listing.append([item, self._put_known(basis, item, encoded, known)])
+        kept = [line for line in before.listing if line[0] not in rows]
+        made = Made({"items": listing, "kept": kept})
+        self._put(basis, "", table.key, encode(made), table.inputs, part="table")
+        return listing
+
+    def _previous(self, stage: Stage, table: Table, known: dict[str, Head]) -> "_Previous":
+        """Return what a stateful stage decided last, for every item that it ever saw."""
+        if not stage.spec.stateful or table.latest is None:
+            return _Previous([], {})
+        listing = [*self.listing(table.latest), *self.listing(table.latest, "kept")]
+        blobs = self.journal.blobs(known[key].seq for _, key in listing)
+        return _Previous(listing, {item: decode(blobs[known[key].seq]) for item, key in listing})
+
+    def expanded(self, parents: Mapping[str, str]) -> None:
+        """Work out which items may run, once they are known."""
+        options, children = self.means.options, list(parents)
+        if not self._root:
+            if self._allowed is not None:
+                self._allowed = {child for child in children if parents[child] in self._allowed}
+            return
+        self._root = False
+        if options.items:
+            missing = [item for item in options.items if item not in parents]
+            if missing:
+                raise ConfigError(
+                    "--items", expected="ids of this run's items", found=", ".join(missing),
+                    fix=f"use ids such as {', '.join(sorted(children)[:3]) or 'none: there are no items'}",
+                )  # fmt: skip
+            self._allowed = set(options.items)
+        if options.limit is not None:
+            chosen = [item for item in children if self._allowed is None or item in self._allowed]
+            self._allowed = set(chosen[: options.limit])
+
+    # -- helpers
+
+    def _tools(self, stage: Stage, previous: Mapping[str, Mapping[str, Any]] | None = None) -> Tools:
+        return Tools(
+            settings=self.config.stages[stage.name],
+            created_at=self.means.created_at,
+            seed=self.config.run.seed,
+            previous=previous or {},
+            paths=self.means.paths if self._root else (),
+        )
+
+    def _describe(self, basis: Basis) -> None:
+        """Keep what the digests of settings and libraries stand for, so that changes can be explained."""
+        self.journal.note(f"settings:{basis.settings_digest}", basis.settings)
+        self.journal.note(f"libraries:{basis.libraries_digest}", basis.libraries)
+
+    def _put(
+        self,
+        basis: Basis,
+        item: str,
+        key: str,
+        encoded: Encoded,
+        inputs: Mapping[str, str] | None = None,
+        part: str = "item",
+    ) -> Head:
+        entry = Entry(
+            key=key,
+            stage=basis.stage,
+            item=item,
+            part=part,
+            version=basis.version,
+            settings=basis.settings_digest,
+            libraries=basis.libraries_digest,
+            inputs=inputs or {},
+            encoded=encoded,
+        )
+        seq = self.journal.put(entry)
+        return Head(seq, key, item, encoded.status, encoded.code, encoded.reason, dict(encoded.outputs or {}))
+
+    def _put_known(self, basis: Basis, item: str, encoded: Encoded, known: dict[str, Head]) -> str:
+        """Write a result that is addressed by what it holds, unless it is there; return its key."""
+        outputs = sorted((encoded.outputs or {}).items())
+        held = [encoded.status, encoded.code, encoded.reason, *(text for pair in outputs for text in pair)]
+        key = content_key(basis.stage, item, held)
+        if key not in known:
+            known[key] = self._put(basis, item, key, encoded)
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Previous:
+    listing: Listing
+    fields: Mapping[str, Mapping[str, Any]]
+
+
+class _Acknowledged:
+    """Tells the reporter about results once they are on disk."""
+
+    def __init__(self, runner: Runner, stage: Stage, total: int) -> None:
+        self._runner, self._stage = runner, stage
+        self._waiting: deque[Head] = deque()
+        self._done, self._total = 0, total
+
+    def add(self, head: Head) -> None:
+        self._waiting.append(head)
+
+    def tell(self) -> None:
+        before, emit = self._done, self._runner.means.reporter.emit
+        while self._waiting and self._waiting[0].seq <= self._runner.journal.committed:
+            head = self._waiting.popleft()
+            self._done += 1
+            if head.status != "made":
+                data = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
+                emit(Event("item", stage=self._stage.name, data=data))
+        if self._done > before:
+            emit(Event("progress", stage=self._stage.name, data={"done": self._done, "total": self._total}))

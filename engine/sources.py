@@ -1,0 +1,103 @@
+"""What a run is made from: its source files and folders, known by their content."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json, digest, sha256_file
+
+EDITS = "edits.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source of a run.
+
+    Attributes:
+        role: what it holds: ``stories``, ``records`` or ``edits``.
+        path: a file or a folder.
+    """
+
+    role: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A source and the digest of its content."""
+
+    role: str
+    name: str
+    path: Path
+    sha256: str
+
+    def field(self) -> Json:
+        """Return what the first stage sees of it: no path, so that moving a file changes nothing."""
+        return {"role": self.role, "name": self.name, "sha256": self.sha256}
+
+    def as_json(self) -> Json:
+        """Return what ``run.json`` says of it."""
+        return {**self.field(), "path": str(self.path)}
+
+
+def fingerprint(source: Source) -> Fingerprint:
+    """Read a source and return its fingerprint.
+
+    A folder's digest covers the names and contents of all files below it, except hidden ones.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    path = Path(source.path).absolute()
+    if path.is_dir():
+        listing = [
+            [file.relative_to(path).as_posix(), sha256_file(file)]
+            for folder, names, files in os.walk(path)
+            if not _prune(names)
+            for file in (Path(folder) / name for name in files)
+            if not file.name.startswith(".")
+        ]
+        sha256 = digest(sorted(_printable(name, sha) for name, sha in listing))
+    else:
+        sha256 = sha256_file(path)
+    return Fingerprint(source.role, _printable(path.name, "")[0], path, sha256)
+
+
+def _prune(names: list[str]) -> bool:
+    """Leave hidden folders out of the walk; always False."""
+    names[:] = [name for name in names if not name.startswith(".")]
+    return False
+
+
+def _printable(name: str, sha256: str) -> list[str]:
+    """Return a file name, which need not be valid UTF-8, as text that can be stored."""
+    return [name.encode("utf-8", "backslashreplace").decode("utf-8"), sha256]
+
+
+def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint, ...]:
+    """Return the fingerprints of a run's sources, with the run's own edits last, if there are any.
+
+    Raises:
+        InputError: some cannot be read; all of them are listed.
+    """
+    own = Source("edits", folder / EDITS)
+    if own.path.exists():
+        sources = (*(source for source in sources if source.path.absolute() != own.path.absolute()), own)
+    found, problems = [], []
+    for source in sources:
+        try:
+            found.append(fingerprint(source))
+        except OSError as error:
+            problems.append(unreadable(source.path, error))
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def unreadable(path: Path, error: OSError) -> UserError:
+    """Return the error for a source that cannot be read."""
+    return UserError(
+        str(path), expected="a file or folder that can be read", found=error.strerror or str(error),
+        fix="check the path and its permissions",
+    )  # fmt: skip

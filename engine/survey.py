@@ -1,0 +1,192 @@
+"""The walk that only looks: what a run holds, what is stale or missing, and why. It writes nothing."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import RunError
+from .explain import Explainer
+from .items import Ref
+from .journal import Head, Journal, Origin
+from .keys import Basis
+from .manifest import Manifest, read_manifest
+from .pipeline import SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
+from .sources import fingerprint
+from .walk import Listing, Table, Walk, root_key
+
+
+@dataclass(slots=True)
+class Passage:
+    """How one item passed one stage.
+
+    Attributes:
+        status: ``made``, ``rejected``, ``failed``, ``stale`` or ``pending``.
+        head: the result; for a stale one, the last that there was.
+        reads: where the fields that the stage read are.
+        reasons: why the result is stale or pending.
+    """
+
+    status: str
+    head: Head | None
+    reads: dict[str, Ref] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+class Survey(Walk):
+    """Passes the stages of a run with what its journal holds.
+
+    Attributes:
+        reasons: stage -> reason -> how many items are stale or pending because of it.
+        notes: remarks for people.
+        passages: stage -> how the watched item passed it.
+    """
+
+    def __init__(
+        self, loaded: LoadedPipeline, manifest: Manifest, journal: Journal, watch: str | None = None
+    ) -> None:
+        super().__init__(loaded, manifest.config(loaded), journal)
+        self.reasons: dict[str, Counter[str]] = {}
+        self.notes: list[str] = []
+        self.passages: dict[str, Passage] = {}
+        self._watch = watch
+        self._explainer = Explainer(journal)
+
+    def before(self, stage: Stage) -> None:
+        """Count the items that wait for an earlier stage."""
+        self.reasons[stage.name] = Counter()
+        waiting = {
+            item: stop.stage
+            for item, stop in self.items.stops.items()
+            if stop.status in ("pending", "stale") and item != SOURCES
+        }
+        if not waiting:
+            return
+        last = {head.item: head for head in self.journal.heads(stage.name)}
+        for item, where in waiting.items():
+            status = "stale" if item in last else "pending"
+            self.counts[stage.name].add(status)
+            self._note(stage, item, status, (f"waits for {where}",), last.get(item))
+
+    def again(self, stage: Stage, head: Head) -> bool:
+        """Nothing is made here."""
+        return False
+
+    def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
+        """Take over a result; remember it for the watched item."""
+        if head.item == self._watch:
+            self.passages[stage.name] = Passage(head.status, head, self._reads(stage, head.item))
+        super().settle(stage, head, ran=ran)
+
+    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+        """Say for each item why its result is missing."""
+        origins = {origin.item: origin for origin in self.journal.origins(stage.name)}
+        last = {}
+        if self._watch is not None:
+            last = {head.item: head for head in self.journal.heads(stage.name)}
+        for item, _ in todo:
+            digests = self.items.digests(item, stage.spec.reads)
+            inputs = dict(zip(stage.spec.reads, digests, strict=True))
+            origin = origins.get(item)
+            reasons = self._explainer.reasons(basis, inputs, origin)
+            self._miss(stage, item, reasons, last.get(item), known=origin is not None)
+
+    def missing_children(
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+    ) -> Listing | None:
+        """Say why an expansion is missing, and go on with the last one, if there is any."""
+        item, _ = parent
+        origin = self._last_table(stage, item)
+        inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
+        reasons = self._explainer.reasons(basis, inputs, origin)
+        if origin is None:
+            self._miss(stage, item, reasons, None, known=False)
+            return None
+        table = next(head for head in self.journal.heads(stage.name, part="table") if head.seq == origin.seq)
+        listing = self.listing(table)
+        self.reasons[stage.name].update(dict.fromkeys(reasons, len(listing)))
+        self.counts[stage.name].stale += len(listing)
+        self.notes.append(
+            f"{stage.name} would run again ({', '.join(reasons)}); what follows is from its last run"
+        )
+        return listing
+
+    def missing_table(
+        self, stage: Stage, basis: Basis, table: Table, known: dict[str, Head]
+    ) -> Listing | None:
+        """Say why a gathered table is missing."""
+        waiting = [stop.stage for stop in self.items.stops.values() if stop.status in ("pending", "stale")]
+        origin = self._last_table(stage, "")
+        if waiting:
+            reasons: tuple[str, ...] = tuple(f"waits for {name}" for name in sorted(set(waiting)))
+        else:
+            reasons = self._explainer.reasons(basis, table.inputs, origin)
+        last = {head.item: head for head in known.values()}
+        for item in table.ids:
+            self._miss(stage, item, reasons, last.get(item), known=item in last)
+        return None
+
+    def _last_table(self, stage: Stage, item: str) -> Origin | None:
+        found = None
+        for origin in self.journal.origins(stage.name, part="table"):
+            if origin.item == item:
+                found = origin
+        return found
+
+    def _miss(
+        self, stage: Stage, item: str, reasons: tuple[str, ...], head: Head | None, *, known: bool
+    ) -> None:
+        status = "stale" if known else "pending"
+        self._note(stage, item, status, reasons, head)
+        self.leave(stage, item, status, "; ".join(reasons))
+
+    def _note(
+        self, stage: Stage, item: str, status: str, reasons: tuple[str, ...], head: Head | None
+    ) -> None:
+        self.reasons[stage.name].update(reasons)
+        if item == self._watch:
+            self.passages[stage.name] = Passage(status, head, self._reads(stage, item), reasons)
+
+    def _reads(self, stage: Stage, item: str) -> dict[str, Ref]:
+        columns = self.items.columns
+        return {name: columns[name][item] for name in stage.spec.reads if item in columns.get(name, {})}
+
+
+@contextmanager
+def surveyed(folder: Path, pipeline: Pipeline, watch: str | None = None) -> Iterator[Survey]:
+    """Walk through a run without writing anything, also while another process works on it.
+
+    Raises:
+        RunError: the folder is not a run of this pipeline, or its journal cannot be read.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    loaded = load_pipeline(pipeline)
+    if manifest.kind != loaded.name:
+        raise RunError(
+            str(folder), expected=f"a run of kind {loaded.name}", found=f"one of kind {manifest.kind}",
+            fix="use the commands for that kind",
+        )  # fmt: skip
+    with Journal.open(folder, writable=False) as journal:
+        survey = Survey(loaded, manifest, journal, watch)
+        survey.walk(_root(manifest, journal, survey.notes))
+        yield survey
+
+
+def _root(manifest: Manifest, journal: Journal, notes: list[str]) -> Head:
+    """Return the item that stands for the sources as they are now."""
+    field_value = []
+    for known, source in zip(manifest.sources, manifest.source_list(), strict=True):
+        sha256 = known["sha256"]
+        try:
+            sha256 = fingerprint(source).sha256
+        except OSError as error:
+            notes.append(f"{source.path} cannot be read ({error.strerror}); taken as unchanged")
+        field_value.append({"role": known["role"], "name": known["name"], "sha256": sha256})
+    key = root_key(field_value)
+    for head in journal.heads(SOURCES):
+        if head.key == key:
+            return head
+    # Not in the journal: the sources changed since. Nothing reads this item's content here, only its digest.
+    return Head(0, key, SOURCES, "made", None, None, {SOURCES: key})

@@ -1,0 +1,223 @@
+"""Going through the stages of a run, taking from the journal what it already holds.
+
+What to do about a result that is not there is left to subclasses: :class:`.runner.Runner` makes it,
+:class:`.survey.Survey` says why it is missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import digest
+from .codec import decode
+from .config import RunConfig
+from .items import Items, Stop
+from .journal import Head, Journal
+from .keys import Basis, table_digest
+from .pipeline import LoadedPipeline, Stage, library_versions
+
+Listing = list[list[str]]
+"""What an expand or gather brought forth, in order: item id and key of its result."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many items a stage made, rejected, failed and left; how many results were reused and how many ran."""
+
+    made: int = 0
+    rejected: int = 0
+    failed: int = 0
+    pending: int = 0
+    stale: int = 0
+    reused: int = 0
+    ran: int = 0
+
+    def add(self, status: str) -> None:
+        """Count one item."""
+        setattr(self, status, getattr(self, status) + 1)
+
+
+class Walk:
+    """One pass through the stages.
+
+    Attributes:
+        items: where the items stand.
+        counts: stage -> counts, of the stages passed so far.
+    """
+
+    def __init__(self, loaded: LoadedPipeline, config: RunConfig, journal: Journal) -> None:
+        self.loaded = loaded
+        self.config = config
+        self.journal = journal
+        self.items = Items()
+        self.counts: dict[str, Counts] = {}
+
+    def walk(self, root: Head) -> None:
+        """Pass all stages, from the item that stands for the sources."""
+        self.items = Items.root(root)
+        shapes = {"map": self._map, "expand": self._expand, "gather": self._gather}
+        for index, stage in enumerate(self.loaded.stages):
+            self.counts[stage.name] = Counts()
+            self.before(stage)
+            shapes[stage.spec.shape](stage, self._basis(stage))
+            self.items.drop_stopped()
+            self.items.keep_columns(self.loaded.needed_after(index))
+            self.after(stage)
+
+    def _basis(self, stage: Stage) -> Basis:
+        settings = {"seed": self.config.run.seed, "settings": self.config.stages[stage.name].as_json()}
+        return Basis(stage.name, stage.spec.version, settings, library_versions(stage.spec))
+
+    # -- what subclasses decide
+
+    def before(self, stage: Stage) -> None:
+        """Called before a stage is passed."""
+
+    def after(self, stage: Stage) -> None:
+        """Called when a stage has been passed."""
+
+    def again(self, stage: Stage, head: Head) -> bool:
+        """Whether a known result is to be made again."""
+        raise NotImplementedError
+
+    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+        """Deal with items, as (id, key), whose result in a map stage is not known."""
+        raise NotImplementedError
+
+    def missing_children(
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+    ) -> Listing | None:
+        """Return the children of a parent, as (id, key), whose expansion is not known; None leaves it."""
+        raise NotImplementedError
+
+    def missing_table(
+        self, stage: Stage, basis: Basis, table: "Table", known: dict[str, Head]
+    ) -> Listing | None:
+        """Return the lines of a gather that is not known; None leaves it."""
+        raise NotImplementedError
+
+    def expanded(self, parents: Mapping[str, str]) -> None:
+        """Called with child -> parent when an expand stage has been passed."""
+
+    # -- the three shapes
+
+    def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
+        """Take over a result: the item goes on with what was made, or stops."""
+        counts = self.counts[stage.name]
+        counts.add(head.status)
+        counts.add("ran" if ran else "reused")
+        if head.status == "made":
+            self.items.place(head)
+        else:
+            self.items.stops[head.item] = Stop(stage.name, head.status, head.code, head.reason)
+
+    def leave(self, stage: Stage, item: str, status: str, reason: str) -> None:
+        """Stop an item at a stage whose result for it is not known."""
+        self.counts[stage.name].add(status)
+        self.items.stops[item] = Stop(stage.name, status, None, reason)
+
+    def _map(self, stage: Stage, basis: Basis) -> None:
+        known = {head.key: head for head in self.journal.heads(stage.name)}
+        todo = []
+        for item in self.items.live:
+            key = basis.key(item, self.items.digests(item, stage.spec.reads))
+            head = known.get(key)
+            if head is None or self.again(stage, head):
+                todo.append((item, key))
+            else:
+                self.settle(stage, head, ran=False)
+        if todo:
+            self.missing_items(stage, basis, todo)
+
+    def _expand(self, stage: Stage, basis: Basis) -> None:
+        tables = {head.key: head for head in self.journal.heads(stage.name, part="table")}
+        known = {head.key: head for head in self.journal.heads(stage.name)}
+        children: list[tuple[str, str]] = []
+        for parent in self.items.live:
+            key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
+            table = tables.get(key)
+            listing = None if table is None else self.listing(table)
+            old = listing is not None and not any(self.again(stage, known[child]) for _, child in listing)
+            if not old:
+                listing = self.missing_children(stage, basis, (parent, key), known)
+            if listing is None:
+                continue
+            for child, child_key in listing:
+                children.append((child, parent))
+                self.settle(stage, known[child_key], ran=not old)
+        parents = _unique(stage, children)
+        self.items.live = list(parents)
+        self.expanded(parents)
+
+    def _gather(self, stage: Stage, basis: Basis) -> None:
+        if not self.items.live:
+            return
+        table = Table.of(self.items, stage, basis)
+        tables = list(self.journal.heads(stage.name, part="table"))
+        found = next((head for head in reversed(tables) if head.key == table.key), None)
+        if found is not None and stage.spec.stateful and found is not tables[-1]:
+            found = None  # decided since on other items: what was decided last counts
+        known = {head.key: head for head in self.journal.heads(stage.name)}
+        listing = None if found is None else self.listing(found)
+        if listing is None:
+            table.latest = tables[-1] if tables else None
+            listing = self.missing_table(stage, basis, table, known)
+        for _, key in listing or ():
+            self.settle(stage, known[key], ran=found is None)
+
+    def listing(self, table: Head, name: str = "items") -> Listing:
+        """Return a list that an expand or gather left in the journal."""
+        listing: Listing = decode(self.journal.blobs([table.seq])[table.seq])[name]
+        return listing
+
+
+@dataclass(slots=True)
+class Table:
+    """The input of a gather stage.
+
+    Attributes:
+        ids: the items, sorted.
+        inputs: digests of the columns that the stage reads, and of the ids.
+        key: the key of the whole result.
+        latest: the last table that the stage left, whatever it was made from.
+    """
+
+    ids: list[str]
+    inputs: Mapping[str, str]
+    key: str
+    latest: Head | None = None
+
+    @classmethod
+    def of(cls, items: Items, stage: Stage, basis: Basis) -> "Table":
+        """Return the table that a gather stage would see now."""
+        ids = sorted(items.live)
+        inputs = {"items": digest(ids)}
+        for name in stage.spec.reads:
+            column = items.columns[name]
+            inputs[name] = table_digest([(item, column[item][1]) for item in ids])
+        return cls(ids, inputs, basis.key("", list(inputs.values())))
+
+
+def root_key(sources: Any) -> str:  # noqa: ANN401 - a JSON value
+    """Return the key of the item that stands for the sources."""
+    return digest(["sources", sources])
+
+
+def _unique(stage: Stage, children: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return child -> parent.
+
+    Raises:
+        InputError: two children have the same id; all such ids are listed.
+    """
+    parents: dict[str, str] = {}
+    problems = []
+    for child, parent in children:
+        if child in parents:
+            where = f"stage {stage.name}: item {child}"
+            fix = "rename one of the two in the sources"
+            problems.append(UserError(where, expected="an id of its own", found="an id used twice", fix=fix))
+        parents[child] = parent
+    if problems:
+        raise InputError(problems)
+    return parents

@@ -1,0 +1,109 @@
+"""What runs inside a worker process: one stage on a few items at a time.
+
+Imported by every worker, so it imports only what all stages need; a stage brings its own libraries.
+"""
+
+import os
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import parent_process
+
+from ..errors import MissingRequirement
+from .codec import Encoded, encode, gather_fields
+from .pipeline import Stage, load_stage
+from .stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+
+Parts = tuple[tuple[bytes, tuple[str, ...]], ...]
+"""Fields of an item as the journal keeps them: blobs, and which fields of each are meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is the same for all items of a stage: where the stage is, and its tools."""
+
+    path: str
+    tools: Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One item to work on, and the key that its result will have."""
+
+    item: str
+    key: str
+    parts: Parts
+
+
+def watch_parent() -> None:
+    """Make this worker die with the process that started it, even when that is killed with -9.
+
+    While a stage holds the interpreter lock inside a C function, the worker lives on until that returns.
+    """
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent-watcher", daemon=True).start()
+
+
+def run_chunk(job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
+    """Run a stage on some items; return the kept outcomes in the same order, and the seconds that it took.
+
+    The seconds only decide how many items the next chunk has.
+    """
+    stage = _stage(job.path)
+    began = time.monotonic()
+    done = [run_item(stage, job.tools, task) for task in tasks]
+    return done, time.monotonic() - began
+
+
+@cache
+def _stage(path: str) -> Stage:
+    return load_stage(path)
+
+
+def run_item(stage: Stage, tools: Tools, task: Task) -> Encoded:
+    """Run a stage on one item. Whatever goes wrong in it is an outcome of this item.
+
+    Raises:
+        MissingRequirement: something has to be installed; the same would happen to every item.
+    """
+    try:
+        outcome = stage.run(Item(task.item, gather_fields(task.parts)), tools)
+        return encode(checked(stage.spec, outcome))
+    except MissingRequirement:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
+        return encode(failure(error))
+
+
+def failure(error: BaseException) -> Failed:
+    """Return the outcome that stands for an exception; its traceback is the evidence."""
+    reason = "".join(traceback.format_exception_only(error)).strip()
+    return Failed("exception", reason, evidence="".join(traceback.format_exception(error)))
+
+
+def checked(spec: StageSpec, outcome: Outcome) -> Outcome:
+    """Return the outcome if it keeps to the stage's declaration.
+
+    Raises:
+        ValueError: it lacks a field, has one too many, or an undeclared reject code.
+        TypeError: it is not an outcome.
+    """
+    if isinstance(outcome, Made) and set(outcome.fields) != set(spec.writes):
+        raise ValueError(
+            f"stage {spec.name} declares the fields {sorted(spec.writes)} and made {sorted(outcome.fields)}"
+        )
+    if isinstance(outcome, Rejected) and outcome.code not in spec.reject_codes:
+        raise ValueError(f"stage {spec.name} rejected with {outcome.code!r}, which it does not declare")
+    if not isinstance(outcome, Made | Rejected | Failed):
+        raise TypeError(f"stage {spec.name} returned {type(outcome).__name__}, not an outcome")
+    return outcome

@@ -1,0 +1,141 @@
+"""A pipeline of tiny stages for tests of the engine: stages that sleep, crash, hang, reject and fail on demand.
+
+A source is a text file with one item a line: ``id word word ...``. Some words make ``work`` misbehave:
+``crash`` (SIGKILL), ``abort`` (SIGABRT), ``exit``, ``hang``, ``raise``, ``reject``, ``fail`` and
+``sleep:0.01``.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+from ..engine.pipeline import Pipeline
+from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+from ..errors import InputError, UserError
+from ..schemas.base import Own
+from ..schemas.canonical import Json, jsonl_lines, write_atomic
+
+HERE = __name__
+
+
+def read_lines(item: Item, tools: Tools) -> Iterator[Child]:
+    """Expand: one child per line of the source files, with its words."""
+    problems = []
+    for source, path in zip(item["sources"], tools.paths, strict=True):
+        if source["role"] != "lines":
+            continue
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            name, *words = line.split()
+            if name == "broken":
+                problems.append(
+                    UserError(f"{path.name}:{number}", expected="an item", found=line, fix="correct it")
+                )
+            yield Child(name, Rejected("empty", "no words") if not words else Made({"words": words}))
+    if problems:
+        raise InputError(problems)
+
+
+class WorkSettings(Own):
+    """Settings of ``work``."""
+
+    suffix: str = "!"
+    ignored: int = 0
+
+
+def misbehave(words: Iterable[str]) -> Outcome | None:
+    """Do what the words ask for."""
+    for word in words:
+        if word == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif word == "abort":
+            os.abort()
+        elif word == "exit":
+            raise SystemExit(3)
+        elif word == "hang":
+            while True:
+                time.sleep(0.05)
+        elif word == "raise":
+            raise RuntimeError("asked to raise")
+        elif word == "reject":
+            return Rejected("unwanted", "asked to reject")
+        elif word == "fail":
+            return Failed("tired", "asked to fail", retryable=True)
+        elif word.startswith("sleep:"):
+            time.sleep(float(word.removeprefix("sleep:")))
+    return None
+
+
+def work_on(item: Item, tools: Tools) -> Outcome:
+    """Map: the words as one text, or what they ask for."""
+    assert isinstance(tools.settings, WorkSettings)
+    return misbehave(item["words"]) or Made({"text": " ".join(item["words"]) + tools.settings.suffix})
+
+
+def count(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
+    """Gather: how many items have the same first letter."""
+    letters = {item.id: item["text"][0] for item in items}
+    totals: dict[str, int] = {}
+    for letter in letters.values():
+        totals[letter] = totals.get(letter, 0) + 1
+    return {name: {"count": totals[letter]} for name, letter in letters.items()}
+
+
+def number(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
+    """Stateful gather: a number for each item that never changes once given."""
+    given = {name: fields["number"] for name, fields in tools.previous.items()}
+    rows = {}
+    for item in items:
+        rows[item.id] = given.setdefault(item.id, len(given))
+    return {name: {"number": value} for name, value in rows.items()}
+
+
+def shorten(item: Item, tools: Tools) -> Outcome:
+    """Map: the first letter of the text; many texts give the same."""
+    return Made({"short": item["text"][:1]})
+
+
+def assemble(item: Item, tools: Tools) -> Outcome:
+    """Map: everything together."""
+    line = {"text": item["text"], "count": item["count"], "number": item["number"], "short": item["short"]}
+    return Made({"line": line})
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write ``lines.jsonl``."""
+    write_atomic(folder / "lines.jsonl", jsonl_lines({"id": item.id, **item["line"]} for item in items))
+
+
+READ = SimpleNamespace(
+    SPEC=StageSpec("read_lines", 1, "expand", ("sources",), ("words",), reject_codes={"empty": "no words"}),
+    run=read_lines,
+)
+WORK = SimpleNamespace(
+    SPEC=StageSpec(
+        "work", 1, "map", ("words",), ("text",), reject_codes={"unwanted": "asked for"}, settings=WorkSettings
+    ),
+    run=work_on,
+)
+WORK_V2 = SimpleNamespace(SPEC=replace(WORK.SPEC, version=2), run=work_on)
+WORK_WITH_LIBRARY = SimpleNamespace(SPEC=replace(WORK.SPEC, libraries=("filelock",)), run=work_on)
+COUNT = SimpleNamespace(SPEC=StageSpec("count", 1, "gather", ("text",), ("count",)), run=count)
+NUMBER = SimpleNamespace(SPEC=StageSpec("number", 1, "gather", (), ("number",), stateful=True), run=number)
+SHORTEN = SimpleNamespace(SPEC=StageSpec("shorten", 1, "map", ("text",), ("short",)), run=shorten)
+ASSEMBLE = SimpleNamespace(
+    SPEC=StageSpec("assemble", 1, "map", ("text", "count", "number", "short"), ("line",)), run=assemble
+)
+
+
+def toy(work: str = "WORK", **changes: str) -> Pipeline:
+    """Return the toy pipeline: ``read_lines, work, count, number, shorten, assemble``.
+
+    Args:
+        work: which of this module's objects is the stage ``work``, such as ``WORK_V2``.
+        changes: other fields of the pipeline, such as ``finish``.
+    """
+    names = ("READ", work, "COUNT", "NUMBER", "SHORTEN", "ASSEMBLE")
+    stages = tuple(f"{HERE}:{name}" for name in names)
+    return Pipeline("toy", stages, changes.get("finish", f"{HERE}:finish"))
