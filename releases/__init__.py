@@ -1,1 +1,38 @@
-"""Fabula package."""
+"""Releases: pack a finished run, verify a release, load it.
+
+Attributes are loaded on first use, so that importing this package is cheap. No module has the name of one of
+them: importing it would bind the module here in the function's place.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .loading import Release, load
+    from .options import PackOptions
+    from .packing import PackResult, pack
+    from .selection import LeftOut
+    from .verification import VerifyReport, verify
+
+_LAZY = {
+    "LeftOut": "selection",
+    "PackOptions": "options",
+    "PackResult": "packing",
+    "Release": "loading",
+    "VerifyReport": "verification",
+    "load": "loading",
+    "pack": "packing",
+    "verify": "verification",
+}
+
+__all__ = ["LeftOut", "PackOptions", "PackResult", "Release", "VerifyReport", "load", "pack", "verify"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the attribute loaded
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

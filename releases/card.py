@@ -1,0 +1,181 @@
+"""The dataset card, which is also the Hub's README, and the licence notice: templates filled from the facts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from .facts import Facts
+from .front_matter import front_matter, front_matter_text
+from .layout import (
+    ANNOTATIONS,
+    CARD,
+    CROISSANT,
+    LICENSE,
+    MORAL_BALANCE,
+    PRODUCERS,
+    RELEASE,
+    SOURCE_MANIFEST,
+    SPLIT_FILES,
+    STATISTICS,
+    SUMS,
+    VARIANTS,
+)
+from .tables import tables
+
+_FILES = (
+    (ANNOTATIONS, "one record per story: text, scenes, transitions, questions, provenance, status, split"),
+    (VARIANTS, "contrastive variants, linked to their stories"),
+    (PRODUCERS, "who made which field of each record"),
+    ("data/TABLE/SPLIT.parquet", "the flat tables"),
+    (STATISTICS, "counts and distributions"),
+    (MORAL_BALANCE, "the audit of the moral-label balance"),
+    (SOURCE_MANIFEST, "source collections, references and rights, for traceability"),
+    (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)"),
+    (RELEASE, "version, content hashes, tool versions, what was left out"),
+    (LICENSE, "licence notice"),
+    (SUMS, "a checksum of every other file"),
+)
+_KINDS = {
+    "text": "string",
+    "integer": "integer",
+    "boolean": "boolean",
+    "texts": "list of strings",
+    "integers": "list of integers",
+}
+_COMPOSITIONS = (
+    ("Narrative types", "narrative_types"),
+    ("Moral labels", "moral_labels"),
+    ("Transition types", "transition_types"),
+    ("Question types", "question_types"),
+    ("Contrastive operations", "change_types"),
+    ("Validation status", "review.validation_status"),
+)
+_BALANCE = {
+    "within_tolerance": "every label is within tolerance of an even share",
+    "outside_tolerance": "not every label is within tolerance of an even share",
+}
+
+
+def render_card(facts: Facts) -> str:
+    """Return the dataset card of a release, front matter included."""
+    producer_kinds, producer_rows = _producers(facts)
+    balance = str(facts.balance.get("tolerance_status"))
+    return _template("card.j2").render(
+        front_matter=front_matter_text(front_matter(facts)),
+        about=facts.options.as_json(),
+        version=facts.options.version,
+        licence=facts.licence,
+        counts=facts.composition.totals,
+        hidden_stories=facts.hidden.get("stories", 0),
+        scenes_per_story=_range(sorted(facts.composition.scene_counts)),
+        reviewed=facts.reviewed,
+        splits=[_split_row(facts, split) for split in facts.splits],
+        files=_FILES,
+        tables=tables(),
+        kinds=_KINDS,
+        compositions=[(title, _at(facts.statistics, path)) for title, path in _COMPOSITIONS],
+        balance=_BALANCE.get(balance, balance),
+        collections=facts.composition.manifest(),
+        producer_kinds=producer_kinds,
+        producer_rows=producer_rows,
+        rules_made=any(kind.startswith("rules@") for kind in producer_kinds),
+        checks=[(code, _outcomes(row)) for code, row in sorted(facts.composition.checks.items())],
+        left_out=_left_out(facts),
+        missing_files=[entry["name"] for entry in facts.left_out_files],
+        languages=facts.languages,
+    )
+
+
+def render_licence(facts: Facts) -> str:
+    """Return the licence notice of a release."""
+    return _template("license.j2").render(
+        about=facts.options.as_json(),
+        version=facts.options.version,
+        licence=facts.licence,
+        attribution=str(facts.licence.spdx_id).startswith("CC-BY"),
+    )
+
+
+def repository_card(release: Path) -> bytes:
+    """Return what the repository's own ``dataset_card.md`` must be: the card of the packed sample benchmark.
+
+    Args:
+        release: the folder of the packed sample release.
+
+    Raises:
+        InputError: there is no card in the folder.
+    """
+    try:
+        return (release / CARD).read_bytes()
+    except OSError as error:
+        raise InputError(
+            [UserError(str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first")]
+        ) from error
+
+
+@cache
+def _template(name: str) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (files(__package__) / name).read_text("utf-8")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # the card is Markdown; the filter `cell` escapes what would break a table
+    )
+    environment.filters.update(n=_number, cell=_cell, line=_line)
+    return environment.get_template(name)
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _line(text: str) -> str:
+    return " ".join(str(text).split())
+
+
+def _cell(text: str) -> str:
+    return _line(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def _split_row(facts: Facts, split: str) -> dict[str, Json]:
+    return {"name": split, "file": SPLIT_FILES[split], **dict(facts.composition.by_split[split])}
+
+
+def _at(statistics: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a table of any shape
+    value: Any = statistics
+    for step in path.split("."):
+        value = value[step]
+    return value
+
+
+def _producers(facts: Facts) -> tuple[list[str], list[tuple[str, list[int]]]]:
+    table = facts.composition.producers
+    kinds = sorted({kind for row in table.values() for kind in row})
+    return kinds, [(path, [table[path][kind] for kind in kinds]) for path in sorted(table)]
+
+
+def _outcomes(row: Counter[str]) -> dict[str, int]:
+    return {name: row[name] for name in ("passed", "failed", "not_judged")}
+
+
+def _left_out(facts: Facts) -> list[tuple[str, int]]:
+    return sorted(Counter(_why(facts)).items())
+
+
+def _why(facts: Facts) -> Iterator[str]:
+    for entry in facts.left_out:
+        by = "packing" if entry.status == "left_out" else entry.stage
+        yield f"{entry.status.replace('_', ' ')} by {by}: {entry.code}"

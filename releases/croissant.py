@@ -1,0 +1,222 @@
+"""Croissant 1.1 metadata with responsible-AI fields, made from the facts and the files of a release.
+
+Record sets point at the Parquet tables: mlcroissant reads JSONL through pandas, which rewrites ids such as 00123.
+The document is built here and not by mlcroissant, which misspells two properties of the RAI vocabulary.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..schemas.canonical import Json
+from .facts import Facts
+from .layout import (
+    ANNOTATIONS,
+    DATA,
+    MORAL_BALANCE,
+    PRODUCERS,
+    SOURCE_MANIFEST,
+    STATISTICS,
+    VARIANTS,
+)
+from .tables import Column, Table, tables
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+ENCODINGS = {
+    ".jsonl": "application/jsonlines",
+    ".parquet": "application/x-parquet",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    "": "text/plain",
+}
+DESCRIBED = (ANNOTATIONS, VARIANTS, PRODUCERS, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST)
+"""The files that the distribution lists beside the Parquet tables."""
+
+CONTEXT: dict[str, Json] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{
+        term: f"cr:{term}"
+        for term in (
+            "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field",
+            "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset",
+            "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated",
+            "replace", "samplingRate", "separator", "source", "subField", "transform",
+        )
+    },
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+}  # fmt: skip
+"""The standard context of Croissant 1.1, inline as mlcroissant wants it."""
+
+_TYPES: dict[str, Json] = {
+    "text": "sc:Text",
+    "texts": "sc:Text",
+    "integer": "sc:Integer",
+    "integers": "sc:Integer",
+    "boolean": "sc:Boolean",
+}
+
+
+def croissant_document(facts: Facts, sizes: Mapping[str, int], hashes: Mapping[str, str]) -> dict[str, Json]:
+    """Return the Croissant metadata of a release.
+
+    Args:
+        facts: what is known about the release.
+        sizes: path of a data file -> its size in bytes.
+        hashes: path of a data file -> its SHA-256 in hexadecimal.
+    """
+    about = facts.options.as_json()
+    present = [table for table in tables() if any(path.startswith(f"{DATA}/{table.name}/") for path in sizes)]
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": about["name"],
+        "alternateName": about["title"],
+        "description": facts.summary,
+        "conformsTo": list(CONFORMS_TO),
+        "version": facts.options.version,
+        "url": about["url"],
+        "license": facts.licence.url,
+        "creator": [{"@type": "sc:Organization", "name": name} for name in about["creators"]],
+        "datePublished": facts.created_at,
+        "inLanguage": facts.languages,
+        "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
+        "citeAs": about["citation"],
+        "isLiveDataset": False,
+        **_responsible_ai(facts),
+        "distribution": [*_files(sizes, hashes), *(_file_set(table) for table in present)],
+        "recordSet": [_record_set(table) for table in present],
+    }
+
+
+def _files(sizes: Mapping[str, int], hashes: Mapping[str, str]) -> Iterator[dict[str, Json]]:
+    for path in sorted(sizes):
+        yield {
+            "@type": "cr:FileObject",
+            "@id": path,
+            "name": path,
+            "contentUrl": path,
+            "contentSize": f"{sizes[path]} B",
+            "encodingFormat": ENCODINGS[Path(path).suffix],
+            "sha256": hashes[path],
+        }
+
+
+def _file_set(table: Table) -> dict[str, Json]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": f"{table.name}-files",
+        "name": f"{table.name}-files",
+        "description": f"The Parquet files of the table {table.name}, one per split.",
+        "encodingFormat": ENCODINGS[".parquet"],
+        "includes": f"{DATA}/{table.name}/*.parquet",
+    }
+
+
+def _record_set(table: Table) -> dict[str, Json]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": table.name,
+        "name": table.name,
+        "description": table.description,
+        "key": [{"@id": f"{table.name}/{column}"} for column in table.key],
+        "field": [_field(table, column) for column in table.columns],
+    }
+
+
+def _field(table: Table, column: Column) -> dict[str, Json]:
+    field: dict[str, Json] = {
+        "@type": "cr:Field",
+        "@id": f"{table.name}/{column.name}",
+        "name": column.name,
+        "description": column.description,
+        # cr:Split alone is refused on a field that has a source.
+        "dataType": ["sc:Text", "cr:Split"] if column.name == "split" else _TYPES[column.kind],
+        "source": {"fileSet": {"@id": f"{table.name}-files"}, "extract": {"column": column.name}},
+    }
+    if column.kind in ("texts", "integers"):
+        field |= {"isArray": True, "arrayShape": str(column.length or -1)}
+    if column.name in table.references:
+        other, key = table.references[column.name]
+        field["references"] = {"field": {"@id": f"{other}/{key}"}}
+    return field
+
+
+def _responsible_ai(facts: Facts) -> dict[str, Json]:
+    """Return the properties of the RAI vocabulary, version 1.0, under its own names."""
+    producers = sorted({kind for row in facts.composition.producers.values() for kind in row})
+    stories = facts.composition.totals["stories"]
+    human = "by hand" in producers or "edit" in producers
+    return {
+        "rai:dataCollection": (
+            "Short stories were handed in by the authors of the benchmark, with collection, reference and rights "
+            "status. Each was screened, cut into scenes, annotated with transitions, questions and contrastive "
+            "variants, and checked by programs."
+        ),
+        "rai:dataCollectionType": ["Secondary Data Analysis", "Software Collection"],
+        "rai:dataCollectionMissingData": (
+            "A field that could not be determined is null. Records that lack a required field are not in the "
+            f"release; release.json lists {len(facts.left_out)} stories that were left out, with reasons."
+        ),
+        "rai:dataCollectionRawData": (
+            "Stories of traditional collections: "
+            + ", ".join(source["label"] for source in facts.composition.manifest())
+            + ". source_manifest.json lists the references."
+        ),
+        "rai:dataCollectionTimeframe": [facts.created_at],
+        "rai:dataPreprocessingProtocol": [
+            "source_text is kept untouched; story_text is in Unicode normal form C, without control characters, "
+            "white space collapsed."
+        ],
+        "rai:dataManipulationProtocol": (
+            "Corrections are recorded as edits and applied by a program; producers.jsonl names the producer of "
+            "every field."
+        ),
+        "rai:dataAnnotationProtocol": [
+            "Scenes, transitions, questions and contrastive variants follow the record types of KathaBench. "
+            "Producers on file: " + (", ".join(producers) or "none") + "."
+        ],
+        "rai:dataAnnotationPlatform": ["Fabula"],
+        "rai:dataAnnotationAnalysis": [
+            f"{facts.reviewed} of {stories} records were reviewed by people."
+        ],
+        "rai:annotationsPerItem": "one set of annotations per story; no independent votes are on file",
+        "rai:annotatorDemographics": [
+            "Not collected." if human else "Not applicable: no person annotated these records."
+        ],
+        "rai:machineAnnotationTools": [kind for kind in producers if kind not in ("by hand", "author", "edit")]
+        or ["none"],
+        "rai:dataReleaseMaintenancePlan": (
+            "Semantic versions: major when records change meaning or go, minor when records are added, patch for "
+            "the rest. Every record and file has a content hash."
+        ),
+        "rai:personalSensitiveInformation": [
+            "None intended. Stories in which word lists find personal data are rejected; no information about "
+            "reviewers is published."
+        ],
+        "rai:dataSocialImpact": (
+            "Helps to see where generated picture stories lose meaning. Moral labels are targets of measurement, "
+            "not judgements."
+        ),
+        "rai:dataBiases": [
+            "The collections carry the views of their time and place; animals and roles follow the traditions.",
+            "Fields made by rules follow the surface of the text.",
+        ],
+        "rai:dataLimitations": [
+            "Not for content moderation, moral judgement, psychological assessment or legal reasoning.",
+            "One gold answer with accepted answers cannot cover every right drawing of a story.",
+        ],
+        "rai:dataUseCases": [
+            "Testing and validation of storyboard, story-image and multi-shot video generators.",
+            "Comparison of judges of generated picture sequences.",
+        ],
+    }
+

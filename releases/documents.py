@@ -1,0 +1,125 @@
+"""The JSON documents of a release besides its data: source manifest, release.json and checksums."""
+
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..schemas.canonical import Json, sha256_file
+from ..schemas.katha import SCHEMA_VERSION
+from .facts import Facts
+from .layout import FORMAT, KIND, RELEASE, SUMS, files_in
+from .run_folder import FinishedRun
+from .selection import LeftOut
+
+RIGHTS_SCOPE = (
+    "This manifest documents where the stories come from, so that they can be traced. It is no licence: it gives no "
+    "right to copy or redistribute the text of any third-party edition, translation, reference website or "
+    "publisher page."
+)
+# The libraries whose version can change the bytes of a release.
+_TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
+
+
+def source_manifest(facts: Facts, run: FinishedRun) -> dict[str, Json]:
+    """Return the content of ``source_manifest.json``: collections, references and rights of the public records."""
+    return {
+        "format": FORMAT,
+        "rights_scope": RIGHTS_SCOPE,
+        "collections": facts.composition.manifest(),
+        # Paths on the author's machine are nobody's business; names and hashes identify the inputs.
+        "inputs": [{key: source.get(key) for key in ("role", "name", "sha256")} for source in _sources(run)],
+    }
+
+
+def release_document(
+    facts: Facts, run: FinishedRun, records: Mapping[str, Mapping[str, str]], files: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the content of the public ``release.json``.
+
+    Args:
+        facts: what is known about the release.
+        run: the run that it was packed from.
+        records: JSONL file -> record id -> SHA-256 of the record's canonical JSON.
+        files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
+    """
+    return {
+        **_head(facts, run, "public"),
+        "counts": facts.composition.totals,
+        "hidden_test": dict(facts.hidden),
+        "splits": {split: facts.composition.by_split[split]["stories"] for split in facts.splits},
+        "checks": {code: dict(sorted(row.items())) for code, row in facts.composition.checks.items()},
+        "left_out": {
+            "stories": [entry.as_json() for entry in facts.left_out],
+            "files": list(facts.left_out_files),
+        },
+        "records": records,
+        "files": files,
+    }
+
+
+def hidden_document(
+    facts: Facts,
+    run: FinishedRun,
+    left_out: Iterable[LeftOut],
+    records: Mapping[str, Mapping[str, str]],
+    files: Mapping[str, Json],
+) -> dict[str, Json]:
+    """Return the ``release.json`` of the folder that holds the hidden-test stories."""
+    return {
+        **_head(facts, run, "hidden"),
+        "counts": dict(facts.hidden),
+        "left_out": {"stories": [entry.as_json() for entry in left_out], "files": []},
+        "records": records,
+        "files": files,
+    }
+
+
+def file_entries(folder: Path) -> dict[str, Json]:
+    """Return path -> size and SHA-256 of every file in a folder but ``release.json`` and ``SHA256SUMS``."""
+    return {
+        path: {"bytes": (folder / path).stat().st_size, "sha256": sha256_file(folder / path)}
+        for path in files_in(folder)
+        if path not in (RELEASE, SUMS)
+    }
+
+
+def checksums(folder: Path) -> bytes:
+    """Return what ``SHA256SUMS`` must hold: a line per other file, sorted by path, as ``sha256sum`` prints it."""
+    lines = [f"{sha256_file(folder / path)}  {path}\n" for path in files_in(folder) if path != SUMS]
+    return "".join(lines).encode("utf-8")
+
+
+def _head(facts: Facts, run: FinishedRun, visibility: str) -> dict[str, Json]:
+    return {
+        "format": FORMAT,
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "visibility": visibility,
+        "version": facts.options.version,
+        "license": facts.licence.spdx_id,
+        "created_at": facts.created_at,
+        "about": facts.options.as_json(),
+        "tools": {"python": platform.python_version(), **_versions()},
+        "run": {
+            "fabula_version": run.manifest.get("fabula_version"),
+            "seed": run.manifest.get("seed"),
+            "settings": run.manifest.get("settings", {}),
+            "stages": run.manifest.get("stages", []),
+        },
+        "prompts": run.manifest.get("prompts", {}),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _TOOLS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _sources(run: FinishedRun) -> list[dict[str, Json]]:
+    return sorted(run.manifest.get("sources", []), key=lambda source: (str(source.get("role")), str(source.get("name"))))

@@ -1,0 +1,75 @@
+"""All that the documents of a release are written from, in one place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..schemas.canonical import Json
+from ..schemas.vocabulary import vocabulary
+from .composition import Composition
+from .layout import SPLIT_FILES
+from .licence import Licence
+from .options import PackOptions
+from .selection import LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about a release when its data files are written.
+
+    Attributes:
+        options: what a person said about it.
+        licence: its licence.
+        created_at: when the run was created.
+        composition: counts over its public records.
+        statistics: the content of ``statistics.json``.
+        balance: the content of ``moral_balance_requirements.json``.
+        hidden: counts of the hidden-test stories.
+        left_out: the stories that are not in it.
+        left_out_files: the files of Table 23 that are not in it, with reasons.
+        rows: Parquet path -> number of rows.
+    """
+
+    options: PackOptions
+    licence: Licence
+    created_at: str
+    composition: Composition
+    statistics: Mapping[str, Any]
+    balance: Mapping[str, Any]
+    hidden: Mapping[str, int]
+    left_out: Sequence[LeftOut]
+    left_out_files: Sequence[Mapping[str, Json]]
+    rows: Mapping[str, int]
+
+    @property
+    def splits(self) -> list[str]:
+        """The public splits that hold a story, in the order train, validation, test."""
+        return [split for split in SPLIT_FILES if self.composition.by_split.get(split, {}).get("stories")]
+
+    @property
+    def reviewed(self) -> int:
+        """How many public stories people reviewed."""
+        statuses = self.statistics["review"]["validation_status"]
+        reviewed = vocabulary("validation_status").having("reviewed")
+        return sum(statuses[status]["count"] for status in reviewed if status in statuses)
+
+    @property
+    def languages(self) -> list[str]:
+        """The language tags of the public stories, sorted."""
+        return sorted(self.composition.languages)
+
+    @property
+    def summary(self) -> str:
+        """What the release is, in three sentences."""
+        totals = self.composition.totals
+        if self.reviewed == totals["stories"]:
+            review = "People reviewed every record."
+        elif self.reviewed:
+            review = f"People reviewed {self.reviewed} of the {totals['stories']} records."
+        else:
+            review = "No person has reviewed the records."
+        return (
+            f"{totals['stories']} short stories with {totals['scenes']} scenes, {totals['transitions']} transitions, "
+            f"{totals['questions']} recoverability questions and {totals['variants']} contrastive variants, for "
+            f"testing whether the meaning of a story survives when it is told in pictures. {review}"
+        )

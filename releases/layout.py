@@ -1,0 +1,53 @@
+"""What a release folder holds: the names of its files (Table 23 and ours) and of its splits."""
+
+from pathlib import Path
+
+FORMAT = 1
+"""Version of the folder's layout, in ``release.json``."""
+
+KIND = "katha"
+
+ANNOTATIONS = "annotations.jsonl"
+VARIANTS = "contrastive_variants.jsonl"
+PRODUCERS = "producers.jsonl"
+HUMAN_VALIDATION = "human_validation.jsonl"
+JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
+VOTE_FILES = (HUMAN_VALIDATION, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
+
+STATISTICS = "statistics.json"
+MORAL_BALANCE = "moral_balance_requirements.json"
+SOURCE_MANIFEST = "source_manifest.json"
+LICENSE = "LICENSE"
+CARD = "dataset_card.md"
+README = "README.md"
+CROISSANT = "croissant_metadata.json"
+RELEASE = "release.json"
+SUMS = "SHA256SUMS"
+DOCUMENTS = (STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST, LICENSE, CARD, README, CROISSANT)
+
+DATA = "data"
+HIDDEN_SPLIT = "hidden_test"
+SPLIT_FILES = {"train": "train", "validation": "validation", "public_test": "test"}
+"""Split of a record -> the name of its Parquet files and of the split that ``datasets`` sees (no dashes)."""
+
+RECORD_IDS = {ANNOTATIONS: "story_id", VARIANTS: "variant_id", PRODUCERS: "id"}
+"""JSONL file -> the field that names a line; lines are sorted by it."""
+
+
+def parquet_path(table: str, split_file: str) -> str:
+    """Return the path of one Parquet file in a release, with forward slashes."""
+    return f"{DATA}/{table}/{split_file}.parquet"
+
+
+def hidden_folder(public: Path) -> Path:
+    """Return where the hidden-test stories of a release lie: its sibling ``<name>-hidden``."""
+    return public.with_name(f"{public.name}-hidden")
+
+
+def files_in(folder: Path) -> list[str]:
+    """Return every file under a folder as a relative path with forward slashes, sorted."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    )

@@ -1,0 +1,167 @@
+"""Reading a release as typed records."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from ..schemas.katha import ProducerLine, StoryRecord, Variant
+from ..schemas.paths import format_path
+from ..schemas.vocabulary import vocabulary
+from .layout import ANNOTATIONS, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
+
+Row = TypeVar("Row", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release in memory: frozen, typed records in id order.
+
+    Attributes:
+        path: its folder.
+        info: the content of its ``release.json``.
+        records: the story records.
+        variants: the contrastive variants.
+        producers: who made which field, one line per record.
+    """
+
+    path: Path
+    info: Mapping[str, Json] = field(repr=False)
+    records: tuple[StoryRecord, ...] = field(repr=False)
+    variants: tuple[Variant, ...] = field(repr=False)
+    producers: tuple[ProducerLine, ...] = field(repr=False)
+
+    @property
+    def version(self) -> str:
+        """Its semantic version."""
+        return str(self.info["version"])
+
+    @cached_property
+    def splits(self) -> dict[str, tuple[StoryRecord, ...]]:
+        """Split -> its records, in the order of the vocabulary; only splits that hold a record."""
+        order = (*vocabulary("split").values, *sorted({record.split for record in self.records}))
+        groups = {name: tuple(one for one in self.records if one.split == name) for name in order}
+        return {name: records for name, records in groups.items() if records}
+
+    @cached_property
+    def by_id(self) -> dict[str, StoryRecord]:
+        """Story id -> its record."""
+        return {record.story_id: record for record in self.records}
+
+    @cached_property
+    def variants_of(self) -> dict[str, tuple[Variant, ...]]:
+        """Story id -> its variants, in id order; every story has an entry."""
+        groups: dict[str, list[Variant]] = {record.story_id: [] for record in self.records}
+        for variant in self.variants:
+            groups.setdefault(variant.base_story_id, []).append(variant)
+        return {story_id: tuple(variants) for story_id, variants in groups.items()}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[StoryRecord]:
+        return iter(self.records)
+
+
+def load(path: str | Path) -> Release:
+    """Load a release, public or hidden.
+
+    The shape of every record is checked; what a record means is the matter of ``fabula validate``, and whether
+    the files are untouched that of ``fabula release verify``.
+
+    Raises:
+        InputError: the folder is no release, was made by a newer version, or has lines that cannot be read;
+            all of them are listed.
+    """
+    folder = Path(path)
+    info = read_release_document(folder)
+    problems: list[UserError] = []
+    records = tuple(_rows(folder / ANNOTATIONS, StoryRecord, problems))
+    variants = tuple(_rows(folder / VARIANTS, Variant, problems))
+    producers = tuple(_rows(folder / PRODUCERS, ProducerLine, problems))
+    problems.extend(_repeated(folder / ANNOTATIONS, [record.story_id for record in records]))
+    problems.extend(_repeated(folder / VARIANTS, [variant.variant_id for variant in variants]))
+    if problems:
+        raise InputError(problems)
+    return Release(folder, info, records, variants, producers)
+
+
+def read_release_document(folder: Path) -> dict[str, Json]:
+    """Return the content of ``release.json``.
+
+    Raises:
+        InputError: the folder is no release, or one that a newer version made.
+    """
+    where = folder / RELEASE
+    try:
+        document = json.loads(where.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _unusable(str(folder), f"a release folder with a readable {RELEASE}", str(error)) from error
+    if not isinstance(document, dict) or document.get("kind") != KIND or "version" not in document:
+        raise _unusable(str(where), f"a release of kind {KIND!r} with a version", _shortened(document))
+    made_with = document.get("format")
+    if not isinstance(made_with, int) or isinstance(made_with, bool) or made_with > FORMAT:
+        raise InputError(
+            [
+                UserError(
+                    str(where),
+                    expected=f"format {FORMAT} or lower",
+                    found=f"format {made_with!r}",
+                    fix="use the version of Fabula that packed it, or a newer one",
+                )
+            ]
+        )
+    return document
+
+
+def _rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:
+    """Yield the lines that can be read; add a problem for each of the others."""
+    try:
+        handle = path.open("rb")
+    except OSError as error:
+        problems.append(_problem(str(path), f"the file {path.name}", str(error.strerror)))
+        return
+    with handle:
+        for number, line in enumerate(handle, 1):
+            row = _row(line, model.model_validate_json, f"{path}:{number}", problems)
+            if row is not None:
+                yield row
+
+
+def _row(line: bytes, parse: Callable[[bytes], Row], where: str, problems: list[UserError]) -> Row | None:
+    try:
+        return parse(line)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            place = f"{where} {format_path(detail['loc'])}"
+            problems.append(_problem(place, "a value that the record type allows", str(detail["msg"])))
+    return None
+
+
+def _repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            yield _problem(str(path), "each id once", f"{one!r} again")
+        seen.add(one)
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(
+        where, expected=expected, found=found, fix="fetch the release again, or run `fabula release verify` on it"
+    )
+
+
+def _unusable(where: str, expected: str, found: str) -> InputError:
+    return InputError([UserError(where, expected=expected, found=found, fix="give the folder of a packed release")])
+
+
+def _shortened(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,98 @@
+"""What a person says about a release: its version, name, licence and authors."""
+
+import re
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..schemas.canonical import Json
+
+# The grammar of semantic versions (semver.org, version 2.0.0).
+_CORE = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+_PRE = r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?"
+SEMVER = re.compile(rf"{_CORE}{_PRE}(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """What a person says about a release.
+
+    Attributes:
+        version: semantic version, such as ``0.1.0``.
+        name: short name, as a repository on the Hub would be called.
+        title: name for people.
+        license: SPDX or Hub id; None takes the licence that the records state.
+        creators: who made the benchmark.
+        url: where it is published; without one a URN of name and version stands in.
+        contact: how to reach the maintainers.
+        citation: a BibTeX entry; without one it is made from name, title, creators and version.
+    """
+
+    version: str
+    name: str = "fabula-story-benchmark"
+    title: str = "Fabula story benchmark"
+    license: str | None = None
+    creators: tuple[str, ...] = ("The benchmark authors",)
+    url: str | None = None
+    contact: str | None = None
+    citation: str | None = None
+
+    def checked(self) -> "PackOptions":
+        """Return the options after checking their form.
+
+        Raises:
+            ConfigError: a value has a wrong form.
+        """
+        _match(SEMVER, self.version, "--version", "a semantic version such as 0.1.0", "number it MAJOR.MINOR.PATCH")
+        _match(
+            _NAME,
+            self.name,
+            "--name",
+            "1 to 96 letters, digits, dots, dashes and underscores, a letter or digit first",
+            "choose a name that could be a repository's",
+        )
+        if self.url is not None:
+            _match(_URL, self.url, "--url", "an address such as https://example.org/data", "give the full address")
+        for option, value in (("--title", self.title), *(("--creator", name) for name in self.creators)):
+            if not value.strip() or not value.isprintable():
+                raise ConfigError(option, expected="one line of text", found=repr(value), fix="give it in one line")
+        if not self.creators:
+            raise ConfigError("--creator", expected="at least one creator", found="none", fix="name who made it")
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where the release is published, or a URN that names it."""
+        return self.url or f"urn:fabula:release:{self.name}:{self.version}"
+
+    @property
+    def reference(self) -> str:
+        """The BibTeX entry that the card shows."""
+        if self.citation is not None:
+            return self.citation.strip()
+        key = re.sub(r"[^a-z0-9]+", "_", self.name.casefold())
+        lines = {
+            "title": self.title,
+            "author": " and ".join(f"{{{name}}}" for name in self.creators),
+            "howpublished": self.address,
+            "note": f"Version {self.version}",
+        }
+        body = ",\n".join(f"  {field} = {{{value}}}" for field, value in lines.items())
+        return f"@misc{{{key},\n{body}\n}}"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what ``release.json`` keeps of the options."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "creators": list(self.creators),
+            "url": self.address,
+            "contact": self.contact,
+            "citation": self.reference,
+        }
+
+
+def _match(pattern: re.Pattern[str], value: str, option: str, expected: str, fix: str) -> None:
+    if not pattern.fullmatch(value):
+        raise ConfigError(option, expected=expected, found=repr(value), fix=fix)

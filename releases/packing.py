@@ -1,0 +1,224 @@
+"""Packing a finished run into a release folder.
+
+The bytes depend on the run, the options and the versions of the tools only. Nothing here reads the clock.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, InputError, UserError
+from ..schemas.canonical import Json, pretty_bytes
+from ..schemas.issue import Issue
+from .card import render_card, render_licence
+from .composition import SIZES
+from .croissant import DESCRIBED, croissant_document
+from .documents import checksums, file_entries, hidden_document, release_document, source_manifest
+from .facts import Facts
+from .layout import (
+    CARD,
+    CROISSANT,
+    LICENSE,
+    MORAL_BALANCE,
+    README,
+    RELEASE,
+    SOURCE_MANIFEST,
+    STATISTICS,
+    SUMS,
+    hidden_folder,
+)
+from .licence import Licence, licence
+from .options import PackOptions
+from .run_folder import FinishedRun, open_finished_run
+from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
+from .target import require_free, staged
+from .write_data import DataFiles, write_data
+
+
+@dataclass(frozen=True, slots=True)
+class PackResult:
+    """What was packed.
+
+    Attributes:
+        folder: the public release.
+        hidden: the folder of the hidden-test stories, if there are any.
+        version: its version.
+        counts: how many stories, scenes, transitions, questions and variants are public.
+        left_out: the stories of the run that are in neither folder.
+        notes: what a person should know, one sentence each.
+    """
+
+    folder: Path
+    hidden: Path | None
+    version: str
+    counts: dict[str, int]
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the result as plain JSON."""
+        return {
+            "folder": str(self.folder),
+            "hidden": None if self.hidden is None else str(self.hidden),
+            "version": self.version,
+            "counts": dict(self.counts),
+            "left_out": [entry.as_json() for entry in self.left_out],
+            "notes": list(self.notes),
+        }
+
+    def summary(self) -> str:
+        """Return the result as lines for people."""
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
+        if self.hidden is not None:
+            lines.append(f"  hidden test, not for publication: {self.hidden}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
+    """Pack a finished run into a release folder (paper, A.15, Table 23).
+
+    Args:
+        run: the folder of a finished run.
+        out: the folder to make; hidden-test stories go to its sibling ``<out>-hidden``.
+        options: version, name, licence and authors.
+
+    Raises:
+        ConfigError: an option has a wrong value.
+        TargetError: ``out`` exists, is a file or cannot be written.
+        RunError: ``run`` is no finished run.
+        InputError: the run has findings, or no record can be released; lists why.
+    """
+    options.checked()
+    chosen = None if options.license is None else licence(options.license)
+    hidden_out = hidden_folder(out)
+    require_free(out)
+    require_free(hidden_out)
+    finished = open_finished_run(run)
+    selection = _select(finished)
+    released_under = _one_licence(selection, chosen, run)
+    with staged(out, hidden_out) as (draft, hidden_draft):
+        data = write_data(finished, selection, draft, hidden_draft)
+        facts = _facts(finished, selection, data, options, released_under)
+        _write_public(draft, finished, facts, data)
+        if selection.hidden:
+            _write_hidden(hidden_draft, finished, facts, data, selection)
+    return PackResult(
+        folder=out,
+        hidden=hidden_out if selection.hidden else None,
+        version=options.version,
+        counts=facts.composition.totals,
+        left_out=(*selection.left_out, *selection.left_out_hidden),
+        notes=_notes(selection),
+    )
+
+
+def _select(run: FinishedRun) -> Selection:
+    """Decide about every story, and refuse a run that the validators find fault with."""
+    from ..validators import incomplete_reason, validate
+
+    selection = Selection()
+    for bundle in run.bundles():
+        record, variants = bundle["record"], bundle["variants"]
+        selection.add(record, left_out_reason(record, incomplete_reason(record, variants)))
+    selection.add_unmade(run.items_not_made)
+    aside = {entry.id for entry in (*selection.left_out, *selection.left_out_hidden)}
+    findings = [
+        issue
+        for issue in validate(run.folder).issues
+        if issue.level == "error" and not (issue.code == "incomplete" and issue.where in aside)
+    ]
+    if findings:
+        raise InputError([_as_error(issue) for issue in findings])
+    require_records(selection, str(run.folder))
+    return selection
+
+
+def _as_error(issue: Issue) -> UserError:
+    return UserError(
+        f"{issue.where} {issue.path}", expected=f"the rule {issue.code} to hold", found=issue.message, fix=issue.cure
+    )
+
+
+def _one_licence(selection: Selection, chosen: Licence | None, run: Path) -> Licence:
+    stated = {name: licence(name) for name in selection.licences}
+    distinct = {entry.hub_id for entry in stated.values()}
+    if len(distinct) > 1 or (chosen is not None and distinct != {chosen.hub_id}):
+        found = ", ".join(f"{count} under {name}" for name, count in sorted(selection.licences.items()))
+        wanted = "one licence" if chosen is None else str(chosen.spdx_id)
+        raise ConfigError(
+            str(run),
+            expected=f"records whose dataset_license is {wanted}",
+            found=found,
+            fix="build again with the licence that the release is to have, or pack under the records' own",
+        )
+    return next(iter(stated.values()))
+
+
+def _facts(
+    run: FinishedRun, selection: Selection, data: DataFiles, options: PackOptions, released_under: Licence
+) -> Facts:
+    from ..validators.statistics import HiddenCounts, moral_balance
+
+    labels: Counter[str | None] = data.moral_labels
+    return Facts(
+        options=options,
+        licence=released_under,
+        created_at=run.created_at,
+        composition=data.composition,
+        statistics=data.statistics.result(HiddenCounts(**data.hidden)),
+        balance=moral_balance(labels.elements()),
+        hidden={size: data.hidden.get(size, 0) for size in SIZES},
+        left_out=tuple(selection.left_out),
+        left_out_files=left_out_files(),
+        rows=data.rows,
+    )
+
+
+def _write_public(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles) -> None:
+    card = render_card(facts).encode("utf-8")
+    documents: dict[str, bytes] = {
+        STATISTICS: pretty_bytes(facts.statistics),
+        MORAL_BALANCE: pretty_bytes(facts.balance),
+        SOURCE_MANIFEST: pretty_bytes(source_manifest(facts, run)),
+        LICENSE: render_licence(facts).encode("utf-8"),
+        CARD: card,
+        README: card,
+    }
+    for name, content in documents.items():
+        (draft / name).write_bytes(content)
+    entries = file_entries(draft)
+    described = {path: entry for path, entry in entries.items() if path in DESCRIBED or path in data.rows}
+    croissant = croissant_document(
+        facts,
+        {path: entry["bytes"] for path, entry in described.items()},
+        {path: entry["sha256"] for path, entry in described.items()},
+    )
+    (draft / CROISSANT).write_bytes(pretty_bytes(croissant))
+    _seal(draft, release_document(facts, run, data.public_hashes, file_entries(draft)))
+
+
+def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles, selection: Selection) -> None:
+    document = hidden_document(facts, run, selection.left_out_hidden, data.hidden_hashes, file_entries(draft))
+    _seal(draft, document)
+
+
+def _seal(draft: Path, document: dict[str, Any]) -> None:
+    (draft / RELEASE).write_bytes(pretty_bytes(document))
+    (draft / SUMS).write_bytes(checksums(draft))
+
+
+def _notes(selection: Selection) -> tuple[str, ...]:
+    notes = []
+    for status in ("left_out", "rejected", "failed"):
+        entries = [
+            entry for entry in (*selection.left_out, *selection.left_out_hidden) if entry.status == status
+        ]
+        if entries:
+            codes = Counter(entry.code for entry in entries)
+            why = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+            verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
+            notes.append(f"{len(entries)} stories {verb} ({why}); release.json names them")
+    notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
+    return tuple(notes)

@@ -1,0 +1,136 @@
+"""Which finished records a release takes, and why the others are left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from ..schemas.vocabulary import vocabulary
+from .layout import HIDDEN_SPLIT, VOTE_FILES
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeftOut:
+    """A story that the run knows and the release does not hold.
+
+    Attributes:
+        id: story id.
+        code: the stage's reject or failure code, or ``incomplete``, or ``rights``.
+        reason: why, in one line.
+        stage: the stage that rejected it or failed, or ``release`` when packing left it out.
+        status: ``rejected``, ``failed`` or ``left_out``.
+    """
+
+    id: str
+    code: str
+    reason: str
+    stage: str = "release"
+    status: str = "left_out"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Selection:
+    """The decision about every story of a run.
+
+    Attributes:
+        public: id -> split of the stories that are packed in public.
+        hidden: ids of the hidden-test stories that are packed.
+        left_out: the others; ``left_out_hidden`` those of them that belong to the hidden split.
+        licences: licence -> number of packed stories that state it.
+    """
+
+    public: dict[str, str] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    left_out: list[LeftOut] = field(default_factory=list)
+    left_out_hidden: list[LeftOut] = field(default_factory=list)
+    licences: Counter[str] = field(default_factory=Counter)
+    secrets: set[str] = field(default_factory=set)
+
+    def add(self, record: Json, reason: LeftOut | None) -> None:
+        """Take one finished record, or leave it out for a reason."""
+        story_id, hidden = record["story_id"], record["split"] == HIDDEN_SPLIT
+        if hidden:
+            self.secrets |= {story_id, record["title"]}
+        if reason is not None:
+            (self.left_out_hidden if hidden else self.left_out).append(reason)
+            return
+        self.licences[record["provenance"]["dataset_license"]] += 1
+        if hidden:
+            self.hidden.add(story_id)
+        else:
+            self.public[story_id] = record["split"]
+
+    def add_unmade(self, items: Iterable[Json]) -> None:
+        """List the items that the run rejected or failed on, without naming a hidden story in a reason."""
+        for item in items:
+            entry = LeftOut(
+                str(item["id"]),
+                str(item.get("code")),
+                str(item.get("reason")),
+                str(item.get("stage")),
+                str(item.get("status")),
+            )
+            self.left_out.append(replace(entry, reason=self._without_secrets(entry.reason)))
+        self.left_out.sort()
+        self.left_out_hidden.sort()
+
+    def _without_secrets(self, reason: str) -> str:
+        # A near-duplicate's reason names the story that it resembles, which may be a hidden one.
+        for secret in sorted(self.secrets, key=lambda text: (-len(text), text)):
+            reason = reason.replace(secret, "(a hidden-test story)")
+        return reason
+
+
+def left_out_reason(record: Json, incomplete: str | None) -> LeftOut | None:
+    """Return why a finished record stays out of a release, or None.
+
+    Args:
+        record: the record.
+        incomplete: what the rule ``incomplete`` says about it.
+    """
+    story_id = record["story_id"]
+    if incomplete is not None:
+        return LeftOut(story_id, "incomplete", incomplete)
+    status = record["provenance"]["source_rights_status"]
+    if status not in vocabulary("rights_status").having("releasable"):
+        return LeftOut(story_id, "rights", f"its rights status is {status}, which does not allow release")
+    return None
+
+
+def left_out_files() -> list[dict[str, Json]]:
+    """Return the files of Table 23 that a run without votes cannot fill, and why."""
+    reason = "no reviewer votes are on file; this file is written from votes only"
+    return [{"name": name, "reason": reason} for name in VOTE_FILES]
+
+
+def require_records(selection: Selection, where: str) -> None:
+    """Refuse a selection without a public record.
+
+    Raises:
+        InputError: no record can be released in public; says why, with a count per reason.
+    """
+    if selection.public:
+        return
+    counts = Counter(f"{entry.status} by {entry.stage}: {entry.code}" for entry in _everything(selection))
+    if selection.hidden:
+        counts["in the hidden test split"] = len(selection.hidden)
+    why = "; ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "the run holds no story"
+    raise InputError(
+        [
+            UserError(
+                where,
+                expected="at least one complete record with releasable rights in a public split",
+                found=f"none ({why})",
+                fix="complete the records (hand-written records, edits or another planner) and build again",
+            )
+        ]
+    )
+
+
+def _everything(selection: Selection) -> Sequence[LeftOut]:
+    return (*selection.left_out, *selection.left_out_hidden)

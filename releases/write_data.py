@@ -1,0 +1,140 @@
+"""The data files of a release, written while the bundles of a run stream by."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
+
+from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
+from .composition import PARTS, Composition
+from .layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, VARIANTS
+from .parquet import TableWriter
+from .run_folder import FinishedRun
+from .selection import Selection
+
+if TYPE_CHECKING:
+    from ..validators.statistics import StatisticsCollector
+
+Hashes = dict[str, dict[str, str]]
+
+
+@dataclass(slots=True)
+class DataFiles:
+    """What was counted and hashed while the data files were written.
+
+    Attributes:
+        composition: counts over the public records.
+        statistics: the collector behind ``statistics.json``.
+        moral_labels: moral label -> public stories.
+        hidden: counts of the hidden-test stories.
+        public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
+        rows: Parquet path -> number of rows.
+    """
+
+    statistics: "StatisticsCollector"
+    composition: Composition = field(default_factory=Composition)
+    moral_labels: Counter[str | None] = field(default_factory=Counter)
+    hidden: Counter[str] = field(default_factory=Counter)
+    public_hashes: Hashes = field(default_factory=dict)
+    hidden_hashes: Hashes = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+def write_data(run: FinishedRun, selection: Selection, public: Path, hidden: Path) -> DataFiles:
+    """Write the JSONL files of both folders and the Parquet tables of the public one."""
+    from ..validators.statistics import StatisticsCollector
+
+    data = DataFiles(StatisticsCollector())
+    with ExitStack() as stack:
+        writer = stack.enter_context(TableWriter(public))
+        open_files = stack.enter_context(_Lines(public))
+        secret_files = stack.enter_context(_Lines(hidden)) if selection.hidden else None
+        for bundle in run.bundles():
+            story_id = bundle["record"]["story_id"]
+            if story_id in selection.public:
+                _count_public(data, bundle)
+                writer.add_record(bundle["record"])
+                open_files.add(bundle)
+            elif story_id in selection.hidden and secret_files is not None:
+                _count_hidden(data, bundle)
+                secret_files.add(bundle)
+        data.public_hashes = open_files.finish()
+        data.hidden_hashes = secret_files.finish() if secret_files is not None else {}
+        for variant in open_files.variants():
+            writer.add_variant(variant, selection.public[variant["base_story_id"]])
+    data.rows = writer.counts
+    return data
+
+
+def _count_public(data: DataFiles, bundle: Json) -> None:
+    record = bundle["record"]
+    data.composition.add_record(record)
+    data.composition.add_variants(record["split"], len(bundle["variants"]))
+    data.composition.add_producers(bundle["producers"])
+    data.composition.add_checks(bundle["checks"])
+    data.moral_labels[record["moral_label"]] += 1
+    data.statistics.add_record(record)
+    data.statistics.add_producers(bundle["producers"])
+    for variant in bundle["variants"]:
+        data.statistics.add_variant(variant)
+
+
+def _count_hidden(data: DataFiles, bundle: Json) -> None:
+    record = bundle["record"]
+    data.hidden.update({"stories": 1, **{part: len(record[part]) for part in PARTS}})
+    data.hidden["variants"] += len(bundle["variants"])
+
+
+class _Lines:
+    """The three JSONL files of one folder.
+
+    Records come in id order and are written at once. Variants are held as bytes until the end, because their
+    ids need not sort as those of their stories do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, IO[bytes]] = {}
+        self._variants: dict[str, bytes] = {}
+        self._hashes: Hashes = {name: {} for name in JSONL_FILES}
+
+    def __enter__(self) -> Self:
+        self._files = {name: (self._folder / name).open("wb") for name in (ANNOTATIONS, PRODUCERS)}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, bundle: Json) -> None:
+        """Write one story and its producers, and keep its variants."""
+        record = bundle["record"]
+        self._write(ANNOTATIONS, record)
+        self._write(PRODUCERS, {"id": record["story_id"], "fields": bundle["producers"]})
+        for variant in bundle["variants"]:
+            self._variants[variant["variant_id"]] = canonical_bytes(variant)
+
+    def finish(self) -> Hashes:
+        """Write the variants, sorted by id, and return the hashes of all records."""
+        with (self._folder / VARIANTS).open("wb") as file:
+            for variant_id in sorted(self._variants):
+                content = self._variants[variant_id]
+                file.write(content + b"\n")
+                self._hashes[VARIANTS][variant_id] = sha256_bytes(content)
+        return self._hashes
+
+    def variants(self) -> Iterator[Json]:
+        """Yield the variants in id order, freeing each."""
+        for variant_id in sorted(self._variants):
+            yield json.loads(self._variants.pop(variant_id))
+
+    def _write(self, name: str, record: Json) -> None:
+        content = canonical_bytes(record)
+        self._files[name].write(content + b"\n")
+        self._hashes[name][record[RECORD_IDS[name]]] = sha256_bytes(content)
