@@ -1,0 +1,94 @@
+"""Nothing of a hidden-test story may be in a public file."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from ..schemas.canonical import Json, canonical_text
+from ..schemas.issue import Issue
+from .layout import ANNOTATIONS, RELEASE, VARIANTS, files_in
+
+_OPENING = 120
+_CURE = "do not publish this release; pack the run again"
+
+
+def check_hidden(public: Path, document: Mapping[str, Json], hidden: Path) -> Iterator[Issue]:
+    """Yield every place where a public file names or quotes a hidden-test story.
+
+    Ids are compared wherever ids stand, and searched as text when they look like ids (a digit, six characters or
+    more). Texts are searched by their openings. The Parquet tables are not searched: reading them back shows that they
+    hold what the JSONL files hold.
+
+    Args:
+        public: the public release.
+        document: its ``release.json``.
+        hidden: the folder of the hidden-test stories.
+    """
+    secret = json.loads((hidden / RELEASE).read_bytes())
+    ids = {name for hashes in secret["records"].values() for name in hashes}
+    digests = {digest for hashes in secret["records"].values() for digest in hashes.values()}
+    if secret.get("version") != document.get("version"):
+        message = f"version {secret.get('version')} beside version {document.get('version')}"
+        yield Issue(hidden.name, "$.version", "hidden-version", message, "put the two folders of one pack together")
+    if secret.get("counts") != document.get("hidden_test"):
+        yield Issue(RELEASE, "$.hidden_test", "hidden-count", "not the counts of the hidden folder", _CURE)
+    records = document.get("records", {})
+    listed = {name for hashes in records.values() for name in hashes}
+    listed |= {entry["id"] for entry in document.get("left_out", {}).get("stories", ())}
+    for name in sorted(ids & listed):
+        yield Issue(RELEASE, "$", "hidden-leak", f"lists {name}, a hidden-test id", _CURE)
+    if digests & {digest for hashes in records.values() for digest in hashes.values()}:
+        yield Issue(RELEASE, "$.records", "hidden-leak", "holds the hash of a hidden-test record", _CURE)
+    id_pattern = _any_of(name for name in ids if len(name) >= 6 and any(char.isdigit() for char in name))
+    text_pattern = _any_of(_openings(hidden))
+    for path in files_in(public):
+        if not path.endswith(".parquet"):
+            yield from _search(public / path, path, (id_pattern, text_pattern))
+
+
+def _openings(hidden: Path) -> Iterator[str]:
+    fields = {ANNOTATIONS: ("source_text", "story_text"), VARIANTS: ("contrastive_story_text",)}
+    for name, texts in fields.items():
+        with (hidden / name).open("rb") as lines:
+            for line in lines:
+                row = json.loads(line)
+                for opening in (row[text][:_OPENING] for text in texts):
+                    if len(opening) >= _OPENING // 2:
+                        # As it stands in JSON, and as it would stand in Markdown.
+                        yield from (canonical_text(opening)[1:-1], opening)
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[bytes]:
+    """Return a pattern that finds any of the words, as a prefix tree: its speed does not fall with their number."""
+    unique = sorted({word.encode("utf-8") for word in words})
+    return re.compile(_tree(unique) if unique else rb"(?!)", re.DOTALL)
+
+
+def _tree(words: Sequence[bytes]) -> bytes:
+    prefix = os.path.commonprefix([words[0], words[-1]])
+    rest = [word[len(prefix) :] for word in words]
+    branches = [_tree(list(group)) for _, group in groupby(filter(None, rest), key=lambda word: word[0])]
+    if not branches:
+        return re.escape(prefix)
+    optional = b"?" if b"" in rest else b""
+    return re.escape(prefix) + b"(?:" + b"|".join(branches) + b")" + optional
+
+
+def _search(file: Path, path: str, patterns: tuple[re.Pattern[bytes], re.Pattern[bytes]]) -> Iterator[Issue]:
+    ids, texts = patterns
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            found = next((match[0] for match in ids.finditer(line) if _stands_alone(match)), None)
+            text = texts.search(line)
+            for quoted in (found, text and text[0]):
+                if quoted:
+                    shown = quoted.decode("utf-8", "replace")
+                    yield Issue(f"{path}:{number}", "$", "hidden-leak", f"holds {shown!r} of a hidden story", _CURE)
+
+
+def _stands_alone(match: re.Match[bytes]) -> bool:
+    before, after = match.string[max(match.start() - 1, 0) : match.start()], match.string[match.end() : match.end() + 1]
+    return not before.isalnum() and not after.isalnum()
