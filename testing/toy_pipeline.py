@@ -1,4 +1,4 @@
-"""A pipeline of tiny stages for tests of the engine: stages that sleep, crash, hang, reject and fail on demand.
+"""A pipeline of tiny stages for tests of the engine: they sleep, crash, hang, reject and fail on demand.
 
 A source is a text file with one item a line: ``id word word ...``. Some words make ``work`` misbehave:
 ``crash`` (SIGKILL), ``abort`` (SIGABRT), ``exit``, ``hang``, ``raise``, ``reject``, ``fail`` and
@@ -7,19 +7,24 @@ A source is a text file with one item a line: ``id word word ...``. Some words m
 
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+from ..engine.config import resolve_config
+from ..engine.execute import Options, RunRequest, Source, execute
 from ..engine.pipeline import Pipeline
+from ..engine.progress import Reporter
+from ..engine.report import RunReport
 from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..errors import InputError, UserError
 from ..schemas.base import Own
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 
-HERE = __name__
+HERE = "fabula.testing.toy_pipeline"
 
 
 def read_lines(item: Item, tools: Tools) -> Iterator[Child]:
@@ -46,25 +51,36 @@ class WorkSettings(Own):
     ignored: int = 0
 
 
+def _hang() -> None:
+    while True:
+        time.sleep(0.05)
+
+
+def _raise() -> None:
+    raise RuntimeError("asked to raise")
+
+
+ACTIONS: dict[str, Callable[[], object]] = {
+    "crash": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "abort": os.abort,
+    "exit": lambda: sys.exit(3),
+    "hang": _hang,
+    "raise": _raise,
+}
+OUTCOMES: dict[str, Outcome] = {
+    "reject": Rejected("unwanted", "asked to reject"),
+    "fail": Failed("tired", "asked to fail", retryable=True),
+}
+
+
 def misbehave(words: Iterable[str]) -> Outcome | None:
     """Do what the words ask for."""
     for word in words:
-        if word == "crash":
-            os.kill(os.getpid(), signal.SIGKILL)
-        elif word == "abort":
-            os.abort()
-        elif word == "exit":
-            raise SystemExit(3)
-        elif word == "hang":
-            while True:
-                time.sleep(0.05)
-        elif word == "raise":
-            raise RuntimeError("asked to raise")
-        elif word == "reject":
-            return Rejected("unwanted", "asked to reject")
-        elif word == "fail":
-            return Failed("tired", "asked to fail", retryable=True)
-        elif word.startswith("sleep:"):
+        if word in ACTIONS:
+            ACTIONS[word]()
+        if word in OUTCOMES:
+            return OUTCOMES[word]
+        if word.startswith("sleep:"):
             time.sleep(float(word.removeprefix("sleep:")))
     return None
 
@@ -75,7 +91,7 @@ def work_on(item: Item, tools: Tools) -> Outcome:
     return misbehave(item["words"]) or Made({"text": " ".join(item["words"]) + tools.settings.suffix})
 
 
-def count(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
+def count(items: Iterable[Item], _: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Gather: how many items have the same first letter."""
     letters = {item.id: item["text"][0] for item in items}
     totals: dict[str, int] = {}
@@ -93,12 +109,12 @@ def number(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Jso
     return {name: {"number": value} for name, value in rows.items()}
 
 
-def shorten(item: Item, tools: Tools) -> Outcome:
+def shorten(item: Item, _: Tools) -> Outcome:
     """Map: the first letter of the text; many texts give the same."""
     return Made({"short": item["text"][:1]})
 
 
-def assemble(item: Item, tools: Tools) -> Outcome:
+def assemble(item: Item, _: Tools) -> Outcome:
     """Map: everything together."""
     line = {"text": item["text"], "count": item["count"], "number": item["number"], "short": item["short"]}
     return Made({"line": line})
@@ -129,6 +145,13 @@ ASSEMBLE = SimpleNamespace(
 )
 
 
+def broken_finish(folder: Path, items: Iterable[Item]) -> None:
+    """Read every item, then fail as a full disk does."""
+    for _ in items:
+        pass
+    raise OSError(28, "No space left on device", str(folder / "lines.jsonl"))
+
+
 def toy(work: str = "WORK", **changes: str) -> Pipeline:
     """Return the toy pipeline: ``read_lines, work, count, number, shorten, assemble``.
 
@@ -139,3 +162,19 @@ def toy(work: str = "WORK", **changes: str) -> Pipeline:
     names = ("READ", work, "COUNT", "NUMBER", "SHORTEN", "ASSEMBLE")
     stages = tuple(f"{HERE}:{name}" for name in names)
     return Pipeline("toy", stages, changes.get("finish", f"{HERE}:finish"))
+
+
+def run_toy(
+    folder: Path,
+    source: Path,
+    options: Options | None = None,
+    pipeline: Pipeline | None = None,
+    sets: Sequence[str] = (),
+    reporter: Reporter | None = None,
+) -> RunReport:
+    """Execute the toy pipeline in a folder on one source file."""
+    chosen = pipeline or toy()
+    config = resolve_config(chosen, None, sets)
+    sources = (Source("lines", source),)
+    request = RunRequest(folder, chosen, config, sources, options=options or Options(workers=0))
+    return execute(request, reporter)

@@ -213,7 +213,7 @@ def moral_balance(
     Returns:
         ``target_distribution`` (uniform over the labels, as counts, 4 decimals), ``observed_distribution``,
         ``per_label_deviation`` (observed minus target), ``per_label_status`` and ``tolerance_status``
-        (``within_tolerance`` or ``outside_tolerance``), ``tolerance``, ``unlabelled`` and ``unlisted`` (labels
+        (``within_tolerance`` or ``outside_tolerance``), ``tolerance``, ``unlabelled``, ``unlisted`` (labels
         outside the vocabulary), and ``automatic_relabeling``, which is always false: labels are never moved
         to make a table look better.
     """

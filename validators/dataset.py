@@ -1,0 +1,267 @@
+"""Opening what can be validated: a run folder, a release folder or a bare JSONL file."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from ..schemas.katha import SCHEMA_VERSION
+from .codes import issue, show
+from .lines import Line, Report, ignore, parse_object, raw_lines, read_document, read_objects
+from .variant_index import VariantIndex
+from .view import Part, Story
+
+Kind = Literal["run", "release", "file"]
+
+FORMAT = 1
+"""The newest layout of run and release folders that this version reads."""
+
+RECORDS = "records.jsonl"
+ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
+REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A data set on disk; nothing is read before it is asked for.
+
+    Attributes:
+        path: the folder or file.
+        kind: ``run``, ``release`` or ``file``.
+        manifest: ``run.json`` or ``release.json``; empty where there is none.
+    """
+
+    path: Path
+    kind: Kind
+    manifest: Mapping[str, Json]
+
+    @property
+    def main_file(self) -> Path:
+        """The file that holds the stories."""
+        if self.kind == "file":
+            return self.path
+        return self.path / (RECORDS if self.kind == "run" else ANNOTATIONS)
+
+    def stories(self, report: Report, index: VariantIndex | None = None) -> Iterator[Story]:
+        """Yield each story with its variants, in file order.
+
+        Args:
+            report: takes an issue for every line that is no story.
+            index: where the variants are; made when it is not given.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        path = self.main_file
+        if not path.is_file():
+            report(issue("missing-file", path.name, "$", "the file is missing"))
+            return
+        with index if index is not None else self.variant_index(ignore) as variants:
+            for line in read_objects(path, path.name, report):
+                story = self._story(line, variants, report)
+                if story is not None:
+                    yield story
+
+    def _story(self, line: Line, variants: VariantIndex, report: Report) -> Story | None:
+        where, data, name = f"{self.main_file.name}:{line.number}", line.data, self.main_file.name
+        shape = recognise(data)
+        if shape == "envelope":
+            check_envelope(data, where, report)
+            data = data["payload"]
+            shape = recognise(data) if isinstance(data, dict) else None
+        if shape == "bundle" and isinstance(data["record"], dict):
+            return _bundle(data, where, name, line.number)
+        if shape == "record":
+            where = f"{where} {data.get('story_id')}"
+            return Story(where, data, variants.of(str(data.get("story_id"))))
+        if self.kind != "file" or shape not in ("variant", "review", "producers"):
+            expected = "a record" if self.kind == "release" else "an envelope around a bundle"
+            expected = "a record, variant, bundle or review" if self.kind == "file" else expected
+            found = (
+                f"an object with the keys {show(sorted(map(str, data)) if isinstance(data, dict) else data)}"
+            )
+            report(issue("kind", where, "$", f"expected {expected}, found {found}"))
+        return None
+
+    def variant_index(self, report: Report) -> VariantIndex:
+        """Return where the variants of each story stand, where they are on lines of their own."""
+        index = VariantIndex()
+        path = self.path / VARIANTS if self.kind == "release" else self.path
+        if self.kind == "release" and not path.is_file():
+            report(issue("missing-file", VARIANTS, "$", "the file is missing"))
+        elif self.kind != "run":
+            index.read(path, report, only=self.kind == "file")
+        return index
+
+    def reviews(self, report: Report) -> Iterator[Part]:
+        """Yield the summaries of human review (Table 16)."""
+        path = self.path if self.kind == "file" else self.path / REVIEWS
+        if path.is_file():
+            wanted = b'"annotator_ids"' if self.kind == "file" else b""
+            yield from _parts(path, "review", "story_id", report, wanted)
+
+    def producers(self, report: Report) -> Iterator[Part]:
+        """Yield the lines of a release's producer file."""
+        path = self.path / PRODUCERS
+        if self.kind == "release" and path.is_file():
+            yield from _parts(path, "producers", "id", report, b"")
+
+    def lines(self, name: str, report: Report) -> Iterator[Part]:
+        """Yield the objects of another JSONL file of the folder, if it is there."""
+        path = self.path / name
+        if self.kind != "file" and path.is_file():
+            for line in read_objects(path, name, report):
+                yield Part(f"{name}:{line.number}", line.data)
+
+    def document(self, name: str, report: Report) -> Json:
+        """Return a JSON document of the folder, ``None`` if it is not there or cannot be parsed."""
+        if self.kind == "file" or not (self.path / name).is_file():
+            return None
+        return read_document(self.path / name, name, report)
+
+    def records(self) -> Iterator[dict[str, Json]]:
+        """Yield the records; raise ``InputError`` with every bad line at the end."""
+        for story in self._sound_stories():
+            yield dict(story.record)
+
+    def variants(self) -> Iterator[dict[str, Json]]:
+        """Yield the variants in the order of their stories; raise ``InputError`` as :meth:`records` does."""
+        for story in self._sound_stories():
+            yield from (dict(variant.data) for variant in story.variants)
+
+    def _sound_stories(self) -> Iterator[Story]:
+        problems: list[Issue] = []
+        yield from self.stories(problems.append)
+        errors = [problem for problem in problems if problem.level == "error"]
+        if errors:
+            raise InputError([as_user_error(problem) for problem in errors])
+
+
+def as_user_error(problem: Issue) -> UserError:
+    """Return an issue as an error that can be raised."""
+    expected = f"the rule {problem.code} to hold"
+    return UserError(
+        f"{problem.where} {problem.path}", expected=expected, found=problem.message, fix=problem.cure
+    )
+
+
+def recognise(data: Mapping[str, Json]) -> str | None:
+    """Return envelope, bundle, record, variant, review or producers, by an object's keys; else ``None``."""
+    if "payload" in data and "kind" in data:
+        return "envelope"
+    if "record" in data:
+        return "bundle"
+    if "scenes" in data or "source_text" in data or "story_text" in data:
+        return "record"
+    if "variant_id" in data or "base_story_id" in data:
+        return "variant"
+    if "annotator_ids" in data or "decision" in data:
+        return "review"
+    return "producers" if "fields" in data and "id" in data else None
+
+
+def check_envelope(data: Mapping[str, Json], where: str, report: Report) -> None:
+    """Report an envelope that does not fit what is in it."""
+    wanted: dict[str, Json] = {"kind": "katha", "schema_version": SCHEMA_VERSION}
+    payload = data["payload"]
+    record = payload.get("record") if isinstance(payload, dict) else None
+    if isinstance(record, dict):
+        wanted["id"] = record.get("story_id")
+    for name, value in wanted.items():
+        if data.get(name) != value:
+            message = f"expected {show(value)}, found {show(data.get(name))}"
+            report(issue("envelope", where, f"$.{name}", message))
+
+
+def _bundle(data: Mapping[str, Json], where: str, name: str, number: int) -> Story:
+    record, variants = data["record"], data.get("variants")
+    parts = [
+        Part(f"{name}:{number} {variant.get('variant_id')}", variant)
+        for variant in (variants if isinstance(variants, list) else ())
+        if isinstance(variant, dict)
+    ]
+    return Story(f"{where} {record.get('story_id')}", record, parts, bundle=data)
+
+
+def _parts(path: Path, shape: str, id_name: str, report: Report, wanted: bytes) -> Iterator[Part]:
+    """Yield the objects of one shape; with ``wanted``, lines without it are passed over in silence."""
+    for raw in raw_lines(path, path.name, ignore if wanted else report):
+        if wanted not in raw.text:
+            continue
+        data = parse_object(raw, f"{path.name}:{raw.number}", ignore if wanted else report)
+        if data is None:
+            continue
+        if recognise(data) == shape:
+            yield Part(f"{path.name}:{raw.number} {data.get(id_name)}", data)
+        elif not wanted:
+            found = f"an object with the keys {show(sorted(data))}"
+            report(issue("kind", f"{path.name}:{raw.number}", "$", f"expected a {shape} line, found {found}"))
+
+
+def open_dataset(path: Path) -> Dataset:
+    """Open a run folder, a release folder or a bare JSONL file.
+
+    A bare file may hold records, variants, bundles, envelopes and review summaries, mixed.
+
+    Raises:
+        UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
+    """
+    if path.is_file():
+        if next(raw_lines(path, path.name, ignore), None) is None:
+            raise _not_a_dataset(path, "an empty file")
+        return Dataset(path, "file", {})
+    if not path.is_dir():
+        raise _not_a_dataset(path, "nothing there")
+    for kind, manifest, main in (("run", "run.json", RECORDS), ("release", "release.json", ANNOTATIONS)):
+        if (path / manifest).is_file() or (path / main).is_file():
+            return _open_folder(path, "run" if kind == "run" else "release", manifest)
+    found = "an empty folder" if not any(path.iterdir()) else "a folder with none of their files"
+    raise _not_a_dataset(path, found)
+
+
+def _open_folder(path: Path, kind: Kind, manifest_name: str) -> Dataset:
+    problems: list[Issue] = []
+    manifest = read_document(path / manifest_name, manifest_name, problems.append)
+    manifest = manifest if isinstance(manifest, dict) else {}
+    made_with = manifest.get("format", FORMAT)
+    if not isinstance(made_with, int) or made_with > FORMAT:
+        raise UserError(
+            str(path / manifest_name),
+            expected=f"format {FORMAT} or lower",
+            found=f"format {made_with!r}",
+            fix="use the version of Fabula that made it, or a newer one",
+        )
+    if kind == "run" and not (path / RECORDS).is_file():
+        raise UserError(
+            str(path),
+            expected="a finished run",
+            found=f"no {RECORDS}",
+            fix=f"see what is left with `fabula run status {path}`",
+        )
+    return Dataset(path, kind, manifest)
+
+
+def _not_a_dataset(path: Path, found: str) -> UserError:
+    return UserError(
+        str(path),
+        expected="a run folder, a release folder or a JSONL file",
+        found=found,
+        fix="give the folder that `fabula build` or `fabula release pack` wrote, or a file of records",
+    )
+
+
+def iter_bundles(run: Path) -> Iterator[dict[str, Json]]:
+    """Yield the bundles of a finished run, in id order.
+
+    Raises:
+        UserError: the folder is no finished run.
+        InputError: lines are broken; raised after the last good one, with all of them.
+    """
+    problems: list[Issue] = []
+    for story in open_dataset(run).stories(problems.append):
+        yield dict(story.bundle)
+    if problems:
+        raise InputError([as_user_error(problem) for problem in problems])

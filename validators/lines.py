@@ -1,0 +1,170 @@
+"""Reading JSONL files that may be broken: every bad line becomes an issue, every good one an object."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from .codes import issue, show
+
+MAX_LINE = 64 * 1024 * 1024
+BOM = b"\xef\xbb\xbf"
+
+Report = Callable[[Issue], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One object of a JSONL file.
+
+    Attributes:
+        number: its line, from 1.
+        offset: its first byte in the file.
+        data: the object.
+    """
+
+    number: int
+    offset: int
+    data: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """One line as bytes; ``text`` has neither BOM nor line end."""
+
+    number: int
+    offset: int
+    text: bytes
+    ended: bool
+
+
+def ignore(_issue: Issue) -> None:
+    """Drop an issue: for a second reading of a file, whose issues are known."""
+
+
+def raw_lines(path: Path, name: str, report: Report) -> Iterator[RawLine]:
+    """Yield the lines of a file that are not blank, as bytes.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as handle:
+            yield from _raw_lines(handle, name, report)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    found, fix = error.strerror or str(error), "check the path and its permissions"
+    return InputError([UserError(str(path), expected="a file that can be read", found=found, fix=fix)])
+
+
+def _raw_lines(handle: BinaryIO, name: str, report: Report) -> Iterator[RawLine]:
+    offset = number = 0
+    while raw := handle.readline(MAX_LINE):
+        number += 1
+        start, offset = offset, offset + len(raw)
+        if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
+            report(issue("line-length", f"{name}:{number}", "$", "the line is longer than 64 MiB"))
+            while (rest := handle.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                offset += len(rest)
+            offset += len(rest)
+            continue
+        text = raw.strip()
+        if number == 1 and text.startswith(BOM):
+            report(issue("byte-order-mark", f"{name}:1", "$", "the file starts with a byte order mark"))
+            text = text[len(BOM) :].strip()
+        if text:
+            yield RawLine(number, start, text, raw.endswith(b"\n"))
+
+
+def read_objects(path: Path, name: str, report: Report) -> Iterator[Line]:
+    """Yield the objects of a JSONL file; whatever else it holds is reported with its line.
+
+    Args:
+        path: the file.
+        name: how issues call it.
+        report: takes the issues.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for raw in raw_lines(path, name, report):
+        data = parse_object(raw, f"{name}:{raw.number}", report)
+        if data is not None:
+            yield Line(raw.number, raw.offset, data)
+
+
+def parse_object(raw: RawLine, where: str, report: Report) -> dict[str, Json] | None:
+    """Return the object on a line, or ``None`` after reporting why there is none."""
+    try:
+        value = _decode(raw.text, where, report)
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start + 1} of the line ({raw.text[error.start]:#04x}) is not UTF-8"
+        report(issue("encoding", where, "$", message))
+    except RecursionError:
+        report(issue("json", where, "$", "the JSON is nested too deeply"))
+    except ValueError as error:
+        code = "json" if raw.ended else "truncated"
+        report(issue(code, where, "$", _what_is_wrong(error, raw.text)))
+    else:
+        if isinstance(value, dict):
+            return value
+        report(issue("json-object", where, "$", f"expected an object, found {show(value)}"))
+    return None
+
+
+def _decode(text: bytes, where: str, report: Report) -> Json:
+    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            report(
+                issue("repeated-key", where, "$", f"the key {show(twice)} occurs twice; the last one counts")
+            )
+        return made
+
+    decoded = text.decode("utf-8")
+    value = json.loads(decoded, object_pairs_hook=unique, parse_constant=_no_constant)
+    if "\\ud" in decoded or "\\uD" in decoded:
+        # An escaped lone surrogate parses, but has no UTF-8 form.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _what_is_wrong(error: ValueError, text: bytes) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return "an escape such as \\ud800 stands for half a character"
+    if b"\x00" in text:
+        at = text.index(b"\x00") + 1
+        return f"NUL byte at byte {at} of the line"
+    if isinstance(error, json.JSONDecodeError):
+        around = text.decode("utf-8", "replace")[max(0, error.pos - 15) : error.pos + 15]
+        return f"{error.msg} at column {error.colno}, near {show(around)}"
+    return str(error)
+
+
+def read_document(path: Path, name: str, report: Report) -> Json:
+    """Return the JSON document in a file, or ``None`` after reporting why there is none.
+
+    Raises:
+        InputError: the file is there but cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        report(issue("missing-file", name, "$", "the file is missing"))
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return parse_object(RawLine(1, 0, content.removeprefix(BOM), True), name, report)

@@ -1,0 +1,160 @@
+"""The rules that look at one story and its variants: the registry, and :func:`check_story`."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from .schema_check import check_schema
+from .status_rules import incomplete_reason
+from .view import Part, Story
+
+__all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryRule:
+    """One rule about a story.
+
+    Attributes:
+        name: its name, for choosing rules.
+        target: ``module:function``, relative to this package; loaded on first use.
+        reads: the fields that it relies on, ``variants`` for the variants and ``bundle`` for what a run keeps
+            beside the record. It does not run where one of them has a schema error.
+    """
+
+    name: str
+    target: str
+    reads: tuple[str, ...]
+
+
+STORY_RULES: tuple[StoryRule, ...] = (
+    StoryRule("ids", "word_rules:check_ids", ("story_id", "scenes", "transitions", "questions")),
+    StoryRule("variant-id-forms", "word_rules:check_variant_id_forms", ("variants",)),
+    StoryRule("language", "word_rules:check_language", ("language",)),
+    StoryRule(
+        "words",
+        "word_rules:check_words",
+        (
+            "narrative_type",
+            "moral_label",
+            "split",
+            "validation_status",
+            "evidence_status",
+            "provenance.source_dataset",
+            "provenance.source_rights_status",
+            "transitions",
+            "questions",
+        ),
+    ),
+    StoryRule("variant-words", "word_rules:check_variant_words", ("variants",)),
+    StoryRule("scenes", "scene_rules:check_scenes", ("scenes",)),
+    StoryRule("spans", "scene_rules:check_spans", ("scenes", "story_text")),
+    StoryRule("story-text", "scene_rules:check_story_text", ("story_text", "source_text")),
+    StoryRule("characters", "scene_rules:check_characters", ("scenes", "story_text")),
+    StoryRule("transitions", "scene_rules:check_transitions", ("scenes", "transitions")),
+    StoryRule("moral-target", "scene_rules:check_moral_target", ("transitions", "moral_label")),
+    StoryRule("question-places", "question_rules:check_question_places", ("scenes", "questions")),
+    StoryRule("answers", "question_rules:check_answers", ("questions",)),
+    StoryRule("temporal", "question_rules:check_temporal", ("scenes", "questions")),
+    StoryRule(
+        "variant-ids",
+        "variant_rules:check_variant_ids",
+        ("story_id", "provenance.contrastive_variant_ids", "variants"),
+    ),
+    StoryRule("variant-texts", "variant_rules:check_variant_texts", ("scenes", "variants")),
+    StoryRule("entities", "variant_rules:check_entities", ("scenes", "story_text", "variants")),
+    StoryRule(
+        "variant-labels",
+        "variant_rules:check_variant_labels",
+        ("moral_label", "narrative_type", "split", "variants"),
+    ),
+    StoryRule(
+        "hashes",
+        "status_rules:check_hashes",
+        (
+            "story_id",
+            "title",
+            "language",
+            "source_text",
+            "scenes",
+            "transitions",
+            "questions",
+            "variants",
+            "provenance.source_prompt_hash",
+            "provenance.source_annotations_sha256",
+            "provenance.source_contrastives_sha256",
+        ),
+    ),
+    StoryRule(
+        "rights",
+        "status_rules:check_rights",
+        ("provenance.source_rights_status", "provenance.dataset_license"),
+    ),
+    StoryRule("review", "status_rules:check_review", ("validation_status", "evidence_status")),
+    StoryRule("bundle", "status_rules:check_bundle", ("validation_status", "bundle")),
+    StoryRule(
+        "complete",
+        "status_rules:check_complete",
+        ("narrative_type", "moral_label", "scenes", "transitions", "questions", "variants"),
+    ),
+)
+"""Every rule about one story. The first, the JSON Schema itself, is always run."""
+
+_Rule = Callable[[Story], Iterator[Issue]]
+
+
+def check_story(
+    record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]], only: Collection[str] | None = None
+) -> list[Issue]:
+    """Return every finding about one record and its variants, sorted.
+
+    The schema is checked first; rules that read a field with a schema error do not run. The places in the
+    issues are the story id and the variant ids, the paths start at the record or the variant.
+
+    Args:
+        record: a KathaBench record, as JSON.
+        variants: its variants, as JSON.
+        only: names of :data:`STORY_RULES` to run; all by default.
+
+    Raises:
+        KeyError: ``only`` names a rule that does not exist.
+    """
+    parts = [Part(str(variant.get("variant_id")), variant) for variant in variants]
+    return sorted(check_part(Story(str(record.get("story_id")), record, parts), only)[1])
+
+
+def check_part(story: Story, only: Collection[str] | None = None) -> tuple[Story, list[Issue]]:
+    """Check one story as it was read; return it with its broken fields noted, and the findings."""
+    issues: list[Issue] = []
+    broken: set[str] = set()
+    for finding in check_schema("katha_record", story.record, story.where):
+        issues.append(finding.issue)
+        broken.update(filter(None, [finding.broken]))
+    for variant in story.variants:
+        for finding in check_schema("katha_variant", variant.data, variant.where):
+            issues.append(finding.issue)
+            broken.update(["variants"] if finding.broken else [])
+    if story.bundle:
+        for finding in check_schema("katha_bundle_shell", story.bundle, story.where):
+            issues.append(finding.issue)
+            broken.update(["bundle"] if finding.broken else [])
+    checked = replace(story, broken=broken) if broken else story
+    for name, reads, rule in _rules():
+        if (only is None or name in only) and checked.readable(reads):
+            issues.extend(rule(checked))
+    return checked, issues
+
+
+@cache
+def _rules() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
+    return tuple((rule.name, rule.reads, load(rule.target)) for rule in STORY_RULES)
+
+
+def load(target: str) -> _Rule:
+    """Return what ``module:attribute`` of this package names."""
+    module, attribute = target.split(":")
+    found: _Rule = getattr(import_module(f".{module}", __package__), attribute)
+    return found

@@ -1,0 +1,98 @@
+"""What a validation found: the issues, sorted, and a summary by code."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+
+KEPT_PER_CODE = 1000
+"""So many issues of one code are kept; the rest are counted, so that memory stays bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """All findings of one validation.
+
+    Attributes:
+        issues: the findings, sorted by place, path and code; at most :data:`KEPT_PER_CODE` per code.
+        checked: what was looked at: stories, scenes, transitions, questions, variants, reviews.
+        counts: code -> how many findings there are, kept or not.
+        path: the data set, as it was given.
+        kind: ``run``, ``release`` or ``file``.
+    """
+
+    issues: tuple[Issue, ...]
+    checked: dict[str, int]
+    counts: dict[str, int]
+    path: str
+    kind: str
+
+    @property
+    def errors(self) -> tuple[Issue, ...]:
+        """The findings that make the data set invalid."""
+        return tuple(issue for issue in self.issues if issue.level == "error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors; warnings do not count."""
+        return not self.errors
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the report as plain JSON."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "ok": self.ok,
+            "checked": dict(self.checked),
+            "counts": dict(self.counts),
+            "issues": [issue.as_dict() for issue in self.issues],
+        }
+
+    def summary(self) -> str:
+        """Return what was checked and how many findings each code has, as lines for people."""
+        looked = ", ".join(f"{count} {name}" for name, count in self.checked.items())
+        if not self.counts:
+            return f"checked {looked}: no findings"
+        levels = {issue.code: issue.level for issue in self.issues}
+        lines = [
+            f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
+        ]
+        return "\n".join([f"checked {looked}: {sum(self.counts.values())} findings", *lines])
+
+
+def _unshown(count: int) -> str:
+    return f" ({KEPT_PER_CODE} shown)" if count > KEPT_PER_CODE else ""
+
+
+@dataclass(slots=True)
+class IssueBin:
+    """Takes issues one by one and keeps a bounded number of each code."""
+
+    kept: list[Issue] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, issue: Issue) -> None:
+        """Take one issue."""
+        self.counts[issue.code] += 1
+        if self.counts[issue.code] <= KEPT_PER_CODE:
+            self.kept.append(issue)
+
+    def extend(self, issues: Iterable[Issue]) -> None:
+        """Take several issues."""
+        for issue in issues:
+            self.add(issue)
+
+    def report(self, path: str, kind: str, checked: dict[str, int]) -> ValidationReport:
+        """Return the report over everything taken."""
+        return ValidationReport(
+            tuple(sorted(self.kept, key=_order)), checked, dict(sorted(self.counts.items())), path, kind
+        )
+
+
+def _order(issue: Issue) -> tuple[str, int, Issue]:
+    """Sort by file and line number, then by everything else."""
+    name, _, rest = issue.where.partition(":")
+    line = rest.split(" ", 1)[0]
+    return (name, int(line) if line.isascii() and line.isdigit() else 0, issue)

@@ -1,0 +1,238 @@
+"""Files beside the stories that must equal what is computed from them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from .codes import issue, show
+from .set_rules import SetRule
+from .statistics import (
+    BalanceTolerance,
+    HiddenCounts,
+    StatisticsCollector,
+    moral_balance,
+)
+from .view import Story
+
+ASSIGNMENTS, BALANCE = "assignments.jsonl", "balance.json"
+STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
+
+_COUNTED = (
+    "scenes",
+    "transitions",
+    "questions",
+    "variants",
+    "provenance",
+    "evidence_status",
+    "language",
+    "split",
+    "narrative_type",
+    "moral_label",
+    "validation_status",
+)
+
+
+BALANCED = ("narrative_types", "moral_labels", "transition_types", "question_types")
+"""The sections of a run's balance file."""
+
+
+def differences(expected: Json, found: Json, path: str = "$") -> Iterator[tuple[str, str]]:
+    """Yield path and message for every place where a document differs from what was computed."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted({*expected, *found}, key=str):
+            here = f"{path}.{key}"
+            if key not in found:
+                yield here, f"expected {show(expected[key])}, found nothing"
+            elif key not in expected:
+                yield here, f"expected nothing, found {show(found[key])}"
+            else:
+                yield from differences(expected[key], found[key], here)
+    elif expected != found or isinstance(expected, bool) != isinstance(found, bool):
+        yield path, f"expected {show(expected)}, found {show(found)}"
+
+
+@dataclass(slots=True)
+class _Computed(SetRule):
+    """Common part of the rules about one document: missing, unreadable, different."""
+
+    code: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield every difference between the document and recomputation."""
+        problems: list[Issue] = []
+        document = self.dataset.document(self.name, problems.append)
+        yield from problems
+        if document is None:
+            if not problems and self._required():
+                yield issue("missing-file", self.name, "$", "the file is missing")
+            return
+        if not self.complete:
+            return
+        for path, message in differences(self._expected(document), document):
+            yield issue(self.code, self.name, path, message)
+
+    def _required(self) -> bool:
+        return self.dataset.kind == "release" and self.dataset.manifest.get("visibility") == "public"
+
+    def _expected(self, document: Json) -> Json:
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Statistics(_Computed):
+    """``statistics.json`` equals recomputation; counts of hidden stories are taken from it."""
+
+    reads: ClassVar[tuple[str, ...]] = _COUNTED
+    code: ClassVar[str] = "statistics"
+    name: ClassVar[str] = STATISTICS
+    counts: StatisticsCollector = field(default_factory=StatisticsCollector)
+
+    def add(self, story: Story) -> None:
+        """Count a story."""
+        if self.dataset.kind == "release":
+            self.counts.add_record(story.record)
+            for variant in story.variants:
+                self.counts.add_variant(variant.data)
+
+    def _expected(self, document: Json) -> Json:
+        for part in self.dataset.producers(lambda _: None):
+            fields = part.data["fields"]
+            self.counts.add_producers(
+                entry for entry in fields if isinstance(entry, dict) and "producer" in entry
+            )
+        return self.counts.result(hidden_counts(document))
+
+
+def hidden_counts(document: Json) -> HiddenCounts:
+    """Return the counts of hidden stories that a statistics document states; zero where it states none."""
+    stated = document.get("hidden_test") if isinstance(document, dict) else None
+    stated = stated if isinstance(stated, dict) else {}
+    fields = {name: stated.get(name) for name in HiddenCounts.model_fields}
+    return HiddenCounts(
+        **{name: value for name, value in fields.items() if type(value) is int and value >= 0}
+    )
+
+
+@dataclass(slots=True)
+class MoralBalance(_Computed):
+    """``moral_balance_requirements.json`` equals recomputation under the tolerance that it states."""
+
+    reads: ClassVar[tuple[str, ...]] = ("moral_label",)
+    code: ClassVar[str] = "moral-balance"
+    name: ClassVar[str] = MORAL_BALANCE
+    labels: Counter[str | None] = field(default_factory=Counter)
+
+    def add(self, story: Story) -> None:
+        """Count a label."""
+        self.labels[story.record["moral_label"]] += 1
+
+    def _expected(self, document: Json) -> Json:
+        stated = document.get("tolerance") if isinstance(document, dict) else None
+        stated = stated if isinstance(stated, dict) else {}
+        bounds = {
+            name: float(stated[name])
+            for name in BalanceTolerance.model_fields
+            if type(stated.get(name)) in (int, float)
+        }
+        return moral_balance(self.labels.elements(), BalanceTolerance(**bounds))
+
+
+@dataclass(slots=True)
+class Balance(_Computed):
+    """The observed counts in a run's ``balance.json`` equal recomputation."""
+
+    reads: ClassVar[tuple[str, ...]] = ("narrative_type", "moral_label", "transitions", "questions")
+    code: ClassVar[str] = "balance"
+    name: ClassVar[str] = BALANCE
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in BALANCED})
+
+    def add(self, story: Story) -> None:
+        """Count the labels and types of a story."""
+        record = story.record
+        self.counts["narrative_types"][str(record["narrative_type"])] += 1
+        self.counts["moral_labels"][str(record["moral_label"])] += 1
+        self.counts["transition_types"].update(str(part["transition_type"]) for part in record["transitions"])
+        self.counts["question_types"].update(str(part["question_type"]) for part in record["questions"])
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield every observed count that differs."""
+        problems: list[Issue] = []
+        document = self.dataset.document(self.name, problems.append)
+        yield from problems
+        if not isinstance(document, dict) or not self.complete:
+            return
+        for section, counts in self.counts.items():
+            for value, observed in observed_counts(document.get(section)).items():
+                if observed != counts.get(value, 0):
+                    message = f"expected {counts.get(value, 0)}, found {show(observed)}"
+                    yield issue(self.code, self.name, f"$.{section}.{value}", message)
+
+
+def observed_counts(section: Json) -> dict[str, Json]:
+    """Return value -> observed count of one section of a balance document."""
+    if not isinstance(section, dict):
+        return {}
+    return {
+        value: entry["observed"]
+        for value, entry in section.items()
+        if isinstance(entry, dict) and "observed" in entry
+    }
+
+
+@dataclass(slots=True)
+class Assignments(SetRule):
+    """A run's ``assignments.jsonl`` names each story once, with the split that the record has."""
+
+    reads: ClassVar[tuple[str, ...]] = ("story_id", "split")
+    splits: dict[str, str] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Note the split of a story."""
+        if self.dataset.kind == "run":
+            self.splits[story.id] = story.record["split"]
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield assignments that differ from the records, are missing, or are about no record."""
+        if self.dataset.kind != "run" or not (self.dataset.path / ASSIGNMENTS).is_file():
+            return
+        problems: list[Issue] = []
+        seen: set[str] = set()
+        for part in self.dataset.lines(ASSIGNMENTS, problems.append):
+            story_id, split = part.data.get("id"), part.data.get("split")
+            if story_id in seen:
+                yield issue("id-repeated", part.where, "$.id", f"{show(story_id)} is assigned twice")
+            seen.add(str(story_id))
+            wanted = self.splits.get(str(story_id))
+            if wanted is None and self.complete:
+                yield issue("orphan", part.where, "$.id", f"there is no story {show(story_id)}")
+            elif wanted not in (None, split):
+                message = f"the record is in {show(wanted)}, the assignment says {show(split)}"
+                yield issue("assignment", part.where, "$.split", message)
+        yield from problems
+        for story_id in sorted(set(self.splits) - seen):
+            yield issue("assignment", ASSIGNMENTS, "$", f"the story {show(story_id)} has no assignment")
+
+
+@dataclass(slots=True)
+class Manifest(SetRule):
+    """The records were created when the run was; a release of hidden stories holds nothing else."""
+
+    reads: ClassVar[tuple[str, ...]] = ("provenance.created_at", "split")
+
+    def add(self, story: Story) -> None:
+        """Compare a record with the manifest."""
+        created = self.dataset.manifest.get("created_at")
+        found = story.record["provenance"]["created_at"]
+        if created is not None and found != created:
+            message = f"the manifest says {show(created)}, the record {show(found)}"
+            self.found.append(issue("manifest", story.where, "$.provenance.created_at", message))
+        visibility, split = self.dataset.manifest.get("visibility"), story.record["split"]
+        if (visibility == "public" and split == "hidden_test") or (
+            visibility == "hidden" and split != "hidden_test"
+        ):
+            message = f"a story of {show(split)} is in the {visibility} folder"
+            self.found.append(issue("manifest", story.where, "$.split", message))

@@ -1,0 +1,70 @@
+"""Ids that must occur once, and parts that must belong to a story."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from .codes import issue, show
+from .schema_check import check_schema
+from .set_rules import SetRule
+from .view import Part, Story
+from .word_rules import VARIANT_WORDS, check_values
+
+
+@dataclass(slots=True)
+class UniqueIds(SetRule):
+    """Story, question and variant ids occur once; a pair id belongs to one story."""
+
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Note the ids of a story, whatever else is wrong with it."""
+        record = story.record
+        self._once("story_id", record.get("story_id"), story.where, "$.story_id")
+        questions = record.get("questions")
+        for position, question in enumerate(questions if isinstance(questions, list) else ()):
+            if isinstance(question, dict):
+                path = f"$.questions[{position}].question_id"
+                self._once("question_id", question.get("question_id"), story.where, path)
+        for variant in story.variants:
+            self._once("variant_id", variant.data.get("variant_id"), variant.where, "$.variant_id")
+        for pair_id, variant in {
+            str(part.data["pair_id"]): part for part in reversed(story.variants) if "pair_id" in part.data
+        }.items():
+            self._once("pair_id", pair_id, variant.where, "$.pair_id")
+
+    def _once(self, kind: str, value: Json, where: str, path: str) -> None:
+        if not isinstance(value, str):
+            return
+        first = self.seen.setdefault((kind, value), where)
+        if first is not where:
+            self.found.append(issue("id-repeated", where, path, f"{show(value)} is also at {first}"))
+
+
+@dataclass(slots=True)
+class Orphans(SetRule):
+    """Variants on lines of their own belong to a story of the data set; a file of variants only has none."""
+
+    ids: set[str] = field(default_factory=set)
+
+    def add(self, story: Story) -> None:
+        """Note the story's id."""
+        self.ids.add(story.id)
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with variants that no story has claimed."""
+        with self.index as index:
+            for part in index.strays(self.ids):
+                yield from self._check(part)
+
+    def _check(self, part: Part) -> Iterator[Issue]:
+        sound = True
+        for finding in check_schema("katha_variant", part.data, part.where):
+            sound = sound and finding.broken is None
+            yield finding.issue
+        if sound:
+            yield from check_values(part.where, "$", part.data, VARIANT_WORDS)
+        if self.ids or self.dataset.kind != "file":
+            message = f"there is no story {show(part.data.get('base_story_id'))}"
+            yield issue("orphan", part.where, "$.base_story_id", message)

@@ -1,0 +1,99 @@
+"""Rules about splits: their sizes, their make-up, and stories that are nearly the same."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ..schemas.issue import Issue
+from ..schemas.vocabulary import vocabulary
+from .codes import issue
+from .set_rules import SetRule
+from .similarity import DEFAULT_THRESHOLD, near_duplicates, signature
+from .view import Story
+
+SIZE_TOLERANCE = (2.0, 0.02)
+"""A split may miss its share by two stories or two per cent of all, whichever is more."""
+
+STRATUM_TOLERANCE = (2.0, 0.1)
+"""A narrative type may miss its share of a split by two stories or a tenth of the type."""
+
+FEWEST = 20
+"""Below so many stories there is no share of 5 per cent to speak of."""
+
+
+@dataclass(slots=True)
+class SplitSizes(SetRule):
+    """Split sizes are near 70/15/10/5, and every narrative type is spread as the whole is.
+
+    A data set with a single split, such as the folder of the hidden test, has no sizes to check.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("split", "narrative_type")
+    sizes: Counter[str] = field(default_factory=Counter)
+    strata: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, story: Story) -> None:
+        """Count a story."""
+        split = story.record["split"]
+        self.sizes[split] += 1
+        self.strata[str(story.record["narrative_type"]), split] += 1
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield the splits and strata outside their tolerance."""
+        total, splits = sum(self.sizes.values()), vocabulary("split").targets
+        if len(self.sizes) < 2 or total < FEWEST:
+            return
+        yield from self._check_sizes(total, splits)
+        for kind in sorted({kind for kind, _ in self.strata}):
+            of_kind = sum(self.strata[kind, split] for split in splits)
+            for split in splits:
+                expected = of_kind * self.sizes[split] / total
+                count = self.strata[kind, split]
+                if abs(count - expected) > max(STRATUM_TOLERANCE[0], STRATUM_TOLERANCE[1] * of_kind):
+                    message = f"expected about {expected:.1f} stories of {kind} in {split}, found {count}"
+                    yield issue("split-strata", self.dataset.main_file.name, "$.split", message)
+
+    def _check_sizes(self, public: int, targets: dict[str, int]) -> Iterator[Issue]:
+        hidden = hidden_stories(self.dataset.document("statistics.json", lambda _: None))
+        total, weight = public + hidden, sum(targets.values())
+        for split, target in targets.items():
+            count = self.sizes[split] + (hidden if split == "hidden_test" else 0)
+            expected = total * target / weight
+            if abs(count - expected) > max(SIZE_TOLERANCE[0], SIZE_TOLERANCE[1] * total):
+                message = f"expected about {expected:.1f} of {total} stories in {split}, found {count}"
+                yield issue("split-size", self.dataset.main_file.name, "$.split", message)
+
+
+def hidden_stories(statistics: object) -> int:
+    """Return how many hidden-test stories a release's statistics speak of."""
+    hidden = statistics.get("hidden_test") if isinstance(statistics, dict) else None
+    count = hidden.get("stories") if isinstance(hidden, dict) else 0
+    return count if isinstance(count, int) and not isinstance(count, bool) else 0
+
+
+@dataclass(slots=True)
+class NearDuplicates(SetRule):
+    """No two stories are nearly the same, least of all in different splits."""
+
+    reads: ClassVar[tuple[str, ...]] = ("split", "story_text", "story_id")
+    signatures: dict[str, "array[int]"] = field(default_factory=dict)
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Keep the signature of a story's text."""
+        key = f"{story.id} {len(self.places)}"
+        self.signatures[key] = array("I", signature(story.record["story_text"]))
+        self.places[key] = (story.where, story.record["split"])
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield each pair, at the place of the later story."""
+        for first, second, share in near_duplicates(self.signatures, DEFAULT_THRESHOLD):
+            (here, split), (there, other) = self.places[first], self.places[second]
+            likeness = f"{share:.0%} like {here.split(' ', 1)[-1]}"
+            if split != other:
+                message = f"the text in {other} is {likeness} in {split}"
+                yield issue("split-leak", there, "$.split", message)
+            else:
+                yield issue("near-duplicate", there, "$.story_text", f"the text is {likeness}")

@@ -1,0 +1,135 @@
+"""Rules about provenance, rights, review and completeness of a record."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from ..schemas.paths import parse_path
+from ..schemas.vocabulary import vocabulary
+from .codes import issue, show
+from .provenance import record_hashes
+from .view import Story
+
+REQUIRED_RECORD = ("narrative_type", "moral_label")
+REQUIRED_SCENE = ("action", "state", "generation_prompt")
+REQUIRED_TRANSITION = (
+    "transition_type",
+    "action",
+    "causality",
+    "consequence",
+    "expected_change",
+    "recoverability_target",
+)
+REQUIRED_QUESTION = ("required_evidence",)
+REQUIRED_VARIANT = ("subset", "narrative_type")
+"""Fields that the paper's Tables 6-8, 11, 13 and 15 call strings without saying that they are optional."""
+
+
+def check_hashes(story: Story) -> Iterator[Issue]:
+    """Check that the three provenance hashes are those of the record as it stands."""
+    try:
+        expected = record_hashes(story.record, [variant.data for variant in story.variants])
+    except ValueError as error:
+        yield issue("text-encoding", story.where, "$", f"the record has no canonical form: {error}")
+        return
+    for name, value in expected.items():
+        found = story.record["provenance"][name]
+        if found != value:
+            message = f"expected {value[:12]}..., found {show(found[:12])}..."
+            yield issue("hash", story.where, f"$.provenance.{name}", message)
+
+
+def check_rights(story: Story) -> Iterator[Issue]:
+    """Check that the rights allow release and that a licence is named."""
+    provenance = story.record["provenance"]
+    status = provenance["source_rights_status"]
+    if status not in _having("rights_status", "releasable"):
+        allowed = ", ".join(sorted(_having("rights_status", "releasable")))
+        message = f"expected one of {allowed}, found {show(status)}"
+        yield issue("rights", story.where, "$.provenance.source_rights_status", message)
+    if not provenance["dataset_license"].strip():
+        yield issue("license", story.where, "$.provenance.dataset_license", "no licence is named")
+
+
+def check_review(story: Story) -> Iterator[Issue]:
+    """Check that the two status fields tell the same about the review (A.7, D.7)."""
+    status, evidence = story.record["validation_status"], story.record["evidence_status"]
+    reviewed = status in _having("validation_status", "reviewed")
+    resolved = evidence["resolution"] in _having("resolution", "reviewed")
+    if reviewed != resolved:
+        message = f"validation_status is {show(status)}, but resolution is {show(evidence['resolution'])}"
+        yield issue("review-mismatch", story.where, "$.evidence_status.resolution", message)
+    if evidence["human_evidence_accepted"] and not resolved:
+        message = f"accepted by people, but resolution is {show(evidence['resolution'])}"
+        yield issue("review-mismatch", story.where, "$.evidence_status.human_evidence_accepted", message)
+
+
+@cache
+def _having(name: str, attribute: str) -> frozenset[str]:
+    return frozenset(vocabulary(name).having(attribute))
+
+
+def check_bundle(story: Story) -> Iterator[Issue]:
+    """Check what a run keeps beside a record: checks against the status, producers against paths."""
+    status = story.record["validation_status"]
+    for position, check in enumerate(story.bundle.get("checks", ())):
+        if status == "auto_checked" and check["passed"] is not True:
+            outcome = "could not judge" if check["passed"] is None else "failed"
+            message = f"the record is marked auto_checked, but the check {show(check['code'])} {outcome}"
+            yield issue("check-mismatch", story.where, f"$.checks[{position}]", message)
+    for position, entry in enumerate(story.bundle.get("producers", ())):
+        if not producer_path_fits(entry["path"], story):
+            message = f"{show(entry['path'])} names no field of the record"
+            yield issue("producer-path", story.where, f"$.producers[{position}].path", message)
+
+
+def producer_path_fits(path: str, story: Story) -> bool:
+    """Return whether a producer's path, ``[*]`` standing for every element, begins at a field."""
+    try:
+        steps = parse_path(path.replace("[*]", "[0]"))
+    except ValueError:
+        return False
+    return bool(steps) and (steps[0] in story.record or steps[0] == "variants")
+
+
+def check_complete(story: Story) -> Iterator[Issue]:
+    """Report a record that lacks strings which a release requires."""
+    reason = incomplete_reason(story.record, [variant.data for variant in story.variants])
+    if reason is not None:
+        yield issue("incomplete", story.where, "$", reason)
+
+
+def incomplete_reason(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return what a record still lacks before it can be released, or ``None`` if nothing.
+
+    Required are the strings that the paper's tables list without calling them optional; null and blank
+    both count as missing.
+
+    Args:
+        record: a record that satisfies the schema.
+        variants: its variants.
+    """
+    missing = [
+        *_missing("$", record, REQUIRED_RECORD),
+        *_missing_in("scenes", record["scenes"], REQUIRED_SCENE),
+        *_missing_in("transitions", record["transitions"], REQUIRED_TRANSITION),
+        *_missing_in("questions", record["questions"], REQUIRED_QUESTION),
+        *_missing_in("variants", variants, REQUIRED_VARIANT),
+    ]
+    if not missing:
+        return None
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    return f"missing: {', '.join(missing[:4])}{more}"
+
+
+def _missing_in(name: str, parts: Sequence[Mapping[str, Json]], required: Sequence[str]) -> Iterator[str]:
+    for position, part in enumerate(parts):
+        yield from _missing(f"$.{name}[{position}]", part, required)
+
+
+def _missing(path: str, part: Mapping[str, Json], required: Sequence[str]) -> Iterator[str]:
+    for name in required:
+        value = part[name]
+        if value is None or not value.strip():
+            yield f"{path}.{name}"

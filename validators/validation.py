@@ -1,0 +1,95 @@
+"""Validating a data set: every schema, every rule, every finding, in one pass over the stories."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from ..schemas.canonical import Json
+from .dataset import Dataset, open_dataset
+from .lines import ignore
+from .record_rules import check_part
+from .report import IssueBin, ValidationReport
+from .set_files import hidden_counts
+from .set_reviews import Reviews
+from .set_rules import load_set_rules
+from .statistics import StatisticsCollector
+from .view import Story
+
+PARTS = ("scenes", "transitions", "questions")
+REPORT_EVERY = 100
+
+Progress = Callable[[int], None]
+
+
+def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
+    """Check a run folder, a release folder or a JSONL file against every schema and rule.
+
+    Stories are read one after the other; only small facts of each are kept.
+
+    Args:
+        path: what to check.
+        progress: called with the number of stories checked so far, now and then and at the end.
+
+    Returns:
+        Every finding, and what was looked at.
+
+    Raises:
+        UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
+        InputError: a file cannot be read.
+    """
+    dataset = open_dataset(path)
+    issues, checked = IssueBin(), Counter[str]()
+    index = dataset.variant_index(issues.add)
+    rules = [rule(dataset, index) for rule in load_set_rules()]
+    for story in dataset.stories(issues.add, index):
+        checked_story, found = check_part(story)
+        issues.extend(found)
+        for rule in rules:
+            rule.take(checked_story)
+        _count(checked, story)
+        if progress is not None and checked["stories"] % REPORT_EVERY == 0:
+            progress(checked["stories"])
+    for rule in rules:
+        issues.extend(rule.finish())
+        if isinstance(rule, Reviews):
+            checked["reviews"] = rule.checked
+    if progress is not None:
+        progress(checked["stories"])
+    names = ("stories", *PARTS, "variants", "reviews")
+    return issues.report(str(path), dataset.kind, {name: checked[name] for name in names})
+
+
+def _count(checked: Counter[str], story: Story) -> None:
+    checked["stories"] += 1
+    checked["variants"] += len(story.variants)
+    for name in PARTS:
+        parts = story.record.get(name)
+        checked[name] += len(parts) if isinstance(parts, list) else 0
+
+
+def statistics_of(path: Path) -> dict[str, Json]:
+    """Return the statistics of a data set; see :func:`fabula.validators.statistics.dataset_statistics`.
+
+    Stories with schema errors are left out and counted under ``not_counted``.
+
+    Raises:
+        UserError, InputError: as :func:`validate` does.
+    """
+    dataset = open_dataset(path)
+    counts, left_out = StatisticsCollector(), 0
+    for story in dataset.stories(ignore):
+        if check_part(story, only=())[0].broken:
+            left_out += 1
+            continue
+        counts.add_record(story.record)
+        counts.add_producers(story.bundle.get("producers", ()))
+        for variant in story.variants:
+            counts.add_variant(variant.data)
+    _add_producer_lines(counts, dataset)
+    result = counts.result(hidden_counts(dataset.document("statistics.json", ignore)))
+    return {**result, "not_counted": left_out}
+
+
+def _add_producer_lines(counts: StatisticsCollector, dataset: Dataset) -> None:
+    for part in dataset.producers(ignore):
+        counts.add_producers(part.data["fields"])

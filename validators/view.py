@@ -1,0 +1,83 @@
+"""What a rule looks at: one story with its variants, and what several rules derive from it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..schemas.canonical import Json
+from ..schemas.text import normalize_answer, normalize_text
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A JSON object and where it stands: file, line and id."""
+
+    where: str
+    data: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A record with its variants.
+
+    Attributes:
+        where: file, line and id of the record.
+        record: the record.
+        variants: its variants, each with its own place.
+        broken: fields with schema errors, such as ``scenes`` or ``provenance.created_at``, ``variants`` for
+            any variant, ``*`` for the whole; rules that read them do not run.
+        bundle: producers and checks, where the record comes from a run.
+    """
+
+    where: str
+    record: Mapping[str, Json]
+    variants: Sequence[Part] = ()
+    broken: Collection[str] = ()
+    bundle: Mapping[str, Json] = field(default_factory=dict)
+
+    def readable(self, fields: Collection[str]) -> bool:
+        """Return whether none of these fields, and nothing around or inside them, has a schema error."""
+        return not any(_touches(broken, name) for broken in self.broken for name in fields)
+
+    @property
+    def id(self) -> str:
+        """The story id, as far as there is one."""
+        return str(self.record.get("story_id"))
+
+    @property
+    def scenes(self) -> Sequence[Mapping[str, Json]]:
+        """The scenes."""
+        scenes: Sequence[Mapping[str, Json]] = self.record["scenes"]
+        return scenes
+
+    @cached_property
+    def normal_source(self) -> str:
+        """The source text in its normal form."""
+        return normalize_text(self.record["source_text"])
+
+    @cached_property
+    def answer_text(self) -> str:
+        """The story text as answers are compared, with a space at both ends."""
+        return f" {normalize_answer(self.record['story_text'])} "
+
+    @cached_property
+    def scene_answers(self) -> tuple[str, ...]:
+        """The scene texts as answers are compared, with a space at both ends."""
+        return tuple(f" {normalize_answer(scene['scene_text'])} " for scene in self.scenes)
+
+
+def _touches(broken: str, name: str) -> bool:
+    return broken in ("*", name) or name.startswith(f"{broken}.") or broken.startswith(f"{name}.")
+
+
+def squeezed(text: str) -> str:
+    """Return a text without its white space."""
+    return "".join(text.split())
+
+
+def mentions(padded: str, phrase: str) -> bool:
+    """Return whether a text that :class:`Story` prepared contains a phrase, as whole words if it is ASCII."""
+    wanted = normalize_answer(phrase)
+    if not wanted:
+        return False
+    return f" {wanted} " in padded or (not wanted.isascii() and wanted in padded)
