@@ -1,0 +1,92 @@
+"""Stage: train, validation, public and hidden test, 70/15/10/5, stratified; what was assigned never moves.
+
+Strata are the pairs of narrative type and moral label. A stratum with fewer stories than are needed for one
+of each split is collapsed: first over the moral labels (stratum = narrative type), then over the types as well.
+Within the strata the new stories, in an order fixed by a hash of their ids, go each to the split that lacks
+most: in their stratum first, over all stories second.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field
+
+from ...engine.stage import Item, StageSpec, Tools
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from ...schemas.vocabulary import vocabulary
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    least: int = Field(default=20, ge=1, description="Stories that a stratum needs to stand by itself.")
+
+
+SPEC = StageSpec(
+    name="assign_splits",
+    version=1,
+    shape="gather",
+    reads=("labels",),
+    writes=("split", "stratum"),
+    settings=Settings,
+    stateful=True,
+)
+
+
+def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
+    """Return split and stratum of every story."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    labels = {item.id: (item["labels"]["narrative_type"], item["labels"]["moral_label"]) for item in items}
+    strata = strata_of(labels, settings.least)
+    before = {key: str(fields["split"]) for key, fields in tools.previous.items() if key in labels}
+    splits = fill_splits(strata, before)
+    return {key: {"split": splits[key], "stratum": strata[key]} for key in sorted(labels)}
+
+
+def strata_of(labels: Mapping[str, tuple[str | None, str | None]], least: int) -> dict[str, str]:
+    """Return the stratum of each story: ``type/label``, ``type/*`` where that is too small, or ``*``.
+
+    A missing label is a label of its own, ``none``.
+    """
+    named = {key: (kind or "none", moral or "none") for key, (kind, moral) in labels.items()}
+    pairs = Counter(named.values())
+    small_of_type = Counter(kind for kind, moral in named.values() if pairs[kind, moral] < least)
+    strata = {}
+    for key, (kind, moral) in named.items():
+        if pairs[kind, moral] >= least:
+            strata[key] = f"{kind}/{moral}"
+        else:
+            strata[key] = f"{kind}/*" if small_of_type[kind] >= least else "*"
+    return strata
+
+
+def fill_splits(strata: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return the split of every story: earlier assignments kept, new ones by largest deficit."""
+    weights = vocabulary("split").targets
+    whole = sum(weights.values())
+    in_stratum: dict[str, Counter[str]] = {stratum: Counter() for stratum in strata.values()}
+    overall: Counter[str] = Counter()
+    splits = dict(before)
+    for key, split in before.items():
+        in_stratum[strata[key]][split] += 1
+        overall[split] += 1
+    for key in sorted(strata.keys() - before.keys(), key=_order):
+        counts = in_stratum[strata[key]]
+
+        def lacks(split: str, counts: Counter[str] = counts) -> tuple[float, float]:
+            share = weights[split] / whole
+            local = share * (counts.total() + 1) - counts[split]
+            return local, share * (overall.total() + 1) - overall[split]
+
+        chosen = max(weights, key=lacks)
+        splits[key] = chosen
+        counts[chosen] += 1
+        overall[chosen] += 1
+    return splits
+
+
+def _order(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8")).hexdigest()

@@ -1,0 +1,36 @@
+"""Stage: narrative type and moral target. A person's label wins, then the author's, then cue words, else null."""
+
+from typing import Literal
+
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...schemas.base import Own
+from .parts import LABELS, given_label
+from .planner import load_planner
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    planner: Literal["rules"] = "rules"
+
+
+SPEC = StageSpec(
+    name="label_story",
+    version=1,
+    shape="map",
+    reads=("story", "given"),
+    writes=LABELS,
+    settings=Settings,
+)
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return the two labels, each a value of its vocabulary or null."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    story = item["story"]
+    labels = {name: given_label(item["given"], name) or story[name] for name in LABELS}
+    if None in labels.values():
+        drafted = dict(zip(LABELS, load_planner(settings.planner).labels(story), strict=True))
+        labels = {name: label or drafted[name] for name, label in labels.items()}
+    return Made(labels)

@@ -1,0 +1,70 @@
+"""Hand-written parts of a record, and who made which field.
+
+A hand-written record may hold any of ``narrative_type``, ``moral_label``, ``scenes``, ``transitions``,
+``questions`` and ``variants``, and ``author`` (default: ``hand``). A list that is given replaces the drafted
+one; in scenes and transitions, fields left out are filled by the planner.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ...schemas.canonical import Json
+
+LISTS = ("scenes", "transitions", "questions", "variants")
+LABELS = ("narrative_type", "moral_label")
+DEFAULT_AUTHOR = "hand"
+
+
+def given_list(given: Json, name: str) -> list[Json] | None:
+    """Return a list of a hand-written record, or None where it gives none."""
+    value = (given or {}).get(name)
+    return None if value is None else list(value)
+
+
+def given_label(given: Json, name: str) -> str | None:
+    """Return a label of a hand-written record, or None."""
+    value = (given or {}).get(name)
+    return None if value is None else str(value)
+
+
+def fill(given: Sequence[Json], drafted: Sequence[Json]) -> list[Json]:
+    """Return the given elements, each with the fields that it leaves out taken from the drafted one."""
+    return [{**draft, **element} for element, draft in zip(given, drafted, strict=True)]
+
+
+def label_producer(given: Json, story: Json, name: str, planner: str) -> str:
+    """Return who set a label: the hand-written record, the story's author, or the planner."""
+    if given_label(given, name) is not None:
+        return person(given)
+    return "author" if story.get(name) is not None else planner
+
+
+def person(given: Json) -> str:
+    """Return the producer of a hand-written record."""
+    return f"person:{(given or {}).get('author', DEFAULT_AUTHOR)}"
+
+
+def producers(draft: Mapping[str, Json], story: Json, given: Json, planner: str) -> list[Json]:
+    """Return who made each field of a draft, as compact paths.
+
+    One entry per field: ``$.scenes[*].action`` where one producer made it in every scene, else one entry
+    per element. Texts of the story itself (title, scene texts of given or drafted scenes) are covered too:
+    the title is the author's; the division into scenes is the planner's or the person's.
+    """
+    rows = [("$.title", "author")]
+    rows += [(f"$.{name}", label_producer(given, story, name, planner)) for name in LABELS]
+    for name in LISTS:
+        rows += _list_producers(name, draft[name], given_list(given, name), person(given), planner)
+    return [{"path": path, "producer": producer} for path, producer in rows]
+
+
+def _list_producers(
+    name: str, elements: Sequence[Json], given: Sequence[Json] | None, author: str, planner: str
+) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key in elements[0] if elements else ():
+        makers = [author if given is not None and key in given[i] else planner for i in range(len(elements))]
+        if len(set(makers)) == 1:
+            rows.append((f"$.{name}[*].{key}", makers[0]))
+        else:
+            rows += [(f"$.{name}[{i}].{key}", maker) for i, maker in enumerate(makers)]
+    return rows

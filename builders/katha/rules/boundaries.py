@@ -1,0 +1,112 @@
+"""Where the scenes begin: dynamic programming over sentences and clauses.
+
+The cost of a division is the sum over scenes of (length / mean length - 1) squared, plus for every
+boundary a penalty for splitting a sentence, less a bonus for signs of a new scene: words of time or
+place, a contrast, a character who was not there before.
+"""
+
+from collections.abc import Sequence
+
+from .analysis import Analysis, Segment
+from .lexicon import phrase_pattern
+from .words import is_spaceless
+
+SPLIT_PENALTY = (0.0, 0.35, 0.6, 0.9)
+TIME_BONUS, PLACE_BONUS, CONTRAST_BONUS, CHARACTER_BONUS = 0.3, 0.1, 0.1, 0.2
+WIDE = 120
+"""Up to so many segments every division is looked at; beyond, only the best near each equal share."""
+CANDIDATES = 60
+
+
+def divide(text: str, analysis: Analysis, count: int) -> tuple[tuple[int, int], ...] | None:
+    """Return the spans of the scenes in the text, or None where it has fewer segments than scenes.
+
+    Args:
+        text: the normalised text.
+        analysis: what was read off it.
+        count: the number of scenes, at least 2.
+    """
+    segments = analysis.segments
+    if len(segments) < count:
+        return None
+    first = _best_starts(_lengths(text, segments), _boundary_costs(text, analysis), count)
+    starts = [segments[index].start for index in first]
+    ends = [segments[index - 1].end for index in (*first[1:], len(segments))]
+    return tuple(zip(starts, ends, strict=True))
+
+
+def _lengths(text: str, segments: Sequence[Segment]) -> list[int]:
+    if is_spaceless(text):
+        return [segment.end - segment.start for segment in segments]
+    return [len(text[segment.start : segment.end].split()) for segment in segments]
+
+
+def _boundary_costs(text: str, analysis: Analysis) -> list[float]:
+    """Return the cost of beginning a scene at each segment."""
+    costs = [SPLIT_PENALTY[segment.strength] for segment in analysis.segments]
+    for entity in analysis.entities:
+        if entity.character:
+            costs[entity.at[0]] -= CHARACTER_BONUS
+    if analysis.english:
+        for number, segment in enumerate(analysis.segments):
+            costs[number] -= _cue_bonus(text[segment.start : segment.end])
+    return costs
+
+
+def _cue_bonus(clause: str) -> float:
+    # A cue opens a clause, perhaps after "and" or "but".
+    head = clause[:32]
+    bonus = 0.0
+    time = phrase_pattern("connectives", "time").search(head)
+    if time and time.start() <= 5:
+        bonus += TIME_BONUS
+    contrast = phrase_pattern("connectives", "contrast").match(head)
+    if contrast:
+        bonus += CONTRAST_BONUS
+    if phrase_pattern("connectives", "place").search(clause):
+        bonus += PLACE_BONUS
+    return bonus
+
+
+def _best_starts(lengths: Sequence[int], costs: Sequence[float], count: int) -> list[int]:
+    """Return the first segment of each scene. Ties go to the earlier boundary."""
+    total = [0]
+    for length in lengths:
+        total.append(total[-1] + length)
+    mean = total[-1] / count
+    size = len(lengths)
+
+    def scene_cost(first: int, end: int) -> float:
+        return ((total[end] - total[first]) / mean - 1) ** 2
+
+    # best[end] = (cost, starts) of dividing the segments before `end` into the scenes so far.
+    best: dict[int, tuple[float, list[int]]] = {0: (0.0, [0])}
+    for scene in range(1, count + 1):
+        ends = [size] if scene == count else _candidates(total, costs, scene, count)
+        step: dict[int, tuple[float, list[int]]] = {}
+        for end in ends:
+            extra = costs[end] if end < size else 0.0
+            options = [
+                (cost + scene_cost(starts[-1], end) + extra, starts)
+                for first, (cost, starts) in best.items()
+                if first < end
+            ]
+            if options:
+                cost, starts = min(options, key=lambda option: option[0])
+                step[end] = (cost, [*starts, end])
+        best = step
+    return best[size][1][:-1]
+
+
+def _candidates(total: Sequence[int], costs: Sequence[float], scene: int, count: int) -> list[int]:
+    """Return the segments at which the scene after the given one may begin."""
+    size = len(costs)
+    possible = range(scene, size - (count - scene) + 1)
+    if size <= WIDE:
+        return list(possible)
+    share = total[-1] / count
+
+    def estimate(end: int) -> float:
+        return costs[end] + abs(total[end] - scene * share) / share
+
+    return sorted(sorted(possible, key=estimate)[:CANDIDATES])

@@ -1,0 +1,162 @@
+"""A story as the drafting rules see it: its clauses by scene, with their verbs, and who is in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ....schemas.canonical import Json
+from ..spans import Span, scene_spans
+from .analysis import Analysis, Entity, Feeling
+from .lexicon import lexicon, word_set
+from .segments import strip_lead
+from .verbs import Kind, find_verb, is_participle, verb_kind
+from .words import words_of
+
+_RELATIVE = ("who", "whose", "which", "where", "that", "than")
+
+LONGEST_CLAUSE = 28
+"""Words that a clause taken as an answer or an action may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One segment of the story.
+
+    Attributes:
+        text: as it stands in the story.
+        core: without leading connectives and the punctuation at its ends.
+        scene: index of its scene, from 0.
+        segment: its number in the analysis.
+        sentence: number of its sentence.
+        kind: what its verb tells; None where no verb was found.
+        motion: whether the verb is one that can be seen.
+        subjectless: whether it begins with its verb, as after "and".
+    """
+
+    text: str
+    core: str
+    scene: int
+    segment: int
+    sentence: int
+    kind: Kind | None
+    motion: bool
+    subjectless: bool
+
+
+class StoryView:
+    """A story, its analysis and its scenes.
+
+    Args:
+        story: ``schemas.story.Story`` as JSON.
+        analysis: what :func:`Analysis.as_json` gave.
+        scenes: the scenes' texts, in order.
+
+    Raises:
+        ValueError: the scenes do not cover the story.
+    """
+
+    def __init__(self, story: Json, analysis: Json, scenes: Sequence[str]) -> None:
+        self.id: str = story["id"]
+        self.title: str = story["title"]
+        self.text: str = story["normalized_text"]
+        self.analysis = Analysis.from_json(analysis)
+        self.english = self.analysis.english
+        spans = scene_spans(self.text, scenes)
+        if spans is None:
+            raise ValueError(f"the scenes of {self.id} do not cover its text")
+        self.spans: tuple[Span, ...] = spans
+
+    @property
+    def count(self) -> int:
+        """The number of scenes."""
+        return len(self.spans)
+
+    def scene_text(self, scene: int) -> str:
+        """Return the text of a scene, by index from 0."""
+        start, end = self.spans[scene]
+        return self.text[start:end]
+
+    @cached_property
+    def scene_of(self) -> tuple[int, ...]:
+        """The scene in which each segment begins, by segment number."""
+        found, scene = [], 0
+        for segment in self.analysis.segments:
+            while scene + 1 < self.count and segment.start >= self.spans[scene][1]:
+                scene += 1
+            found.append(scene)
+        return tuple(found)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The clauses of the story, in order."""
+        return tuple(self._clause(number) for number in range(len(self.analysis.segments)))
+
+    def _clause(self, number: int) -> Clause:
+        segment, scene = self.analysis.segments[number], self.scene_of[number]
+        text = self.text[segment.start : min(segment.end, self.spans[scene][1])]
+        if not self.english:
+            return Clause(text, text.strip(" ,;:.!?，。；：！？、،؛؟।॥"), scene, number, segment.sentence, None, False, False)
+        core = strip_lead(text)
+        words = [word.lower for word in words_of(core)]
+        verb = find_verb(words)
+        headless = _begins_with_verb(words)
+        if headless:
+            verb = 0
+        kind = None if verb is None else verb_kind(words, verb)
+        if kind is not None and words[0] in _RELATIVE:
+            kind = "stative"
+        motion = verb is not None and words[verb] in word_set("verbs", "motion")
+        return Clause(text, core, scene, number, segment.sentence, kind, motion, headless)
+
+    @cached_property
+    def by_scene(self) -> tuple[tuple[Clause, ...], ...]:
+        """The clauses of each scene."""
+        return tuple(tuple(c for c in self.clauses if c.scene == scene) for scene in range(self.count))
+
+    def events(self, scene: int) -> tuple[Clause, ...]:
+        """Return the clauses of a scene that tell an event; without cue lists, all clauses."""
+        clauses = self.by_scene[scene]
+        if not self.english:
+            return clauses
+        return tuple(c for c in clauses if c.kind in ("event", "speech")) or clauses
+
+    def entities(self, scene: int, *, characters: bool) -> tuple[str, ...]:
+        """Return the names of the characters, or of the things, that a scene names, in story order."""
+        return tuple(e.name for e in self._named(scene) if e.character is characters)
+
+    def _named(self, scene: int) -> list[Entity]:
+        return [e for e in self.analysis.entities if any(self.scene_of[at] == scene for at in e.at)]
+
+    def feelings(self, scene: int) -> tuple[Feeling, ...]:
+        """Return the emotion words of a scene."""
+        return tuple(f for f in self.analysis.feelings if self.scene_of[f.segment] == scene)
+
+    def full(self, clause: Clause) -> str:
+        """Return a clause's core with the subject it leans on: from the clause that has it, if not too long."""
+        first = clause.segment
+        while self.clauses[first].subjectless and self._same_sentence(first - 1, clause):
+            first -= 1
+        if first == clause.segment:
+            return clause.core
+        start = self.analysis.segments[first].start
+        end = self.analysis.segments[clause.segment].start + len(clause.text)
+        joined = strip_lead(self.text[start:end])
+        return joined if len(joined.split()) <= LONGEST_CLAUSE else clause.core
+
+    def _same_sentence(self, number: int, clause: Clause) -> bool:
+        if number < 0:
+            return False
+        other = self.clauses[number]
+        return other.sentence == clause.sentence and other.scene == clause.scene
+
+
+def _begins_with_verb(words: Sequence[str]) -> bool:
+    if not words:
+        return False
+    first = words[0]
+    if first in word_set("verbs", "not_verbs") or first in word_set("words", "function"):
+        return False
+    if len(words) > 1 and words[1] == "by":
+        return True
+    past = first in lexicon("verbs")["irregular"] or (len(first) > 3 and first.endswith("ed"))
+    return past or is_participle(first)

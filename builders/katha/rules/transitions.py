@@ -1,0 +1,129 @@
+"""Annotating the transitions: coarse types with the 2:1:1 balance of Table 9, and the fields of Table 8."""
+
+from collections.abc import Sequence
+
+from ....schemas.canonical import Json
+from ....schemas.vocabulary import vocabulary
+from .causes import Link, find_links, intention_of
+from .emotions import dominant
+from .lexicon import word_set
+from .reading import Clause, StoryView
+from .scenes import main_action
+from .words import words_of
+
+
+def describe_transitions(view: StoryView, moral_label: str | None) -> list[Json]:
+    """Return the T - 1 transitions; the moral label stands on exactly one of them, if there is a label."""
+    types = transition_types(view)
+    links = find_links(view)
+    bearer = types.index("moral_choice") if "moral_choice" in types else view.count - 2
+    return [
+        {
+            **_fields(view, at, links),
+            "transition_type": types[at],
+            "moral_target": moral_label if at == bearer else None,
+        }
+        for at in range(view.count - 1)
+    ]
+
+
+def quotas(total: int) -> dict[str, int]:
+    """Return how many transitions of each type a story has: the weights of Table 9 by largest remainder."""
+    weights = vocabulary("transition_type").targets
+    whole = sum(weights.values())
+    counts = {name: total * weight // whole for name, weight in weights.items()}
+    rest = sorted(weights, key=lambda name: -(total * weights[name] % whole))
+    for name in rest[: total - sum(counts.values())]:
+        counts[name] += 1
+    return counts
+
+
+def transition_types(view: StoryView) -> list[str | None]:
+    """Return the coarse type of each transition.
+
+    The quota of moral choices goes to the transitions into the scenes with most words of decision, that of
+    revealed consequences to those with most words of outcome, later ones first; the rest is cause and
+    effect. Without cue lists the types are not known.
+    """
+    total = view.count - 1
+    if not view.english:
+        return [None] * total
+    left = quotas(total)
+    types: list[str | None] = ["cause_effect"] * total
+    free = set(range(total))
+    for name, key in (("consequence_reveal", "reveal"), ("moral_choice", "decision")):
+        worth = {at: (_cues(view, at + 1, key) + _lateness(name, at, total), at) for at in sorted(free)}
+        for at in sorted(free, key=lambda at: worth[at], reverse=True)[: left[name]]:
+            types[at] = name
+            free.discard(at)
+    return types
+
+
+def _lateness(name: str, at: int, total: int) -> float:
+    # An outcome is told last unless the words say otherwise.
+    return 2.5 * (at + 1) / total if name == "consequence_reveal" else 0.0
+
+
+def _cues(view: StoryView, scene: int, key: str) -> int:
+    cues = word_set("verbs", key)
+    return sum(word.lower in cues for word in words_of(view.scene_text(scene)))
+
+
+def _fields(view: StoryView, at: int, links: Sequence[Link]) -> Json:
+    earlier, later = _last_event(view, at), _first_event(view, at + 1)
+    outcome = _last_event(view, at + 1)
+    action = main_action(view, at + 1)
+    return {
+        "story_id": view.id,
+        "from_scene": at + 1,
+        "to_scene": at + 2,
+        "action": view.full(action) if action else None,
+        "causality": _causality(at, links, earlier, later),
+        "intention": intention_of(view, (at, at + 1)),
+        "emotion": _shift(view, at),
+        "consequence": _consequence(at, links, outcome),
+        "expected_change": f"from: {earlier}; to: {outcome}" if earlier and outcome else None,
+        "recoverability_target": f"that, after this: {earlier}, this comes: {later}" if earlier and later else None,
+    }
+
+
+def _causality(at: int, links: Sequence[Link], earlier: str | None, later: str | None) -> str | None:
+    """Return the stated cause, of the later scene if possible; else only the order, and say so."""
+    for link in _stated(at, links):
+        return f"{link.effect}, because: {link.reason}"
+    if earlier and later:
+        return f"{later}, after: {earlier} (order of events; the text states no cause)"
+    return None
+
+
+def _stated(at: int, links: Sequence[Link]) -> list[Link]:
+    """The causes stated for the transition: across its two scenes first, then within the later scene."""
+    causes = [link for link in links if link.kind == "cause"]
+    across = [link for link in causes if (link.reason_scene, link.effect_scene) == (at, at + 1)]
+    within = [link for link in causes if link.reason_scene == link.effect_scene == at + 1]
+    return across + within
+
+
+def _consequence(at: int, links: Sequence[Link], outcome: str | None) -> str | None:
+    for link in _stated(at, links):
+        return link.effect
+    return outcome
+
+
+def _shift(view: StoryView, at: int) -> str | None:
+    before, after = dominant(view.feelings(at)), dominant(view.feelings(at + 1))
+    if before and after and before != after:
+        return f"{before} to {after}"
+    return after or before
+
+
+def _told(view: StoryView, clauses: Sequence[Clause], which: int) -> str | None:
+    return view.full(clauses[which]) if clauses and view.english else None
+
+
+def _last_event(view: StoryView, scene: int) -> str | None:
+    return _told(view, view.events(scene), -1)
+
+
+def _first_event(view: StoryView, scene: int) -> str | None:
+    return _told(view, view.events(scene), 0)

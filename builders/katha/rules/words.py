@@ -1,0 +1,46 @@
+"""Words of a text with their places, and what can be said about a script without a dictionary."""
+
+import re
+from dataclasses import dataclass
+
+from .lexicon import word_set
+
+_WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
+# Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word: its lower-case form without a possessive ending, and its span."""
+
+    lower: str
+    start: int
+    end: int
+    possessive: bool
+
+
+def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
+    """Return the words between two places of a text, in order."""
+    found = []
+    for match in _WORD.finditer(text, start, len(text) if end is None else end):
+        lower = match[0].lower().replace("’", "'")
+        possessive = lower.endswith(("'s", "s'"))
+        found.append(Word(lower.removesuffix("'s"), match.start(), match.end(), possessive))
+    return found
+
+
+def is_spaceless(text: str) -> bool:
+    """Return whether a text is mostly in a script without spaces between words."""
+    return len(_SPACELESS.findall(text)) * 3 > len(text)
+
+
+def word_count(text: str) -> int:
+    """Return the number of words; in a script without spaces, of its characters."""
+    return len(_SPACELESS.findall(text)) if is_spaceless(text) else len(text.split())
+
+
+def content_words(text: str) -> list[str]:
+    """Return the lower-case words of a text that are not function words, in order."""
+    function = word_set("words", "function")
+    return [word.lower for word in words_of(text) if word.lower not in function]

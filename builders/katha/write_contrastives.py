@@ -1,0 +1,46 @@
+"""Stage: contrastive variants: one scene changed in its meaning, everything else byte for byte the same."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...schemas.base import Own
+from .parts import given_list
+from .planner import load_planner
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    planner: Literal["rules"] = "rules"
+    variants: int = Field(default=2, ge=0, le=10, description="Variants per story; a story with fewer is rejected.")
+
+
+SPEC = StageSpec(
+    name="write_contrastives",
+    version=1,
+    shape="map",
+    reads=("story", "given", "analysis", "scenes", "transitions", "narrative_type", "moral_label"),
+    writes=("variants",),
+    reject_codes={"not_contrastable": "The text allows fewer contrastive variants than asked for."},
+    settings=Settings,
+)
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return the variants; a hand-written list replaces the drafted one."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    given = given_list(item["given"], "variants")
+    if given is not None:
+        return Made({"variants": given})
+    labels = (item["narrative_type"], item["moral_label"])
+    variants = load_planner(settings.planner).variants(
+        item["story"], item["analysis"], item["scenes"], labels, settings.variants
+    )
+    if len(variants) < settings.variants:
+        types = ", ".join(variant["change_type"] for variant in variants) or "none"
+        reason = f"{len(variants)} of {settings.variants} variants possible ({types})"
+        return Rejected("not_contrastable", reason)
+    return Made({"variants": variants})
