@@ -1,4 +1,4 @@
-"""The dataset card, which is also the Hub's README, and the licence notice: templates filled from the facts."""
+"""The dataset card (also the Hub's README) and the licence notice: templates filled from the facts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,8 @@ def render_card(facts: Facts) -> str:
     """Return the dataset card of a release, front matter included."""
     producer_kinds, producer_rows = _producers(facts)
     balance = str(facts.balance.get("tolerance_status"))
-    return _template("card.j2").render(
+    return _render(
+        "card.j2",
         front_matter=front_matter_text(front_matter(facts)),
         about=facts.options.as_json(),
         version=facts.options.version,
@@ -93,12 +94,33 @@ def render_card(facts: Facts) -> str:
 
 def render_licence(facts: Facts) -> str:
     """Return the licence notice of a release."""
-    return _template("license.j2").render(
+    return _render(
+        "license.j2",
         about=facts.options.as_json(),
         version=facts.options.version,
         licence=facts.licence,
         attribution=str(facts.licence.spdx_id).startswith("CC-BY"),
     )
+
+
+def responsible_ai(facts: Facts) -> dict[str, Json]:
+    """Return the responsible-AI properties of a release, by their names in the RAI vocabulary."""
+    import yaml
+
+    kinds, _ = _producers(facts)
+    people = {"by hand", "author", "edit"}
+    text = _render(
+        "responsible_ai.j2",
+        left_out=len(facts.left_out),
+        collections=[source["label"] for source in facts.composition.manifest()],
+        created_at=facts.created_at,
+        producers=kinds,
+        reviewed=facts.reviewed,
+        stories=facts.composition.totals["stories"],
+        by_people=bool(people & set(kinds)),
+        machines=[kind for kind in kinds if kind not in people],
+    )
+    return dict(yaml.safe_load(text))
 
 
 def repository_card(release: Path) -> bytes:
@@ -113,9 +135,14 @@ def repository_card(release: Path) -> bytes:
     try:
         return (release / CARD).read_bytes()
     except OSError as error:
-        raise InputError(
-            [UserError(str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first")]
-        ) from error
+        problem = UserError(
+            str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first"
+        )
+        raise InputError([problem]) from error
+
+
+def _render(name: str, **values: object) -> str:
+    return str(_template(name).render(**values))
 
 
 @cache

@@ -38,11 +38,11 @@ def check_croissant(folder: Path, metadata: Mapping[str, Any]) -> Iterator[Issue
     found = files_in(folder)
     for name, node in sets.items():
         if not any(fnmatch.fnmatchcase(path, str(node.get("includes"))) for path in found):
-            yield _issue(name, "croissant-file", f"{node.get('includes')!r} matches no file", "name the folder")
+            yield _issue(name, "croissant-file", f"{node.get('includes')!r} matches no file", "name it")
     yield from _check_record_sets(metadata.get("recordSet", []), set(sets))
     twice = [name for name, count in Counter(_ids(metadata)).items() if count > 1]
     if twice:
-        yield _issue("$", "croissant-id", f"used more than once: {', '.join(sorted(twice))}", "make ids unique")
+        yield _issue("$", "croissant-id", f"used twice: {', '.join(sorted(twice))}", "make ids unique")
 
 
 def _check_dataset(metadata: Mapping[str, Any]) -> Iterator[Issue]:
@@ -53,7 +53,7 @@ def _check_dataset(metadata: Mapping[str, Any]) -> Iterator[Issue]:
     if not isinstance(creators, list) or not creators or not all(one.get("name") for one in creators):
         yield _issue("$.creator", "croissant-property", "no creator with a name", "name who made the data")
     if metadata.get("conformsTo") != list(CONFORMS_TO):
-        yield _issue("$.conformsTo", "croissant-property", f"expected {list(CONFORMS_TO)}", "state both versions")
+        yield _issue("$.conformsTo", "croissant-property", f"not {list(CONFORMS_TO)}", "state both")
     if metadata.get("@context") != CONTEXT:
         yield _issue("$.@context", "croissant-property", "not the inline context of Croissant 1.1", "use it")
     odd = sorted(name for name in metadata if name.startswith("rai:") and name not in RAI)
@@ -72,7 +72,7 @@ def _check_files(folder: Path, nodes: list[Mapping[str, Any]]) -> Iterator[Issue
         if not target.resolve().is_relative_to(folder.resolve()) or not target.is_file():
             yield _issue(where, "croissant-file", f"{path!r} is no file of the release", "correct contentUrl")
         elif not _SHA256.fullmatch(sha256) or sha256 != sha256_file(target):
-            yield _issue(where, "croissant-hash", f"{sha256!r} is not the SHA-256 of {path}", "correct sha256")
+            yield _issue(where, "croissant-hash", f"{sha256!r} is not the hash of {path}", "correct it")
     wanted = {path for path in files_in(folder) if path in DESCRIBED or path.startswith(f"{DATA}/")}
     for path in sorted(wanted - described):
         yield _issue("$.distribution", "croissant-file", f"{path} is not described", "add a FileObject")
@@ -85,7 +85,7 @@ def _check_record_sets(record_sets: list[Mapping[str, Any]], file_sets: set[str]
         name = node["@id"]
         own = {field["@id"] for field in node["field"]}
         if own != {f"{name}/{column}" for column in columns.get(name, ())}:
-            yield _issue(name, "croissant-field", "its fields are not the columns of the table", "list them all")
+            yield _issue(name, "croissant-field", "not the columns of its table", "list them all")
         if not node.get("key") or not own.issuperset(key["@id"] for key in node["key"]):
             yield _issue(name, "croissant-key", "the key is missing or names no field", "name its fields")
         for field in node["field"]:
@@ -98,7 +98,7 @@ def _check_field(field: Mapping[str, Any], file_sets: set[str], fields: set[str]
         yield _issue(where, "croissant-field", "no data type", "state it")
     column = source.get("extract", {}).get("column")
     if source.get("fileSet", {}).get("@id") not in file_sets or column != where.partition("/")[2]:
-        yield _issue(where, "croissant-source", "no source, or not its own column", "name file set and column")
+        yield _issue(where, "croissant-source", "no source, or not its own column", "correct it")
     if "references" in field and field["references"].get("field", {}).get("@id") not in fields:
         yield _issue(where, "croissant-reference", "refers to a field that is not there", "correct it")
 

@@ -1,4 +1,4 @@
-"""Do the documents of a release agree with its records and with each other?"""
+"""Whether the documents of a release agree with its records and with each other."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -30,10 +30,11 @@ def check_documents(folder: Path, document: Mapping[str, Json], composition: Com
     yield from check_front_matter(card, composition.totals["stories"], parquet)
     yield from _check_counts(document, composition)
     yield from _check_manifest(folder, composition)
-    yield from _check_hidden_counts(folder, document, composition)
+    yield from _check_totals(folder, document, composition)
     released_under = licence(str(document.get("license")))
     notice = (folder / LICENSE).read_text("utf-8")
-    if f"SPDX-License-Identifier: {released_under.spdx_id}\n" not in notice or str(released_under.url) not in notice:
+    marks = (f"SPDX-License-Identifier: {released_under.spdx_id}\n", str(released_under.url))
+    if not all(mark in notice for mark in marks):
         yield Issue(LICENSE, "$", "licence", f"does not name {released_under.spdx_id} and its address", _CURE)
 
 
@@ -49,13 +50,13 @@ def _check_counts(document: Mapping[str, Json], composition: Composition) -> Ite
     if document.get("counts") != composition.totals:
         message = f"{document.get('counts')} are stated, {composition.totals} are there"
         yield Issue(RELEASE, "$.counts", "release-counts", message, _CURE)
-    stories = {split: counts["stories"] for split, counts in composition.by_split.items() if counts["stories"]}
+    stories = {name: counts["stories"] for name, counts in composition.by_split.items() if counts["stories"]}
     if document.get("splits") != stories:
         message = f"{document.get('splits')} are stated, {stories} are there"
         yield Issue(RELEASE, "$.splits", "release-counts", message, _CURE)
     if HIDDEN_SPLIT in stories:
         message = "holds stories of the hidden test split"
-        yield Issue(RELEASE, "$.splits", "hidden-leak", message, "do not publish this release; pack the run again")
+        yield Issue(RELEASE, "$.splits", "hidden-leak", message, f"do not publish this release; {_CURE}")
 
 
 def _check_manifest(folder: Path, composition: Composition) -> Iterator[Issue]:
@@ -66,7 +67,7 @@ def _check_manifest(folder: Path, composition: Composition) -> Iterator[Issue]:
         yield Issue(SOURCE_MANIFEST, "$.rights_scope", "source-manifest", "the rights note is missing", _CURE)
 
 
-def _check_hidden_counts(folder: Path, document: Mapping[str, Json], composition: Composition) -> Iterator[Issue]:
+def _check_totals(folder: Path, document: Mapping[str, Json], composition: Composition) -> Iterator[Issue]:
     statistics = json.loads((folder / STATISTICS).read_bytes())
     hidden = document.get("hidden_test", {})
     stated = statistics.get("totals", {})

@@ -1,4 +1,4 @@
-"""Is a release what was packed? Files, checksums, and the hash of every record."""
+"""Whether a release is what was packed: files, checksums, and the hash of every record."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from ..schemas.issue import Issue
 from .documents import checksums
 from .layout import JSONL_FILES, RECORD_IDS, RELEASE, SUMS, files_in
 
+Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
 _RESTORE = "fetch or pack the release again; a published version is never changed"
 
@@ -22,10 +23,10 @@ def check_listing(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]
         yield Issue(path, "$", "file-missing", "the file is listed, and not there", _RESTORE)
     for path in sorted(set(found) - listed):
         if _entries(document):
-            yield Issue(path, "$", "file-extra", "the file is there, and not listed", "remove it, or pack again")
+            yield Issue(path, "$", "file-extra", "the file is there, and not listed", "remove it")
     for path in found:
         if (folder / path).is_symlink() or not (folder / path).is_file():
-            yield Issue(path, "$", "file-not-plain", "a link or a special file", "put the plain file in its place")
+            yield Issue(path, "$", "file-not-plain", "a link or a special file", "put a plain file there")
 
 
 def check_sums(folder: Path) -> Iterator[Issue]:
@@ -60,9 +61,7 @@ def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterat
             yield Issue(path, "$", "file-hash", f"size or hash is not the one in {RELEASE}", _RESTORE)
 
 
-def check_records(
-    folder: Path, document: Mapping[str, Json], visit: Callable[[str, Json], None]
-) -> Iterator[Issue]:
+def check_records(folder: Path, document: Mapping[str, Json], visit: Visit) -> Iterator[Issue]:
     """Yield every line that is not canonical, not in order, or not the one whose hash was stated.
 
     Args:
@@ -76,7 +75,7 @@ def check_records(
         yield from _check_lines(folder / name, hashes if isinstance(hashes, dict) else {}, visit)
 
 
-def _check_lines(path: Path, hashes: Mapping[str, Json], visit: Callable[[str, Json], None]) -> Iterator[Issue]:
+def _check_lines(path: Path, hashes: Mapping[str, Json], visit: Visit) -> Iterator[Issue]:
     seen: set[str] = set()
     previous = ""
     if not path.is_file():
@@ -93,12 +92,12 @@ def _check_lines(path: Path, hashes: Mapping[str, Json], visit: Callable[[str, J
             if canonical_bytes(row) + b"\n" != line:
                 yield Issue(where, "$", "record-form", "not in canonical JSON with LF at the end", _RESTORE)
             if seen and record_id <= previous:
-                yield Issue(where, "$", "record-order", f"{record_id!r} does not come after {previous!r}", _RESTORE)
+                yield Issue(where, "$", "record-order", f"{record_id!r} after {previous!r}", _RESTORE)
             yield from _check_hash(where, record_id, hashes, line)
             seen.add(record_id)
             previous = record_id
     for record_id in sorted(set(hashes) - seen):
-        yield Issue(path.name, "$", "record-missing", f"{record_id!r} is in {RELEASE}, not in the file", _RESTORE)
+        yield Issue(path.name, "$", "record-missing", f"{record_id!r} is not there", _RESTORE)
 
 
 def _check_hash(where: str, record_id: str, hashes: Mapping[str, Json], line: bytes) -> Iterator[Issue]:

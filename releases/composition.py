@@ -1,4 +1,4 @@
-"""What the public records of a release are made of, beyond its statistics: splits, sources, producers, checks."""
+"""What the public records of a release are made of, beyond its statistics."""
 
 import re
 from collections import Counter

@@ -1,13 +1,14 @@
 """Croissant 1.1 metadata with responsible-AI fields, made from the facts and the files of a release.
 
-Record sets point at the Parquet tables: mlcroissant reads JSONL through pandas, which rewrites ids such as 00123.
-The document is built here and not by mlcroissant, which misspells two properties of the RAI vocabulary.
+Record sets point at the Parquet tables: mlcroissant reads JSONL through pandas, which rewrites ids such as
+00123. The document is built here and not by mlcroissant, which misspells two RAI properties.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json
+from .card import responsible_ai
 from .facts import Facts
 from .layout import (
     ANNOTATIONS,
@@ -91,7 +92,7 @@ def croissant_document(facts: Facts, sizes: Mapping[str, int], hashes: Mapping[s
         "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
         "citeAs": about["citation"],
         "isLiveDataset": False,
-        **_responsible_ai(facts),
+        **{f"rai:{name}": value for name, value in responsible_ai(facts).items()},
         "distribution": [*_files(sizes, hashes), *(_file_set(table) for table in present)],
         "recordSet": [_record_set(table) for table in present],
     }
@@ -148,75 +149,3 @@ def _field(table: Table, column: Column) -> dict[str, Json]:
         other, key = table.references[column.name]
         field["references"] = {"field": {"@id": f"{other}/{key}"}}
     return field
-
-
-def _responsible_ai(facts: Facts) -> dict[str, Json]:
-    """Return the properties of the RAI vocabulary, version 1.0, under its own names."""
-    producers = sorted({kind for row in facts.composition.producers.values() for kind in row})
-    stories = facts.composition.totals["stories"]
-    human = "by hand" in producers or "edit" in producers
-    return {
-        "rai:dataCollection": (
-            "Short stories were handed in by the authors of the benchmark, with collection, reference and rights "
-            "status. Each was screened, cut into scenes, annotated with transitions, questions and contrastive "
-            "variants, and checked by programs."
-        ),
-        "rai:dataCollectionType": ["Secondary Data Analysis", "Software Collection"],
-        "rai:dataCollectionMissingData": (
-            "A field that could not be determined is null. Records that lack a required field are not in the "
-            f"release; release.json lists {len(facts.left_out)} stories that were left out, with reasons."
-        ),
-        "rai:dataCollectionRawData": (
-            "Stories of traditional collections: "
-            + ", ".join(source["label"] for source in facts.composition.manifest())
-            + ". source_manifest.json lists the references."
-        ),
-        "rai:dataCollectionTimeframe": [facts.created_at],
-        "rai:dataPreprocessingProtocol": [
-            "source_text is kept untouched; story_text is in Unicode normal form C, without control characters, "
-            "white space collapsed."
-        ],
-        "rai:dataManipulationProtocol": (
-            "Corrections are recorded as edits and applied by a program; producers.jsonl names the producer of "
-            "every field."
-        ),
-        "rai:dataAnnotationProtocol": [
-            "Scenes, transitions, questions and contrastive variants follow the record types of KathaBench. "
-            "Producers on file: " + (", ".join(producers) or "none") + "."
-        ],
-        "rai:dataAnnotationPlatform": ["Fabula"],
-        "rai:dataAnnotationAnalysis": [
-            f"{facts.reviewed} of {stories} records were reviewed by people."
-        ],
-        "rai:annotationsPerItem": "one set of annotations per story; no independent votes are on file",
-        "rai:annotatorDemographics": [
-            "Not collected." if human else "Not applicable: no person annotated these records."
-        ],
-        "rai:machineAnnotationTools": [kind for kind in producers if kind not in ("by hand", "author", "edit")]
-        or ["none"],
-        "rai:dataReleaseMaintenancePlan": (
-            "Semantic versions: major when records change meaning or go, minor when records are added, patch for "
-            "the rest. Every record and file has a content hash."
-        ),
-        "rai:personalSensitiveInformation": [
-            "None intended. Stories in which word lists find personal data are rejected; no information about "
-            "reviewers is published."
-        ],
-        "rai:dataSocialImpact": (
-            "Helps to see where generated picture stories lose meaning. Moral labels are targets of measurement, "
-            "not judgements."
-        ),
-        "rai:dataBiases": [
-            "The collections carry the views of their time and place; animals and roles follow the traditions.",
-            "Fields made by rules follow the surface of the text.",
-        ],
-        "rai:dataLimitations": [
-            "Not for content moderation, moral judgement, psychological assessment or legal reasoning.",
-            "One gold answer with accepted answers cannot cover every right drawing of a story.",
-        ],
-        "rai:dataUseCases": [
-            "Testing and validation of storyboard, story-image and multi-shot video generators.",
-            "Comparison of judges of generated picture sequences.",
-        ],
-    }
-

@@ -13,16 +13,16 @@ from .run_folder import FinishedRun
 from .selection import LeftOut
 
 RIGHTS_SCOPE = (
-    "This manifest documents where the stories come from, so that they can be traced. It is no licence: it gives no "
-    "right to copy or redistribute the text of any third-party edition, translation, reference website or "
-    "publisher page."
+    "This manifest documents where the stories come from, so that they can be traced. It is no licence: it "
+    "gives no right to copy or redistribute the text of any third-party edition, translation, reference "
+    "website or publisher page."
 )
 # The libraries whose version can change the bytes of a release.
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
 def source_manifest(facts: Facts, run: FinishedRun) -> dict[str, Json]:
-    """Return the content of ``source_manifest.json``: collections, references and rights of the public records."""
+    """Return the content of ``source_manifest.json``, over the public records."""
     return {
         "format": FORMAT,
         "rights_scope": RIGHTS_SCOPE,
@@ -85,7 +85,7 @@ def file_entries(folder: Path) -> dict[str, Json]:
 
 
 def checksums(folder: Path) -> bytes:
-    """Return what ``SHA256SUMS`` must hold: a line per other file, sorted by path, as ``sha256sum`` prints it."""
+    """Return what ``SHA256SUMS`` must hold: a line per other file as ``sha256sum`` has it, sorted by path."""
     lines = [f"{sha256_file(folder / path)}  {path}\n" for path in files_in(folder) if path != SUMS]
     return "".join(lines).encode("utf-8")
 
@@ -122,4 +122,6 @@ def _versions() -> dict[str, str]:
 
 
 def _sources(run: FinishedRun) -> list[dict[str, Json]]:
-    return sorted(run.manifest.get("sources", []), key=lambda source: (str(source.get("role")), str(source.get("name"))))
+    return sorted(
+        run.manifest.get("sources", []), key=lambda source: (str(source.get("role")), str(source.get("name")))
+    )

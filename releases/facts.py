@@ -44,7 +44,7 @@ class Facts:
     @property
     def splits(self) -> list[str]:
         """The public splits that hold a story, in the order train, validation, test."""
-        return [split for split in SPLIT_FILES if self.composition.by_split.get(split, {}).get("stories")]
+        return [split for split in SPLIT_FILES if split in self.composition.by_split]
 
     @property
     def reviewed(self) -> int:
@@ -69,7 +69,8 @@ class Facts:
         else:
             review = "No person has reviewed the records."
         return (
-            f"{totals['stories']} short stories with {totals['scenes']} scenes, {totals['transitions']} transitions, "
-            f"{totals['questions']} recoverability questions and {totals['variants']} contrastive variants, for "
-            f"testing whether the meaning of a story survives when it is told in pictures. {review}"
+            f"{totals['stories']} short stories with {totals['scenes']} scenes, "
+            f"{totals['transitions']} transitions, {totals['questions']} recoverability questions and "
+            f"{totals['variants']} contrastive variants, for testing whether the meaning of a story survives "
+            f"when it is told in pictures. {review}"
         )

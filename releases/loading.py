@@ -72,8 +72,8 @@ class Release:
 def load(path: str | Path) -> Release:
     """Load a release, public or hidden.
 
-    The shape of every record is checked; what a record means is the matter of ``fabula validate``, and whether
-    the files are untouched that of ``fabula release verify``.
+    The shape of every record is checked. What a record means is the matter of ``fabula validate``; whether
+    the files are untouched is that of ``fabula release verify``.
 
     Raises:
         InputError: the folder is no release, was made by a newer version, or has lines that cannot be read;
@@ -154,12 +154,17 @@ def _repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
 
 def _problem(where: str, expected: str, found: str) -> UserError:
     return UserError(
-        where, expected=expected, found=found, fix="fetch the release again, or run `fabula release verify` on it"
+        where,
+        expected=expected,
+        found=found,
+        fix="fetch the release again, or run `fabula release verify` on it",
     )
 
 
 def _unusable(where: str, expected: str, found: str) -> InputError:
-    return InputError([UserError(where, expected=expected, found=found, fix="give the folder of a packed release")])
+    return InputError(
+        [UserError(where, expected=expected, found=found, fix="give the folder of a packed release")]
+    )
 
 
 def _shortened(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -44,7 +44,13 @@ class PackOptions:
         Raises:
             ConfigError: a value has a wrong form.
         """
-        _match(SEMVER, self.version, "--version", "a semantic version such as 0.1.0", "number it MAJOR.MINOR.PATCH")
+        _match(
+            SEMVER,
+            self.version,
+            "--version",
+            "a semantic version such as 0.1.0",
+            "number it MAJOR.MINOR.PATCH",
+        )
         _match(
             _NAME,
             self.name,
@@ -53,12 +59,22 @@ class PackOptions:
             "choose a name that could be a repository's",
         )
         if self.url is not None:
-            _match(_URL, self.url, "--url", "an address such as https://example.org/data", "give the full address")
+            _match(
+                _URL,
+                self.url,
+                "--url",
+                "an address such as https://example.org/data",
+                "give the full address",
+            )
         for option, value in (("--title", self.title), *(("--creator", name) for name in self.creators)):
             if not value.strip() or not value.isprintable():
-                raise ConfigError(option, expected="one line of text", found=repr(value), fix="give it in one line")
+                raise ConfigError(
+                    option, expected="one line of text", found=repr(value), fix="give it in one line"
+                )
         if not self.creators:
-            raise ConfigError("--creator", expected="at least one creator", found="none", fix="name who made it")
+            raise ConfigError(
+                "--creator", expected="at least one creator", found="none", fix="name who made it"
+            )
         return self
 
     @property

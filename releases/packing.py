@@ -118,26 +118,25 @@ def _select(run: FinishedRun) -> Selection:
     """Decide about every story, and refuse a run that the validators find fault with."""
     from ..validators import incomplete_reason, validate
 
+    # Rights that do not allow release keep a story out; every other error keeps the whole run out.
+    findings = [one for one in validate(run.folder).issues if one.level == "error" and one.code != "rights"]
+    if findings:
+        raise InputError([_as_error(issue) for issue in findings])
     selection = Selection()
     for bundle in run.bundles():
         record, variants = bundle["record"], bundle["variants"]
         selection.add(record, left_out_reason(record, incomplete_reason(record, variants)))
     selection.add_unmade(run.items_not_made)
-    aside = {entry.id for entry in (*selection.left_out, *selection.left_out_hidden)}
-    findings = [
-        issue
-        for issue in validate(run.folder).issues
-        if issue.level == "error" and not (issue.code == "incomplete" and issue.where in aside)
-    ]
-    if findings:
-        raise InputError([_as_error(issue) for issue in findings])
     require_records(selection, str(run.folder))
     return selection
 
 
 def _as_error(issue: Issue) -> UserError:
     return UserError(
-        f"{issue.where} {issue.path}", expected=f"the rule {issue.code} to hold", found=issue.message, fix=issue.cure
+        f"{issue.where} {issue.path}",
+        expected=f"the rule {issue.code} to hold",
+        found=issue.message,
+        fix=issue.cure,
     )
 
 

@@ -1,7 +1,7 @@
 """Reading a release the way its users will, and comparing every row with the JSONL files.
 
-Runs as a program of its own (``python -m fabula.releases.read_back FOLDER``): ``datasets`` and its friends read
-their settings when they are imported, and what they cache, print and keep in memory ends with the process.
+Runs as a program of its own (``python -m fabula.releases.read_back FOLDER``): ``datasets`` and its friends
+read their settings when they are imported, and what they cache, print and keep ends with the process.
 """
 
 import hashlib
@@ -38,13 +38,13 @@ def expected_rows(folder: Path) -> Digests:
     digests: Digests = {}
     splits: dict[str, str] = {}
     for record in _lines(folder / ANNOTATIONS):
-        split_file = SPLIT_FILES.get(record.get("split"), str(record.get("split")))
+        split_file = SPLIT_FILES.get(str(record.get("split")), str(record.get("split")))
         splits[record["story_id"]] = split_file
         for table, row in record_rows(record):
             digests.setdefault((table.name, split_file), []).append(_digest(row))
     for variant in _lines(folder / VARIANTS):
         table, row = variant_row(variant)
-        split_file = splits.get(variant.get("base_story_id"), "none")
+        split_file = splits.get(str(variant.get("base_story_id")), "none")
         digests.setdefault((table.name, split_file), []).append(_digest(row))
     return digests
 
@@ -78,9 +78,7 @@ def read_with_croissant(folder: Path, expected: Digests) -> Iterator[Issue]:
 
     for table in tables():
         # mlcroissant reads the files of a set in the order of their names.
-        wanted = [
-            row for (name, _), rows in sorted(expected.items()) if name == table.name for row in rows
-        ]
+        wanted = [row for (name, _), rows in sorted(expected.items()) if name == table.name for row in rows]
         if not wanted:
             continue
         try:
@@ -127,7 +125,7 @@ def _compare(
 
 
 def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Json]:
-    """Return a Croissant record as a plain row: short names, text instead of bytes, lists instead of arrays."""
+    """Return a Croissant record as a plain row: short names, text instead of bytes."""
     return {column.name: _decoded(row[f"{table.name}/{column.name}"]) for column in table.columns}
 
 

@@ -87,7 +87,9 @@ def open_finished_run(folder: Path) -> FinishedRun:
     Raises:
         RunError: it is no run folder, was made by a newer version, or is not finished.
     """
-    manifest = _document(folder, "run.json", "a run folder", "give the folder that `fabula build` wrote with --out")
+    manifest = _document(
+        folder, "run.json", "a run folder", "give the folder that `fabula build` wrote with --out"
+    )
     made_with = manifest.get("format")
     if not isinstance(made_with, int) or made_with > MANIFEST_FORMAT:
         raise RunError(
@@ -107,11 +109,11 @@ def open_finished_run(folder: Path) -> FinishedRun:
     report = _document(folder, "report.json", "a finished run", finish)
     pending = report.get("totals", {}).get("pending", 0)
     if pending:
-        raise RunError(str(folder), expected="a finished run", found=f"{pending} items still to do", fix=finish)
-    if not (folder / RECORDS).is_file():
         raise RunError(
-            str(folder), expected="a finished run", found=f"no {RECORDS}", fix=finish
+            str(folder), expected="a finished run", found=f"{pending} items still to do", fix=finish
         )
+    if not (folder / RECORDS).is_file():
+        raise RunError(str(folder), expected="a finished run", found=f"no {RECORDS}", fix=finish)
     return FinishedRun(folder, manifest, report)
 
 

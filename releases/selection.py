@@ -119,7 +119,9 @@ def require_records(selection: Selection, where: str) -> None:
     counts = Counter(f"{entry.status} by {entry.stage}: {entry.code}" for entry in _everything(selection))
     if selection.hidden:
         counts["in the hidden test split"] = len(selection.hidden)
-    why = "; ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "the run holds no story"
+    why = (
+        "; ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "the run holds no story"
+    )
     raise InputError(
         [
             UserError(

@@ -127,7 +127,7 @@ def _columns(own: type[Own], prefix: tuple[str, ...]) -> Iterator[Column]:
 
 
 def _kind_of(annotation: Any) -> tuple[Kind | None, int | None]:  # noqa: ANN401 - annotations are any object
-    """Return the kind of a field and its fixed length; no kind for nested types, which get a table of their own."""
+    """Return the kind of a field and its fixed length; nested types have a table of their own and no kind."""
     plain: dict[object, Kind] = {str: "text", int: "integer", bool: "boolean"}
     many: dict[object, Kind] = {str: "texts", int: "integers"}
     inner = [arg for arg in get_args(annotation) if arg is not type(None)]

@@ -41,8 +41,8 @@ def require_free(target: Path) -> None:
 def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
     """Give an empty folder beside each target; at the end rename them into place, the first target last.
 
-    A folder that was not filled is dropped. When anything fails, or the process is killed, no target exists in
-    part; what a killed process left beside the target is removed by the next one.
+    A folder that was not filled is dropped. When anything fails, or the process is killed, no target exists
+    in part; what a killed process left beside the target is removed by the next one.
 
     Raises:
         TargetError: the place cannot be written, or the disk is full.

@@ -163,8 +163,8 @@ def _check_rules(folder: Path, findings: _Findings) -> Iterator[Issue]:
 
     try:
         report = validate(folder)
-    except InputError as error:
-        for problem in error.problems:
+    except UserError as error:
+        for problem in error.problems if isinstance(error, InputError) else (error,):
             message = f"expected {problem.expected}, found {problem.found}"
             yield Issue(problem.where, "$", "unreadable", message, problem.fix)
         return
@@ -173,7 +173,11 @@ def _check_rules(folder: Path, findings: _Findings) -> Iterator[Issue]:
 
 
 def _check_public(
-    folder: Path, document: Mapping[str, Json], composition: Composition, findings: _Findings, hidden: Path | None
+    folder: Path,
+    document: Mapping[str, Json],
+    composition: Composition,
+    findings: _Findings,
+    hidden: Path | None,
 ) -> None:
     findings.gather("documents", check_documents(folder, document, composition))
     findings.gather(CROISSANT, _check_metadata(folder))
@@ -200,10 +204,10 @@ def _read_back(folder: Path, findings: _Findings) -> Iterator[Issue]:
     )
     if child.returncode != 0:
         last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-        yield Issue("read back", "$", "read-back", f"stopped: {last[:300]}", "repair the findings beside it first")
+        yield Issue(
+            "read back", "$", "read-back", f"stopped: {last[:300]}", "repair the findings beside it first"
+        )
         return
     reply = json.loads(child.stdout)
     findings.checked["rows read back twice"] = sum(reply["rows"].values())
     yield from (Issue(**issue) for issue in reply["issues"])
-
-
