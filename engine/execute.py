@@ -78,9 +78,10 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         told.close()
     threshold = request.config.run.threshold
     if report.share < threshold:
+        made, tried = report.totals["made"], report.totals["made"] + report.totals["failed"]
         raise BelowThreshold(
-            f"{folder}: {report.totals['made']} of {report.totals['made'] + report.totals['failed']} items were "
-            f"made, a share of {report.share:.4g} below the threshold of {threshold:g}; see report.json"
+            f"{folder}: {made} of {tried} items were made, a share of {report.share:.4g}; the threshold is "
+            f"{threshold:g}, and report.json lists the others"
         )
     return report
 
@@ -89,11 +90,12 @@ def _execute(
     folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Reporter, stopper: Stopper
 ) -> RunReport:
     known = _known_manifest(folder, loaded)
-    sources = request.sources or (known.source_list() if known else ())
+    sources = request.sources or (known.source_list(folder) if known else ())
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", expected="at least one", found="none", fix="name a file or a folder")
-    manifest = make_manifest(loaded, request.config, prints, _created_at(known, request.created_at))
+    listed = tuple(entry.as_json(folder) for entry in prints)
+    manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers

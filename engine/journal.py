@@ -1,7 +1,7 @@
 """The journal of a run: ``journal.sqlite``, where every result is committed before anything builds on it.
 
-Two tables. ``calls`` keeps the raw replies of models by request (filled by model stages). ``results`` keeps the
-outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it commits whatever is
+Two tables. ``calls`` keeps the raw replies of models by request (filled by model stages). ``results`` keeps
+the outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it commits whatever is
 queued, without a timer. Readers use connections of their own. Kill the process at any moment: what was
 acknowledged is there.
 """
@@ -176,6 +176,8 @@ class Journal:
             TargetError: it cannot be written.
         """
         try:
+            if self._trouble is not None:
+                raise self._trouble
             if self._thread is not None and self._thread.is_alive():
                 self.flush()
                 self._queue.put(None)
@@ -234,7 +236,7 @@ class Journal:
             " WHERE stage = ? AND part = ? ORDER BY seq"
         )
         for *plain, outputs in self._rows(sql, (stage, part)):
-            yield Head(*plain, json.loads(outputs))
+            yield Head._make((*plain, json.loads(outputs)))
 
     def origins(self, stage: str, *, part: str = "item") -> Iterator[Origin]:
         """Yield what each result of a stage was made from, oldest first."""
@@ -243,7 +245,7 @@ class Journal:
             " WHERE stage = ? AND part = ? ORDER BY seq"
         )
         for *plain, inputs in self._rows(sql, (stage, part)):
-            yield Origin(*plain, json.loads(inputs))
+            yield Origin._make((*plain, json.loads(inputs)))
 
     def evidence(self, seq: int) -> str | None:
         """Return the evidence kept with a result, such as a traceback."""

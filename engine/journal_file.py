@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..errors import FabulaError, RunError, TargetError, UserError
@@ -85,28 +85,31 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 def prepare(path: Path) -> None:
     """Make the tables in a new file; choose WAL, or DELETE mode where WAL cannot work."""
     try:
-        _prepare(path, "WAL")
+        _set_mode(path, "WAL")
+        _make_tables(path)
     except sqlite3.OperationalError:
         # WAL needs shared memory, which network file systems do not have. Exclusive locking does without,
         # so the mode can be changed even where the file says WAL already.
-        _prepare(path, "DELETE")
+        _set_mode(path, "DELETE", exclusive=True)
+        _make_tables(path)
 
 
-def _prepare(path: Path, mode: str) -> None:
-    connection = connect(path, read_only=False)
-    try:
-        if mode != "WAL":
+def _set_mode(path: Path, mode: str, *, exclusive: bool = False) -> None:
+    with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as connection:
+        if exclusive:
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         connection.execute(f"PRAGMA journal_mode={mode}").fetchone()
-        (exists,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
+
+
+def _make_tables(path: Path) -> None:
+    with closing(connect(path, read_only=False)) as connection:
         connection.execute("BEGIN IMMEDIATE")
+        (exists,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
         if not exists:
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(PUT_META, ("format", str(FORMAT)))
         connection.execute("COMMIT")
-    finally:
-        connection.close()
 
 
 def check_format(path: Path, connection: sqlite3.Connection) -> None:

@@ -1,7 +1,7 @@
 """Keys of results: made from what a result depends on, never by hashing content again.
 
-A result depends on the stage's name and version, its settings, the seed, the versions of the libraries that it
-declares, the item's id and the digests of the fields that it reads.
+A result depends on the stage's name and version, its settings, the seed, the versions of the libraries that
+it declares, the item's id and the digests of the fields that it reads.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ class Basis:
 
 
 def content_key(stage: str, item: str, kept: Sequence[str | None]) -> str:
-    """Return the key of a result that is addressed by what it holds: a child, or a line of a gathered table."""
+    """Return the key of a result that is addressed by what it holds: a child, a line of a table."""
     return digest([stage, item, list(kept)])
 
 

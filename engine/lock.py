@@ -1,4 +1,4 @@
-"""One writer per run: a file lock that the system releases when its holder dies, and a note of who holds it."""
+"""One writer per run: a file lock that the system releases when its holder dies, and who that is."""
 
 import json
 import os

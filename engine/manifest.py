@@ -14,7 +14,7 @@ from ..schemas.canonical import pretty_bytes, write_atomic
 from .config import RunConfig, config_from
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions
-from .sources import Fingerprint, Source
+from .sources import Source
 
 NAME = "run.json"
 FORMAT = 1
@@ -58,9 +58,9 @@ class Manifest:
             "sources": [dict(source) for source in self.sources],
         }
 
-    def source_list(self) -> tuple[Source, ...]:
-        """Return the sources that the run was last made from."""
-        return tuple(Source(entry["role"], Path(entry["path"])) for entry in self.sources)
+    def source_list(self, folder: Path) -> tuple[Source, ...]:
+        """Return the sources that the run in this folder was last made from."""
+        return tuple(Source(entry["role"], folder / entry["path"]) for entry in self.sources)
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.
@@ -119,7 +119,7 @@ def _damaged(path: Path, found: str) -> RunError:
 
 
 def make_manifest(
-    loaded: LoadedPipeline, config: RunConfig, sources: tuple[Fingerprint, ...], created_at: str
+    loaded: LoadedPipeline, config: RunConfig, sources: tuple[Mapping[str, str], ...], created_at: str
 ) -> Manifest:
     """Return the manifest of a run as it is about to be worked on."""
     from .. import __version__
@@ -135,7 +135,7 @@ def make_manifest(
             {"name": stage.name, "version": stage.spec.version, "libraries": library_versions(stage.spec)}
             for stage in loaded.stages
         ),
-        sources=tuple(source.as_json() for source in sources),
+        sources=sources,
     )
 
 

@@ -23,9 +23,9 @@ class Pipeline:
     Attributes:
         name: kind of run, such as ``katha``.
         stages: what implements each stage, in order: ``package.module``, or ``package.module:attribute``.
-        finish: ``module:function``, called as ``finish(folder, items)`` when all is done: it writes the outputs
-            into the run folder. Items come sorted by id with the fields that the last stage writes and
-            ``final_fields``. Calling it twice with the same items must write the same bytes.
+        finish: ``module:function``, called as ``finish(folder, items)`` when all is done: it writes the
+            outputs into the run folder, directly. Items come sorted by id with the fields that the last stage
+            writes and ``final_fields``. Calling it twice with the same items must write the same bytes.
         final_fields: more fields that ``finish`` needs.
     """
 

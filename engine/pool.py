@@ -16,7 +16,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain
-from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any
@@ -145,7 +144,7 @@ class _Flight:
 
     def land(self, future: "Future[Any]", stopping: bool) -> list[Result]:
         """Return what a chunk brought: outcomes, or nothing when its items have to run again."""
-        from pebble.common import ProcessExpired
+        from pebble import ProcessExpired
 
         chunk = self.flying.pop(future)
         error = future.exception()
@@ -208,7 +207,7 @@ class _Worker(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: ANN401, N802 - the signature of multiprocessing
         with _clean_start():
-            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+            return SpawnProcess._Popen(process_obj)
 
 
 class _Context(SpawnContext):
@@ -222,8 +221,11 @@ def _clean_start() -> Iterator[None]:
     A spawned process normally imports the main module, so a script without a ``__main__`` guard would start
     the whole build once more. Stages are importable by name: nothing in the main module is needed.
     """
-    resource_tracker.ensure_running()  # it would lift the signal mask
     maskable = hasattr(signal, "pthread_sigmask")
+    if maskable:
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # first, because it lifts the signal mask
     with _starting:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")

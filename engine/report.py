@@ -54,7 +54,7 @@ class RunReport:
 
     @property
     def share(self) -> float:
-        """Share of the items made among those that were neither rejected nor left pending; 1 if there are none."""
+        """Share of the items made among those made or failed; 1 if there are none."""
         tried = self.totals["made"] + self.totals["failed"]
         return self.totals["made"] / tried if tried else 1.0
 

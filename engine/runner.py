@@ -114,7 +114,7 @@ class Runner(Walk):
         """Raise Interrupted when the user asked to stop; what was made is on disk by then."""
         if self.means.stopping():
             self.journal.flush()
-            raise Interrupted("stopped; what was finished is kept, and the same command continues it")
+            raise Interrupted("stopped; finished work is kept, the same command continues it")
 
     def again(self, stage: Stage, head: Head) -> bool:
         """Failed results are made again on request."""

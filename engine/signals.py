@@ -1,4 +1,4 @@
-"""Stopping on request: the first Ctrl-C or SIGTERM lets the work in flight finish, the second does not wait."""
+"""Stopping on request: the first Ctrl-C or SIGTERM lets the work in flight finish, the second does not."""
 
 import signal
 import threading
@@ -13,6 +13,7 @@ class Stopper:
         self._asked = False
 
     def __call__(self) -> bool:
+        """Return whether the run was asked to stop."""
         return self._asked
 
     def ask(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, UserError
-from ..schemas.canonical import Json, digest, sha256_file
+from ..schemas.canonical import digest, sha256_file
 
 EDITS = "edits.jsonl"
 
@@ -32,13 +32,14 @@ class Fingerprint:
     path: Path
     sha256: str
 
-    def field(self) -> Json:
+    def field(self) -> dict[str, str]:
         """Return what the first stage sees of it: no path, so that moving a file changes nothing."""
         return {"role": self.role, "name": self.name, "sha256": self.sha256}
 
-    def as_json(self) -> Json:
-        """Return what ``run.json`` says of it."""
-        return {**self.field(), "path": str(self.path)}
+    def as_json(self, folder: Path) -> dict[str, str]:
+        """Return what ``run.json`` in that folder says of it: a path inside the folder is relative to it."""
+        inside = self.path.is_relative_to(folder)
+        return {**self.field(), "path": str(self.path.relative_to(folder) if inside else self.path)}
 
 
 def fingerprint(source: Source) -> Fingerprint:
@@ -75,17 +76,21 @@ def _printable(name: str, sha256: str) -> list[str]:
     return [name.encode("utf-8", "backslashreplace").decode("utf-8"), sha256]
 
 
+def with_edits(sources: tuple[Source, ...], folder: Path) -> tuple[Source, ...]:
+    """Return the sources with the run's own edits last, if there are any now."""
+    own = folder.absolute() / EDITS
+    others = tuple(source for source in sources if source.path.absolute() != own)
+    return (*others, Source("edits", own)) if own.exists() else others
+
+
 def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint, ...]:
     """Return the fingerprints of a run's sources, with the run's own edits last, if there are any.
 
     Raises:
         InputError: some cannot be read; all of them are listed.
     """
-    own = Source("edits", folder / EDITS)
-    if own.path.exists():
-        sources = (*(source for source in sources if source.path.absolute() != own.path.absolute()), own)
     found, problems = [], []
-    for source in sources:
+    for source in with_edits(sources, folder):
         try:
             found.append(fingerprint(source))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""``fabula run status``: how far each stage of a run is, and with ``explain`` what would run again and why."""
+"""``fabula run status``: how far each stage of a run is, and what would run again and why."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -71,9 +71,8 @@ class Status:
         lines.append("items: " + ", ".join(f"{self.totals[name]} {name}" for name in names))
         lines.extend(self.notes)
         if self.holder is not None:
-            lines.append(
-                f"process {self.holder['pid']} on {self.holder['host']} is working on it since {self.holder['since']}"
-            )
+            who = f"process {self.holder['pid']} on {self.holder['host']}"
+            lines.append(f"{who} is working on it since {self.holder['since']}")
         return lines
 
 

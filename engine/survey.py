@@ -13,7 +13,7 @@ from .journal import Head, Journal, Origin
 from .keys import Basis
 from .manifest import Manifest, read_manifest
 from .pipeline import SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
-from .sources import fingerprint
+from .sources import fingerprint, with_edits
 from .walk import Listing, Table, Walk, root_key
 
 
@@ -69,7 +69,7 @@ class Survey(Walk):
             self.counts[stage.name].add(status)
             self._note(stage, item, status, (f"waits for {where}",), last.get(item))
 
-    def again(self, stage: Stage, head: Head) -> bool:
+    def again(self, stage: Stage, head: Head) -> bool:  # noqa: ARG002 - asked of every walk
         """Nothing is made here."""
         return False
 
@@ -96,6 +96,7 @@ class Survey(Walk):
         self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
     ) -> Listing | None:
         """Say why an expansion is missing, and go on with the last one, if there is any."""
+        del known  # its listing is looked up by time, not by key
         item, _ = parent
         origin = self._last_table(stage, item)
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
@@ -160,7 +161,7 @@ def surveyed(folder: Path, pipeline: Pipeline, watch: str | None = None) -> Iter
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
     """
-    folder = Path(folder)
+    folder = Path(folder).absolute()
     manifest = read_manifest(folder)
     loaded = load_pipeline(pipeline)
     if manifest.kind != loaded.name:
@@ -170,21 +171,22 @@ def surveyed(folder: Path, pipeline: Pipeline, watch: str | None = None) -> Iter
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:
         survey = Survey(loaded, manifest, journal, watch)
-        survey.walk(_root(manifest, journal, survey.notes))
+        survey.walk(_root(folder, manifest, journal, survey.notes))
         yield survey
 
 
-def _root(manifest: Manifest, journal: Journal, notes: list[str]) -> Head:
+def _root(folder: Path, manifest: Manifest, journal: Journal, notes: list[str]) -> Head:
     """Return the item that stands for the sources as they are now."""
-    field_value = []
-    for known, source in zip(manifest.sources, manifest.source_list(), strict=True):
-        sha256 = known["sha256"]
+    listed = manifest.source_list(folder)
+    known = {source: entry for source, entry in zip(listed, manifest.sources, strict=True)}
+    seen = []
+    for source in with_edits(listed, folder):
         try:
-            sha256 = fingerprint(source).sha256
+            seen.append(fingerprint(source).field())
         except OSError as error:
             notes.append(f"{source.path} cannot be read ({error.strerror}); taken as unchanged")
-        field_value.append({"role": known["role"], "name": known["name"], "sha256": sha256})
-    key = root_key(field_value)
+            seen.append({name: known[source][name] for name in ("role", "name", "sha256")})
+    key = root_key(seen)
     for head in journal.heads(SOURCES):
         if head.key == key:
             return head

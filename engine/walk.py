@@ -23,7 +23,7 @@ Listing = list[list[str]]
 
 @dataclass(slots=True)
 class Counts:
-    """How many items a stage made, rejected, failed and left; how many results were reused and how many ran."""
+    """Items that a stage made, rejected, failed and left; and how many results were reused, how many ran."""
 
     made: int = 0
     rejected: int = 0

@@ -1,0 +1,94 @@
+"""Helpers for tests of the engine: toy runs in this process, and in processes that can be killed."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fabula.engine.execute import Options
+from fabula.engine.report import RunReport
+from fabula.testing.toy_pipeline import run_toy
+
+Toy = Callable[..., RunReport]
+PROGRAM = """
+import sys
+from pathlib import Path
+from fabula.engine.execute import Options
+from fabula.engine.progress import JsonReporter
+from fabula.errors import FabulaError
+from fabula.testing.toy_pipeline import run_toy
+folder, source, workers = sys.argv[1:4]
+try:
+    run_toy(Path(folder), Path(source), Options(workers=int(workers)), sets=sys.argv[4:], reporter=JsonReporter())
+except FabulaError as error:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    raise SystemExit(int(error.exit_code))
+"""
+
+
+@pytest.fixture(autouse=True)
+def fixed_creation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    """A source of four items."""
+    path = tmp_path / "lines.txt"
+    path.write_text("c cat\na ant\nb bee\nd dog here\n")
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path, lines: Path) -> Toy:
+    """Run the toy pipeline on ``lines`` in ``tmp_path/run``, in this process unless workers are given."""
+
+    def start(workers: int = 0, *, folder: Path | None = None, **given: Any) -> RunReport:
+        names = ("limit", "items", "stages", "retry_failed", "item_timeout")
+        options = Options(workers=workers, **{name: given.pop(name) for name in names if name in given})
+        return run_toy(folder or tmp_path / "run", lines, options, **given)
+
+    return start
+
+
+@pytest.fixture
+def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start the toy pipeline in a process of its own; JSON events and errors come on its standard error."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(folder: Path, source: Path, workers: int = 2, *sets: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PROGRAM, str(folder), str(source), str(workers), *sets]
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        started.append(child)
+        return child
+
+    yield start
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        if child.stderr:
+            child.stderr.close()
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def ran(report: RunReport) -> dict[str, int]:
+    """Stage -> how many results were computed, of stages that computed any."""
+    return {stage.name: stage.ran for stage in report.stages if stage.ran}
+
+
+@pytest.fixture(name="ran")
+def ran_fixture() -> Callable[[RunReport], dict[str, int]]:
+    return ran
+
+
+@pytest.fixture(name="descendants")
+def descendants_fixture() -> Callable[[int], list[psutil.Process]]:
+    return descendants

@@ -1,0 +1,80 @@
+"""Settings: defaults, then the file, then --set; every mistake says what exists."""
+
+from pathlib import Path
+
+import pytest
+
+from fabula.engine.config import RunSettings, resolve_config
+from fabula.errors import ConfigError
+from fabula.testing.toy_pipeline import WorkSettings, toy
+
+
+def test_resolve_config_when_nothing_is_given_uses_defaults() -> None:
+    config = resolve_config(toy(), None, ())
+    assert config.run == RunSettings(workers=None, item_timeout=120.0, threshold=0.95, seed=42)
+    assert config.stages["work"] == WorkSettings()
+    assert config.as_json()["work"] == {"suffix": "!", "ignored": 0}
+
+
+def test_resolve_config_when_file_and_set_differ_takes_set(tmp_path: Path) -> None:
+    toml = tmp_path / "fabula.toml"
+    toml.write_text("[run]\nworkers = 3\nthreshold = 1\n[work]\nsuffix = '?'\nignored = 5\n")
+    config = resolve_config(toy(), toml, ["work.suffix=plain text", "run.item_timeout = 2.5", "run.seed=7"])
+    assert config.run == RunSettings(workers=3, item_timeout=2.5, threshold=1, seed=7)
+    assert config.stages["work"] == WorkSettings(suffix="plain text", ignored=5)
+
+
+@pytest.mark.parametrize(("text", "value"), [("3", "3"), ('"x y"', "x y"), ("x=y", "x=y"), ("", "")])
+def test_set_when_value_is_no_toml_is_a_string(text: str, value: str) -> None:
+    if text == "3":
+        with pytest.raises(ConfigError, match="valid string"):
+            resolve_config(toy(), None, [f"work.suffix={text}"])
+        return
+    settings = resolve_config(toy(), None, [f"work.suffix={text}"]).stages["work"]
+    assert isinstance(settings, WorkSettings)
+    assert settings.suffix == value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nope.a=1", "one of run, read_lines, work, count, number, shorten, assemble"),
+        ("work.nope=1", "one of suffix, ignored"),
+        ("count.nope=1", "this stage has none"),
+        ("run.nope=1", "one of workers, item_timeout, threshold, seed"),
+        ("work.ignored=x", "valid integer"),
+        ("run.workers=-1", "0 or more"),
+        ("run.workers=true", "a number of processes"),
+        ("run.threshold=1.1", "a share from 0 to 1"),
+        ("run.item_timeout=0", "seconds, more than 0"),
+        ("run.item_timeout=nan", "seconds, more than 0"),
+        ("run.seed=1.5", "a whole number"),
+        ("suffix=1", "stage.key=value"),
+        ("work.suffix", "stage.key=value"),
+    ],
+)
+def test_set_when_wrong_says_what_exists(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        resolve_config(toy(), None, [text])
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"[work\n", "valid TOML"),
+        (b"\xff\xfe", "valid TOML in UTF-8"),
+        (b"suffix = 1\n", "outside"),
+        (b"[nope]\n", "no such stage"),
+    ],
+)
+def test_resolve_config_when_file_is_wrong_names_it(tmp_path: Path, content: bytes, expected: str) -> None:
+    toml = tmp_path / "fabula.toml"
+    toml.write_bytes(content)
+    with pytest.raises(ConfigError, match=expected) as caught:
+        resolve_config(toy(), toml, ())
+    assert str(toml) in str(caught.value)
+
+
+def test_resolve_config_when_file_is_missing_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        resolve_config(toy(), tmp_path / "nope.toml", ())

@@ -1,0 +1,180 @@
+"""The journal: what is acknowledged is there, in every mode, and trouble has a clear name."""
+
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fabula.engine.codec import decode, encode
+from fabula.engine.journal import NAME, Entry, Journal
+from fabula.engine.stage import Failed, Made
+from fabula.errors import RunError, TargetError
+
+ENTRY = Entry("k1", "work", "a", "item", 1, "s", "l", {"words": "0" * 64}, encode(Made({"text": "x"})))
+
+
+def test_put_when_flushed_can_be_read_by_another_connection(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        seq = journal.put(ENTRY)
+        journal.flush()
+        assert journal.committed == seq
+        with Journal.open(tmp_path, writable=False) as other:
+            (head,) = other.heads("work")
+            (origin,) = other.origins("work")
+            assert (head.seq, head.key, head.item, head.status) == (seq, "k1", "a", "made")
+            assert decode(other.blobs([seq])[seq]) == {"text": "x"}
+            assert origin.inputs == {"words": "0" * 64}
+            assert list(other.heads("work", part="table")) == []
+
+
+def test_put_when_key_is_known_replaces_and_moves_to_the_end(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.put(ENTRY)
+        journal.put(replace(ENTRY, key="k2", item="b"))
+        journal.put(replace(ENTRY, encoded=encode(Failed("tired", "r", evidence="trace"))))
+        journal.flush()
+        heads = list(journal.heads("work"))
+    assert [(head.key, head.status) for head in heads] == [("k2", "made"), ("k1", "failed")]
+
+
+def test_evidence_when_kept_is_given_back(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        seq = journal.put(replace(ENTRY, encoded=encode(Failed("tired", "r", evidence="trace"))))
+        journal.flush()
+        assert journal.evidence(seq) == "trace"
+        assert journal.evidence(99) is None
+
+
+def test_open_when_closed_before_continues_the_sequence(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        first = journal.put(ENTRY)
+    with Journal.open(tmp_path) as journal:
+        assert journal.put(replace(ENTRY, key="k2")) == first + 1
+
+
+def test_note_when_given_is_a_fact_until_replaced(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.note("x", {"a": [1]})
+        journal.note("x", {"a": [2]})
+        journal.flush()
+        assert journal.fact("x") == {"a": [2]}
+        assert journal.fact("y") is None
+
+
+def test_open_when_new_has_both_tables_with_their_columns(tmp_path: Path) -> None:
+    Journal.open(tmp_path).close()
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        calls = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    connection.close()
+    assert calls == ["request", "sample", "reply", "usage", "cost", "attempts"]
+    assert mode == "wal"
+
+
+@pytest.mark.parametrize("was_wal", [False, True])
+def test_open_when_wal_cannot_work_uses_delete_mode(tmp_path: Path, was_wal: bool) -> None:
+    if was_wal:
+        with Journal.open(tmp_path) as journal:
+            journal.put(ENTRY)
+    (tmp_path / f"{NAME}-shm").mkdir()  # no shared memory to be had, as on a network file system
+    with Journal.open(tmp_path) as journal:
+        journal.put(replace(ENTRY, key="k2"))
+        journal.flush()
+        with sqlite3.connect(tmp_path / NAME) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        connection.close()
+        assert [head.key for head in journal.heads("work")] == (["k1", "k2"] if was_wal else ["k2"])
+
+
+def test_open_when_file_is_not_a_database_says_damaged(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(RunError, match="damaged"):
+        Journal.open(tmp_path)
+    with pytest.raises(RunError, match="damaged"):
+        Journal.open(tmp_path, writable=False)
+
+
+def test_heads_when_a_page_is_overwritten_says_damaged(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        for number in range(200):
+            journal.put(replace(ENTRY, key=f"k{number}"))
+    data = bytearray((tmp_path / NAME).read_bytes())
+    for start in range(4096, len(data), 4096):
+        data[start : start + 64] = b"\xff" * 64
+    (tmp_path / NAME).write_bytes(bytes(data))
+    with pytest.raises(RunError, match="damaged"), Journal.open(tmp_path, writable=False) as journal:
+        list(journal.heads("work"))
+
+
+def test_open_when_format_is_newer_is_refused(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.note("format", 99)
+    with pytest.raises(RunError, match="format 99"):
+        Journal.open(tmp_path)
+
+
+def test_open_when_read_only_and_missing_says_no_journal(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no journal"):
+        Journal.open(tmp_path, writable=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_open_when_folder_is_missing_is_a_target_error(tmp_path: Path) -> None:
+    with pytest.raises(TargetError):
+        Journal.open(tmp_path / "no" / "such")
+
+
+FILL = """
+import os, resource, signal, sys
+from pathlib import Path
+from fabula.engine.codec import encode
+from fabula.engine.journal import Entry, Journal
+from fabula.engine.stage import Made
+from fabula.errors import TargetError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+if len(sys.argv) > 2:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+acknowledged = 0
+try:
+    with Journal.open(Path(sys.argv[1])) as journal:
+        for number in range(5000):
+            encoded = encode(Made({"x": os.urandom(500).hex()}))
+            journal.put(Entry(f"k{number}", "work", f"i{number}", "item", 1, "s", "l", {}, encoded))
+            if number % 10 == 9:
+                journal.flush()
+                acknowledged = number + 1
+except TargetError as error:
+    print(acknowledged, error)
+    raise SystemExit(2)
+"""
+
+
+def fill(command: list[str]) -> tuple[int, str]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    acknowledged, _, message = done.stdout.partition(" ")
+    return int(acknowledged), message
+
+
+def test_put_when_files_may_not_grow_is_a_target_error_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    acknowledged, message = fill([sys.executable, "-c", FILL, str(tmp_path), "limit"])
+    assert NAME in message
+    assert "finished work is kept" in message
+    assert acknowledged > 0
+    with Journal.open(tmp_path) as journal:
+        assert len(list(journal.heads("work"))) >= acknowledged
+
+
+def test_put_when_disk_is_full_says_so(tmp_path: Path) -> None:
+    mount = f"mount -t tmpfs -o size=400k none {tmp_path} && exec {sys.executable} -c '{FILL}' {tmp_path}"
+    command = ["unshare", "-rm", "sh", "-c", mount]
+    try:
+        subprocess.run([*command[:2], "mount", "-t", "tmpfs", "none", str(tmp_path)], check=True, timeout=10)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this system does not let us mount a small file system")
+    acknowledged, message = fill(command)
+    assert acknowledged > 0
+    assert "full disk" in message

@@ -1,0 +1,108 @@
+"""run.json, the creation time, and what sources are."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fabula.engine.manifest import creation_time, normal_time, read_manifest
+from fabula.engine.sources import Source, fingerprint, fingerprints
+from fabula.errors import ConfigError, InputError, RunError
+from fabula.schemas.canonical import sha256_bytes
+
+
+def test_creation_time_when_option_is_given_beats_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert creation_time(None) == "2023-11-14T22:13:20Z"
+    assert creation_time("2026-01-31T12:00:00+02:00") == "2026-01-31T10:00:00Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(ConfigError, match="seconds since 1970"):
+        creation_time(None)
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert normal_time(creation_time(None)) > "2026"
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-01-31", "2026-01-31T12:00:00", ""])
+def test_normal_time_when_no_zone_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="a time with its zone"):
+        normal_time(text)
+
+
+GOOD = {
+    "format": 1, "kind": "toy", "created_at": "2026-01-31T12:00:00Z", "fabula_version": "0.1.0", "seed": 42,
+    "settings": {}, "stages": [], "threshold": 0.95,
+    "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0"}],
+}  # fmt: skip
+
+
+def write(folder: Path, content: object) -> Path:
+    text = content if isinstance(content, str) else json.dumps(content)
+    (folder / "run.json").write_text(text)
+    return folder
+
+
+def test_read_manifest_when_good_gives_sources_relative_to_the_folder(tmp_path: Path) -> None:
+    manifest = read_manifest(write(tmp_path, GOOD))
+    assert manifest.created_at == "2026-01-31T12:00:00Z"
+    assert manifest.source_list(tmp_path) == (Source("lines", tmp_path / "a"),)
+    assert manifest.as_json() == GOOD
+
+
+def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="format 2, of a newer fabula"):
+        read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", {**GOOD, "sources": 3}])
+def test_read_manifest_when_damaged_is_refused(tmp_path: Path, content: object) -> None:
+    with pytest.raises(RunError, match="the manifest of a run"):
+        read_manifest(write(tmp_path, content))
+
+
+def test_read_manifest_when_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"a run folder with run\.json"):
+        read_manifest(tmp_path)
+
+
+def test_fingerprint_when_file_is_its_sha256(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"abc")
+    found = fingerprint(Source("lines", path))
+    assert (found.name, found.sha256) == ("a.txt", sha256_bytes(b"abc"))
+    assert found.as_json(tmp_path)["path"] == "a.txt"
+    assert found.as_json(tmp_path / "b")["path"] == str(path)
+
+
+def test_fingerprint_when_folder_covers_names_and_contents_but_not_hidden_files(tmp_path: Path) -> None:
+    folder = tmp_path / "tales"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "a.txt").write_text("a")
+    (folder / "b.txt").write_text("b")
+    (folder / os.fsdecode(b"\xff.txt")).write_text("name that is not UTF-8")
+    first = fingerprint(Source("stories", folder)).sha256
+    (folder / ".hidden").write_text("x")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "x").write_text("x")
+    assert fingerprint(Source("stories", folder)).sha256 == first
+    (folder / "deep" / "a.txt").rename(folder / "deep" / "c.txt")
+    second = fingerprint(Source("stories", folder)).sha256
+    (folder / "deep" / "c.txt").write_text("changed")
+    third = fingerprint(Source("stories", folder)).sha256
+    assert len({first, second, third}) == 3
+
+
+def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (tmp_path / "a").write_text("a")
+    sources = (Source("edits", run / "edits.jsonl"), Source("lines", tmp_path / "a"))
+    assert [entry.role for entry in fingerprints(sources, run)] == ["lines"]
+    (run / "edits.jsonl").write_text("")
+    assert [entry.role for entry in fingerprints(sources, run)] == ["lines", "edits"]
+
+
+def test_fingerprints_when_several_are_missing_lists_them_all(tmp_path: Path) -> None:
+    sources = tuple(Source("lines", tmp_path / name) for name in "ab")
+    with pytest.raises(InputError) as caught:
+        fingerprints(sources, tmp_path)
+    assert len(caught.value.problems) == 2
