@@ -207,6 +207,11 @@ def show(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 4]}...{text[-1]}"
 
 
+def label(value: object) -> str:
+    """Return an id as a place names it: itself if it is plain and short, else as :func:`show` has it."""
+    return value if isinstance(value, str) and value.isprintable() and len(value) <= 64 else show(value)
+
+
 def rule_table() -> str:
     """Return the codes as a Markdown table for the documentation."""
     rows = [f"| `{name}` | {code.level} | {code.meaning} | {code.cure} |" for name, code in CODES.items()]

@@ -9,8 +9,8 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.katha import SCHEMA_VERSION
-from .codes import issue, show
-from .lines import Line, Report, ignore, parse_object, raw_lines, read_document, read_objects
+from .codes import issue, label, show
+from .lines import Line, Report, ignore, is_blank, parse_object, raw_lines, read_document, read_objects
 from .variant_index import VariantIndex
 from .view import Part, Story
 
@@ -69,14 +69,17 @@ class Dataset:
         where, data, name = f"{self.main_file.name}:{line.number}", line.data, self.main_file.name
         shape = recognise(data)
         if shape == "envelope":
-            check_envelope(data, where, report)
+            if not check_envelope(data, where, report):
+                return None
             data = data["payload"]
             shape = recognise(data) if isinstance(data, dict) else None
         if shape == "bundle" and isinstance(data["record"], dict):
             return _bundle(data, where, name, line.number)
         if shape == "record":
-            where = f"{where} {data.get('story_id')}"
-            return Story(where, data, variants.of(str(data.get("story_id"))))
+            where = f"{where} {label(data.get('story_id'))}"
+            # Records without a single variant beside them cannot be judged by what their variants should be.
+            broken = ("variants",) if variants.absent else ()
+            return Story(where, data, variants.of(str(data.get("story_id"))), broken)
         if self.kind != "file" or shape not in ("variant", "review", "producers"):
             expected = "a record" if self.kind == "release" else "an envelope around a bundle"
             expected = "a record, variant, bundle or review" if self.kind == "file" else expected
@@ -163,8 +166,8 @@ def recognise(data: Mapping[str, Json]) -> str | None:
     return "producers" if "fields" in data and "id" in data else None
 
 
-def check_envelope(data: Mapping[str, Json], where: str, report: Report) -> None:
-    """Report an envelope that does not fit what is in it."""
+def check_envelope(data: Mapping[str, Json], where: str, report: Report) -> bool:
+    """Report an envelope that does not fit what is in it; return whether its content can be checked."""
     wanted: dict[str, Json] = {"kind": "katha", "schema_version": SCHEMA_VERSION}
     payload = data["payload"]
     record = payload.get("record") if isinstance(payload, dict) else None
@@ -174,16 +177,19 @@ def check_envelope(data: Mapping[str, Json], where: str, report: Report) -> None
         if data.get(name) != value:
             message = f"expected {show(value)}, found {show(data.get(name))}"
             report(issue("envelope", where, f"$.{name}", message))
+            if name == "kind":
+                return False
+    return True
 
 
 def _bundle(data: Mapping[str, Json], where: str, name: str, number: int) -> Story:
     record, variants = data["record"], data.get("variants")
     parts = [
-        Part(f"{name}:{number} {variant.get('variant_id')}", variant)
+        Part(f"{name}:{number} {label(variant.get('variant_id'))}", variant)
         for variant in (variants if isinstance(variants, list) else ())
         if isinstance(variant, dict)
     ]
-    return Story(f"{where} {record.get('story_id')}", record, parts, bundle=data)
+    return Story(f"{where} {label(record.get('story_id'))}", record, parts, bundle=data)
 
 
 def _parts(path: Path, shape: str, id_name: str, report: Report, wanted: bytes) -> Iterator[Part]:
@@ -195,7 +201,7 @@ def _parts(path: Path, shape: str, id_name: str, report: Report, wanted: bytes) 
         if data is None:
             continue
         if recognise(data) == shape:
-            yield Part(f"{path.name}:{raw.number} {data.get(id_name)}", data)
+            yield Part(f"{path.name}:{raw.number} {label(data.get(id_name))}", data)
         elif not wanted:
             found = f"an object with the keys {show(sorted(data))}"
             report(issue("kind", f"{path.name}:{raw.number}", "$", f"expected a {shape} line, found {found}"))
@@ -210,7 +216,7 @@ def open_dataset(path: Path) -> Dataset:
         UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
     """
     if path.is_file():
-        if next(raw_lines(path, path.name, ignore), None) is None:
+        if is_blank(path):
             raise _not_a_dataset(path, "an empty file")
         return Dataset(path, "file", {})
     if not path.is_dir():

@@ -59,6 +59,19 @@ def raw_lines(path: Path, name: str, report: Report) -> Iterator[RawLine]:
         raise _unreadable(path, error) from error
 
 
+def is_blank(path: Path) -> bool:
+    """Return whether a file holds nothing but white space.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as handle:
+            return not any(chunk.strip() for chunk in iter(lambda: handle.read(65536), b""))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
 def _unreadable(path: Path, error: OSError) -> InputError:
     found, fix = error.strerror or str(error), "check the path and its permissions"
     return InputError([UserError(str(path), expected="a file that can be read", found=found, fix=fix)])
@@ -150,7 +163,7 @@ def _what_is_wrong(error: ValueError, text: bytes) -> str:
         return f"NUL byte at byte {at} of the line"
     if isinstance(error, json.JSONDecodeError):
         around = text.decode("utf-8", "replace")[max(0, error.pos - 15) : error.pos + 15]
-        return f"{error.msg} at column {error.colno}, near {show(around)}"
+        return f"{error.msg} (column {error.colno}), near {show(around)}"
     return str(error)
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from .codes import label
 from .schema_check import check_schema
 from .status_rules import incomplete_reason
 from .view import Part, Story
@@ -82,7 +83,6 @@ STORY_RULES: tuple[StoryRule, ...] = (
             "scenes",
             "transitions",
             "questions",
-            "variants",
             "provenance.source_prompt_hash",
             "provenance.source_annotations_sha256",
             "provenance.source_contrastives_sha256",
@@ -98,7 +98,7 @@ STORY_RULES: tuple[StoryRule, ...] = (
     StoryRule(
         "complete",
         "status_rules:check_complete",
-        ("narrative_type", "moral_label", "scenes", "transitions", "questions", "variants"),
+        ("narrative_type", "moral_label", "scenes", "transitions", "questions"),
     ),
 )
 """Every rule about one story. The first, the JSON Schema itself, is always run."""
@@ -122,14 +122,14 @@ def check_story(
     Raises:
         KeyError: ``only`` names a rule that does not exist.
     """
-    parts = [Part(str(variant.get("variant_id")), variant) for variant in variants]
-    return sorted(check_part(Story(str(record.get("story_id")), record, parts), only)[1])
+    parts = [Part(label(variant.get("variant_id")), variant) for variant in variants]
+    return sorted(check_part(Story(label(record.get("story_id")), record, parts), only)[1])
 
 
 def check_part(story: Story, only: Collection[str] | None = None) -> tuple[Story, list[Issue]]:
     """Check one story as it was read; return it with its broken fields noted, and the findings."""
     issues: list[Issue] = []
-    broken: set[str] = set()
+    broken: set[str] = set(story.broken)
     for finding in check_schema("katha_record", story.record, story.where):
         issues.append(finding.issue)
         broken.update(filter(None, [finding.broken]))

@@ -1,10 +1,11 @@
 """Rules about scenes, transitions and the text that they divide."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from ..schemas.issue import Issue
 from .codes import issue, show
-from .view import Story, mentions, squeezed
+from .view import Story, first_difference, mentions, squeezed
 
 _ARTICLES = ("the ", "a ", "an ")
 
@@ -29,33 +30,23 @@ def check_scenes(story: Story) -> Iterator[Issue]:
 
 def check_spans(story: Story) -> Iterator[Issue]:
     """Check that the scenes, joined, are the story text; white space does not count."""
-    joined = "".join(squeezed(scene["scene_text"]) for scene in story.scenes)
-    whole = squeezed(story.record["story_text"])
+    texts = [squeezed(scene["scene_text"]) for scene in story.scenes]
+    whole, joined = squeezed(story.record["story_text"]), "".join(texts)
     if joined == whole:
         return
-    ends = 0
-    for position, scene in enumerate(story.scenes):
-        text = squeezed(scene["scene_text"])
-        if whole[ends : ends + len(text)] != text:
-            here, there = show(text[:20]), show(whole[ends : ends + 20])
-            found = f"the text from {here} on does not continue the story at {there}"
-            yield issue("scene-span", story.where, f"$.scenes[{position}].scene_text", found)
-            return
-        ends += len(text)
-    rest = f"the scenes leave out the end of the story, from {show(whole[ends : ends + 20])} on"
-    yield issue("scene-span", story.where, "$.scenes", rest)
+    fitting = sum(whole.startswith(text) for text in accumulate(texts))
+    part = min(fitting, max(0, len(texts) - 1))
+    expected, found = first_difference(whole, joined)
+    message = f"without white space, the story goes on {show(expected)}, the scenes go on {show(found)}"
+    yield issue("scene-span", story.where, f"$.scenes[{part}].scene_text", message)
 
 
 def check_story_text(story: Story) -> Iterator[Issue]:
     """Check that the story text is the normal form of the source text."""
     if story.record["story_text"] != story.normal_source:
-        found = f"expected the source in normal form, {show(story.normal_source, 40)}"
-        yield issue(
-            "story-text",
-            story.where,
-            "$.story_text",
-            f"{found}, found {show(story.record['story_text'], 40)}",
-        )
+        expected, found = first_difference(story.normal_source, story.record["story_text"])
+        message = f"the normal form of the source has {show(expected)}, the story text {show(found)}"
+        yield issue("story-text", story.where, "$.story_text", message)
 
 
 def check_characters(story: Story) -> Iterator[Issue]:
@@ -81,8 +72,9 @@ def check_transitions(story: Story) -> Iterator[Issue]:
     transitions = story.record["transitions"]
     expected = max(0, len(story.scenes) - 1)
     if len(transitions) != expected:
-        found = f"expected {expected} transitions for {len(story.scenes)} scenes, found {len(transitions)}"
+        found = f"expected {expected} for {len(story.scenes)} scenes, found {len(transitions)}"
         yield issue("transition-link", story.where, "$.transitions", found)
+        return
     for position, transition in enumerate(transitions):
         link = (transition["from_scene"], transition["to_scene"])
         if link != (position + 1, position + 2):
@@ -99,7 +91,8 @@ def check_moral_target(story: Story) -> Iterator[Issue]:
         if transition["moral_target"] is not None
     ]
     if len(targets) != (label is not None):
-        found = f"expected {int(label is not None)} transitions with a moral target, found {len(targets)}"
+        wanted = "one transition" if label is not None else "no transition"
+        found = f"expected {wanted} with a moral target for the label {show(label)}, found {len(targets)}"
         yield issue("moral-target", story.where, "$.transitions", found)
     for position, target in targets:
         if target != label:

@@ -21,7 +21,8 @@ class UniqueIds(SetRule):
     def add(self, story: Story) -> None:
         """Note the ids of a story, whatever else is wrong with it."""
         record = story.record
-        self._once("story_id", record.get("story_id"), story.where, "$.story_id")
+        if not self._once("story_id", record.get("story_id"), story.where, "$.story_id"):
+            return
         questions = record.get("questions")
         for position, question in enumerate(questions if isinstance(questions, list) else ()):
             if isinstance(question, dict):
@@ -34,12 +35,15 @@ class UniqueIds(SetRule):
         }.items():
             self._once("pair_id", pair_id, variant.where, "$.pair_id")
 
-    def _once(self, kind: str, value: Json, where: str, path: str) -> None:
+    def _once(self, kind: str, value: Json, where: str, path: str) -> bool:
+        """Note an id; report it and return false if it is known."""
         if not isinstance(value, str):
-            return
-        first = self.seen.setdefault((kind, value), where)
-        if first is not where:
+            return True
+        first = self.seen.get((kind, value))
+        self.seen.setdefault((kind, value), where)
+        if first is not None:
             self.found.append(issue("id-repeated", where, path, f"{show(value)} is also at {first}"))
+        return first is None
 
 
 @dataclass(slots=True)

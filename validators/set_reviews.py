@@ -46,14 +46,11 @@ class Reviews(SetRule):
             self.checked += 1
             yield from self._check_review(part)
         yield from problems
-        for claim in self.claims.values():
-            if claim.reviewed and self._id_of(claim) not in self.reviewed:
+        for story_id, claim in self.claims.items():
+            if claim.reviewed and story_id not in self.reviewed:
                 message = "the record claims a review by people, but no accepting review is on file"
                 yield issue("review-unproven", claim.where, "$.validation_status", message)
         yield from self._check_gold()
-
-    def _id_of(self, claim: _Claim) -> str:
-        return claim.where.rsplit(" ", 1)[-1]
 
     def _check_review(self, part: Part) -> Iterator[Issue]:
         findings = list(check_schema("katha_human_validation", part.data, part.where))

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ..schemas.canonical import Json
+from ..schemas.issue import Issue
 from .dataset import Dataset, open_dataset
 from .lines import ignore
 from .record_rules import check_part
@@ -43,7 +45,7 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
     rules = [rule(dataset, index) for rule in load_set_rules()]
     for story in dataset.stories(issues.add, index):
         checked_story, found = check_part(story)
-        issues.extend(found)
+        issues.extend(map(strict, found) if dataset.kind == "release" else found)
         for rule in rules:
             rule.take(checked_story)
         _count(checked, story)
@@ -57,6 +59,11 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
         progress(checked["stories"])
     names = ("stories", *PARTS, "variants", "reviews")
     return issues.report(str(path), dataset.kind, {name: checked[name] for name in names})
+
+
+def strict(found: Issue) -> Issue:
+    """Return a finding as it counts in a release: there, an incomplete record is an error."""
+    return replace(found, level="error") if found.code == "incomplete" else found
 
 
 def _count(checked: Counter[str], story: Story) -> None:

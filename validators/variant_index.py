@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from .codes import issue, show
+from .codes import issue, label, show
 from .lines import BOM, RawLine, Report, ignore, parse_object, raw_lines
 from .view import Part
 
@@ -21,7 +21,13 @@ class VariantIndex:
 
     _places: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     _path: Path | None = None
+    _mixed: bool = False
     _handle: BinaryIO | None = None
+
+    @property
+    def absent(self) -> bool:
+        """Whether the data set has no place for variants: no file of theirs, or no line in a mixed file."""
+        return self._path is None or (self._mixed and not self._places)
 
     def read(self, path: Path, report: Report, *, only: bool) -> None:
         """Note every variant of a file.
@@ -31,7 +37,7 @@ class VariantIndex:
             report: takes an issue for every line that is not a variant.
             only: whether other lines are passed over in silence, as in a mixed file.
         """
-        self._path = path
+        self._path, self._mixed = path, only
         for raw in raw_lines(path, path.name, ignore if only else report):
             if only and (b'"variant_id"' not in raw.text or b'"source_text"' in raw.text):
                 continue
@@ -72,4 +78,4 @@ class VariantIndex:
             raw = RawLine(number, offset, self._handle.readline().removeprefix(BOM).strip(), True)
             data = parse_object(raw, "", ignore)
             if data is not None:
-                yield Part(f"{self._path.name}:{number} {data.get('variant_id')}", data)
+                yield Part(f"{self._path.name}:{number} {label(data.get('variant_id'))}", data)

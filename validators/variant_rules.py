@@ -6,7 +6,7 @@ from ..schemas.issue import Issue
 from ..schemas.text import normalize_answer
 from .codes import issue, show
 from .scene_rules import without_article
-from .view import Part, Story, mentions, squeezed
+from .view import Part, Story, first_difference, mentions, squeezed
 
 
 def check_variant_ids(story: Story) -> Iterator[Issue]:
@@ -38,19 +38,10 @@ def check_variant_texts(story: Story) -> Iterator[Issue]:
         expected = "".join([*originals[: changed - 1], text, *originals[changed:]])
         whole = squeezed(variant.data["contrastive_story_text"])
         if whole != expected:
-            message = _first_difference(expected, whole, changed)
+            base, found = first_difference(expected, whole)
+            change = f"without white space, {show(base)} became {show(found)}"
+            message = f"expected only scene {changed} to change: {change}"
             yield issue("variant-text", variant.where, "$.contrastive_story_text", message)
-
-
-def _first_difference(expected: str, found: str, changed: int) -> str:
-    at = next(
-        (i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b),
-        min(len(expected), len(found)),
-    )
-    return (
-        f"expected the base story with scene {changed} replaced; it differs at {show(found[at : at + 20])}, "
-        f"where {show(expected[at : at + 20])} should be"
-    )
 
 
 def check_entities(story: Story) -> Iterator[Issue]:

@@ -70,6 +70,14 @@ def _touches(broken: str, name: str) -> bool:
     return broken in ("*", name) or name.startswith(f"{broken}.") or broken.startswith(f"{name}.")
 
 
+def first_difference(expected: str, found: str) -> tuple[str, str]:
+    """Return where two texts part: a few characters before that, and what each has there."""
+    pairs = enumerate(zip(expected, found, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(expected), len(found)))
+    start = max(0, at - 10)
+    return expected[start : at + 20], found[start : at + 20]
+
+
 def squeezed(text: str) -> str:
     """Return a text without its white space."""
     return "".join(text.split())

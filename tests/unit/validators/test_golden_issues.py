@@ -1,0 +1,521 @@
+"""One broken input per code; the whole output of each is pinned in tests/golden/validators.
+
+Run with UPDATE_GOLDEN=1 to write the pinned files anew, then read the difference.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.schemas.canonical import canonical_bytes, pretty_bytes
+from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators import validate
+from fabula.validators.codes import CODES, rule_table
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "validators"
+Bundles = list[dict[str, Any]]
+Edit = Callable[[Bundles], None]
+CASES: dict[str, Callable[[Path], Path]] = {}
+
+
+def run_case(code: str, *, again: bool = True, count: int = 2) -> Callable[[Edit], Edit]:
+    """Register a run whose bundles an edit breaks; ``again`` brings the hashes up to date afterwards."""
+
+    def register(edit: Edit) -> Edit:
+        def build(folder: Path) -> Path:
+            bundles = sample_bundles(count)
+            edit(bundles)
+            for bundle in bundles if again else ():
+                rehash(bundle)
+            return write_run(folder / "run", bundles)
+
+        CASES[code] = build
+        return edit
+
+    return register
+
+
+def file_case(code: str) -> Callable[[Callable[[Path], Path]], Callable[[Path], Path]]:
+    """Register a function that writes a broken data set and returns its path."""
+
+    def register(build: Callable[[Path], Path]) -> Callable[[Path], Path]:
+        CASES[code] = build
+        return build
+
+    return register
+
+
+def first_line() -> bytes:
+    return canonical_bytes(sample_bundles(1)[0]["record"]) + b"\n"
+
+
+def raw_file(folder: Path, content: bytes) -> Path:
+    (folder / "stories.jsonl").write_bytes(content)
+    return folder / "stories.jsonl"
+
+
+@file_case("encoding")
+def _(folder: Path) -> Path:
+    return raw_file(folder, first_line() + '{"title": "Fuchs und Kränich"}\n'.encode("latin-1"))
+
+
+@file_case("byte-order-mark")
+def _(folder: Path) -> Path:
+    return raw_file(folder, b"\xef\xbb\xbf" + canonical_bytes(sample_bundles(1)[0]) + b"\n")
+
+
+@file_case("json")
+def _(folder: Path) -> Path:
+    nul, trailing, number = b'{"a": "\x00"}\n', b'{"a": [1, 2,]}\n', b'{"a": NaN}\n'
+    return raw_file(folder, nul + trailing + number + b'{"a": "\\ud800"}\n' + b"[" * 100_000 + b"\n")
+
+
+@file_case("truncated")
+def _(folder: Path) -> Path:
+    return raw_file(folder, canonical_bytes(sample_bundles(1)[0]) + b"\n" + first_line()[:100])
+
+
+@file_case("json-object")
+def _(folder: Path) -> Path:
+    return raw_file(folder, b'["a", "list"]\n"text"\nnull\n')
+
+
+@file_case("repeated-key")
+def _(folder: Path) -> Path:
+    line = canonical_bytes(sample_bundles(1)[0]).replace(b'"record":{', b'"record":{"title":"other",', 1)
+    return raw_file(folder, line + b"\n")
+
+
+@file_case("line-length")
+def _(folder: Path) -> Path:
+    return raw_file(folder, b'{"a": "' + b"x" * (64 * 1024 * 1024) + b'"}\n')
+
+
+@file_case("kind")
+def _(folder: Path) -> Path:
+    return raw_file(folder, b'{"name": "a", "value": 1}\n{"kind": "shots", "payload": {}}\n')
+
+
+@file_case("missing-file")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(2))
+    for name in ("contrastive_variants.jsonl", "statistics.json", "moral_balance_requirements.json"):
+        (release / name).unlink()
+    return release
+
+
+@run_case("schema", again=False)
+def _(bundles: Bundles) -> None:
+    record = bundles[0]["record"]
+    del record["title"]
+    record["scenes"][0]["scene_index"] = 0
+    record["scenes"][1]["action"] = 7
+    record["questions"] = "none"
+    bundles[0]["variants"][0]["changed_scene_id"] = True
+    bundles[1]["checks"][0]["passed"] = "yes"
+
+
+@run_case("timestamp")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["provenance"]["created_at"] = "1 January 2025"
+
+
+@run_case("unknown-field")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["mood"] = "calm"
+    bundles[0]["record"]["scenes"][2]["camera"] = {"lens": 35}
+
+
+@file_case("envelope")
+def _(folder: Path) -> Path:
+    run = write_run(folder / "run", sample_bundles(1))
+    envelope = json.loads((run / "records.jsonl").read_bytes())
+    write_jsonl(run / "records.jsonl", [{**envelope, "id": "kb25k_0009", "schema_version": "2"}])
+    return run
+
+
+@run_case("id-form")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["question_id"] = "../../etc/passwd"
+    bundles[0]["variants"][1]["pair_id"] = "pair \u2764"
+
+
+@run_case("id-repeated")
+def _(bundles: Bundles) -> None:
+    bundles.append(json.loads(json.dumps(bundles[0])))
+
+
+@run_case("story-reference")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][1]["story_id"] = "kb25k_0002"
+    bundles[0]["variants"][0]["base_story_id"] = "kb25k_0002"
+
+
+@run_case("language-tag")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["language"] = "English (US)"
+
+
+@run_case("unlisted-value")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["question_type"] = "casual"
+    bundles[0]["record"]["transitions"][0]["transition_type"] = "miracle"
+
+
+@run_case("unfamiliar-value")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["provenance"]["source_dataset"] = "Grimm"
+
+
+@run_case("scene-count")
+def _(bundles: Bundles) -> None:
+    record = bundles[0]["record"]
+    record["source_text"] = record["story_text"] = record["scenes"][0]["scene_text"]
+    record |= {"scenes": record["scenes"][:1], "transitions": [], "questions": [], "moral_label": None}
+    bundles[0]["variants"] = []
+
+
+@run_case("scene-order")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][3]["scene_index"] = 5
+
+
+@run_case("scene-empty")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][4]["scene_text"] = " \n"
+
+
+@run_case("scene-span")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][1]["scene_text"] += " And more."
+    del bundles[1]["record"]["scenes"][4], bundles[1]["record"]["transitions"][3]
+
+
+@run_case("story-text")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["source_text"] += "The moral: be kind.\n"
+
+
+@run_case("character-unknown")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][0]["characters"].append("the Wolf")
+
+
+@run_case("transition-link")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["transitions"][1]["to_scene"] = 4
+    del bundles[1]["record"]["transitions"][0]
+
+
+@run_case("moral-target")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["transitions"][0]["moral_target"] = "honesty"
+    bundles[1]["record"]["transitions"][3]["moral_target"] = None
+
+
+@run_case("question-scene")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["target_scene"] = 6
+    bundles[0]["record"]["questions"][1]["evidence_scenes"] = [0, 3]
+
+
+@run_case("question-transition")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["target_transition"] = [2, 4]
+
+
+@run_case("question-evidence")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["evidence_scenes"] = []
+    bundles[0]["record"]["questions"][1]["evidence_scenes"] = [3, 3]
+
+
+@run_case("answer-not-accepted")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["gold_answer"] = "bad luck"
+
+
+@run_case("answer-repeated")
+def _(bundles: Bundles) -> None:
+    question = bundles[0]["record"]["questions"][1]
+    question["accepted_answers"].append(f"  {question['gold_answer'].upper()}!")
+
+
+@run_case("answer-empty")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][0]["accepted_answers"] += ["?!", "Something."]
+
+
+@run_case("answer-leak")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["questions"][1]["question"] = "Who was afraid, and why?"
+
+
+@run_case("temporal-order")
+def _(bundles: Bundles) -> None:
+    question = bundles[0]["record"]["questions"][4]
+    question["gold_answer"] = "came home safe"
+    question["accepted_answers"] = ["came home safe"]
+
+
+@run_case("variant-reference", again=False)
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["provenance"]["contrastive_variant_ids"].pop()
+
+
+@run_case("variant-scene")
+def _(bundles: Bundles) -> None:
+    bundles[0]["variants"][0]["changed_scene_id"] = 9
+
+
+@run_case("variant-same")
+def _(bundles: Bundles) -> None:
+    record, variant = bundles[0]["record"], bundles[0]["variants"][0]
+    variant["contrastive_scene_text"] = record["scenes"][3]["scene_text"]
+    variant["contrastive_story_text"] = record["story_text"]
+
+
+@run_case("variant-text")
+def _(bundles: Bundles) -> None:
+    variant = bundles[0]["variants"][0]
+    variant["contrastive_story_text"] = variant["contrastive_story_text"].replace("One morning", "One night")
+
+
+@run_case("entity-lost")
+def _(bundles: Bundles) -> None:
+    variant, texts = bundles[0]["variants"][0], [s["scene_text"] for s in bundles[0]["record"]["scenes"]]
+    variant["contrastive_scene_text"] = "Then nobody came."
+    variant["contrastive_story_text"] = " ".join([*texts[:3], "Then nobody came.", texts[4]])
+
+
+@run_case("variant-moral")
+def _(bundles: Bundles) -> None:
+    bundles[0]["variants"][0]["original_moral"] = "honesty"
+    bundles[0]["variants"][1]["contrastive_moral"] = bundles[0]["record"]["moral_label"]
+
+
+@run_case("variant-delta")
+def _(bundles: Bundles) -> None:
+    bundles[0]["variants"][0]["semantic_delta"] = " "
+
+
+@run_case("variant-context")
+def _(bundles: Bundles) -> None:
+    bundles[0]["variants"][0]["subset"] = "validation"
+    bundles[0]["variants"][1]["narrative_type"] = "social_interaction"
+
+
+@run_case("hash", again=False)
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["title"] = "Another title"
+    bundles[0]["record"]["scenes"][0]["objects"] = ["a sword"]
+    bundles[0]["variants"][0]["semantic_delta"] = "something else changes"
+
+
+@file_case("text-encoding")
+def _(folder: Path) -> Path:
+    bundle = sample_bundles(1)[0]
+    bundle["record"]["scenes"][0]["weight"] = 1
+    return raw_file(folder, canonical_bytes(bundle).replace(b'"weight":1', b'"weight":1e999') + b"\n")
+
+
+@run_case("rights")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["provenance"]["source_rights_status"] = "unresolved"
+
+
+@run_case("license")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["provenance"]["dataset_license"] = ""
+
+
+@run_case("review-mismatch")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["evidence_status"] = {"human_evidence_accepted": True, "resolution": "not_reviewed"}
+    bundles[1]["record"]["evidence_status"]["resolution"] = "unanimous"
+
+
+@run_case("check-mismatch")
+def _(bundles: Bundles) -> None:
+    bundles[0]["checks"][0]["passed"] = False
+    bundles[1]["checks"][0]["passed"] = None
+
+
+@run_case("producer-path")
+def _(bundles: Bundles) -> None:
+    bundles[0]["producers"][0]["path"] = "scenes"
+    bundles[1]["producers"][0]["path"] = "$.shots[*]"
+
+
+@run_case("incomplete")
+def _(bundles: Bundles) -> None:
+    for scene in bundles[0]["record"]["scenes"]:
+        scene["generation_prompt"] = None
+    bundles[1]["record"]["narrative_type"] = None
+    for variant in bundles[1]["variants"]:
+        variant["narrative_type"] = None
+
+
+@file_case("orphan")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(2))
+    variants = release / "contrastive_variants.jsonl"
+    stray = {**json.loads(variants.read_bytes().splitlines()[0]), "base_story_id": "kb25k_0100"}
+    write_jsonl(variants, [*map(json.loads, variants.read_bytes().splitlines()), stray])
+    return release
+
+
+def review(story_id: str, moral: str) -> dict[str, Any]:
+    return {
+        "story_id": story_id, "decision": "accepted", "validation_status": "human_adjudicator_accepted",
+        "evidence_source": "story text", "protocol_complete": True, "annotator_ids": ["a1", "a2", "a3"],
+        "adjudicator_id": None, "resolution": "unanimous", "final_moral_label": moral,
+        "correction_flags": [], "signed_at": "2025-02-01T00:00:00Z",
+    }  # fmt: skip
+
+
+def reviewed(bundles: Bundles) -> None:
+    for bundle in bundles:
+        bundle["record"]["validation_status"] = "human_review_complete"
+        bundle["record"]["evidence_status"] = {"human_evidence_accepted": True, "resolution": "unanimous"}
+
+
+@file_case("review-unproven")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(2)
+    reviewed(bundles)
+    release = write_release(folder / "release", bundles)
+    write_jsonl(release / "human_validation.jsonl", [review("kb25k_0001", "compassion")])
+    write_jsonl(release / "strict_gold_400.jsonl", [review("kb25k_0002", "courage")])
+    return release
+
+
+@file_case("review-differs")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(2)
+    reviewed(bundles)
+    release = write_release(folder / "release", bundles)
+    adjudicated = {"resolution": "human_adjudicated", "annotator_ids": ["a1", "a1"]}
+    rows = [review("kb25k_0001", "honesty"), {**review("kb25k_0002", "courage"), **adjudicated}]
+    write_jsonl(release / "human_validation.jsonl", rows)
+    return release
+
+
+def same_text(bundles: Bundles, source: int, target: int) -> None:
+    """Give one story the text of another; scenes and variants follow, ids stay."""
+    texts = [scene["scene_text"] for scene in bundles[source]["record"]["scenes"]]
+    record = bundles[target]["record"]
+    record["source_text"] = bundles[source]["record"]["source_text"].upper()
+    record["story_text"] = bundles[source]["record"]["story_text"].upper()
+    for scene, text in zip(record["scenes"], texts, strict=True):
+        scene |= {"scene_text": text.upper(), "characters": []}
+    for variant in bundles[target]["variants"]:
+        changed = [text.upper() for text in texts]
+        changed[variant["changed_scene_id"] - 1] = variant["contrastive_scene_text"]
+        variant["contrastive_story_text"] = " ".join(changed)
+
+
+@run_case("near-duplicate", count=8)
+def _(bundles: Bundles) -> None:
+    same_text(bundles, 0, 7)
+
+
+@run_case("split-leak")
+def _(bundles: Bundles) -> None:
+    same_text(bundles, 0, 1)
+
+
+def moved(bundles: Bundles, split: str) -> None:
+    for bundle in bundles:
+        bundle["record"]["split"] = split
+        for variant in bundle["variants"]:
+            variant["subset"] = split
+
+
+@run_case("split-size", count=40)
+def _(bundles: Bundles) -> None:
+    moved(bundles[:10], "validation")
+
+
+@run_case("split-strata", count=40)
+def _(bundles: Bundles) -> None:
+    for bundle in bundles:
+        narrative = "counterfactual_pair" if bundle["record"]["split"] != "train" else "moral_semantic"
+        bundle["record"]["narrative_type"] = narrative
+        for variant in bundle["variants"]:
+            variant["narrative_type"] = narrative
+
+
+@file_case("assignment")
+def _(folder: Path) -> Path:
+    run = write_run(folder / "run", sample_bundles(3))
+    rows = [{"id": "kb25k_0001", "split": "validation"}, {"id": "kb25k_0002", "split": "public_test"}]
+    write_jsonl(run / "assignments.jsonl", [*rows, rows[1], {"id": "kb25k_0009", "split": "train"}])
+    return run
+
+
+def changed_document(path: Path, change: Callable[[Any], None]) -> None:
+    document = json.loads(path.read_bytes())
+    change(document)
+    path.write_bytes(pretty_bytes(document))
+
+
+@file_case("statistics")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(20))
+    changed_document(release / "statistics.json", lambda it: it["totals"].update(stories=5000))
+    return release
+
+
+@file_case("moral-balance")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(20))
+    balance = release / "moral_balance_requirements.json"
+    changed_document(
+        balance, lambda it: it.update(tolerance_status="within_tolerance", automatic_relabeling=0)
+    )
+    return release
+
+
+@file_case("balance")
+def _(folder: Path) -> Path:
+    run = write_run(folder / "run", sample_bundles(2))
+    balance = {"moral_labels": {"compassion": {"observed": 2}, "courage": {"observed": 1}}}
+    (run / "balance.json").write_bytes(pretty_bytes(balance))
+    return run
+
+
+@file_case("manifest")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(5)
+    bundles[0]["record"]["provenance"]["created_at"] = "2025-01-02T00:00:00Z"
+    release = write_release(folder / "release", bundles)
+    changed_document(release / "release.json", lambda it: it.update(visibility="hidden"))
+    return release
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_validate_when_input_breaks_one_rule_reports_the_pinned_issues(code: str, tmp_path: Path) -> None:
+    report = validate(CASES[code](tmp_path))
+    text = "".join(f"{issue.level}: {issue}\n" for issue in report.issues)
+    golden = GOLDEN / f"{code}.txt"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden.write_text(text, "utf-8")
+    assert code in report.counts
+    assert text == golden.read_text("utf-8")
+
+
+def test_cases_when_listed_cover_every_code_and_nothing_else() -> None:
+    assert set(CASES) == set(CODES)
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CODES)
+
+
+def test_codes_when_documented_have_a_cure_in_one_line() -> None:
+    for name, code in CODES.items():
+        assert code.cure and "\n" not in code.cure and code.meaning.endswith("."), name
+        assert f"| `{name}` | {code.level} |" in rule_table()
