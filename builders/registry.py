@@ -58,9 +58,8 @@ def draft_value(run: Path, item: str, path: str) -> Json:
         RunError: the run has no such item, or its draft has nothing at the path.
     """
     shown = show_item(run, pipeline_of(run), item)
-    draft = shown.value("draft")
     try:
-        return get_at(draft, path)
+        return get_at(shown.field("draft"), path)
     except (LookupError, ValueError) as error:
         raise RunError(
             f"{run}: item {item}",

@@ -14,7 +14,7 @@ SETTINGS = """\
 
 [run]
 # workers = 2            # worker processes; all cores if not set
-# item_timeout = 60.0    # seconds that one stage may take for one story
+# item_timeout = 120.0   # seconds that one stage may take for one story
 # threshold = 0.95       # share of stories that must not fail (exit code 5 below it)
 
 # [draft_scenes]

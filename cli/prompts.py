@@ -11,11 +11,16 @@ app = typer.Typer(name="prompts", no_args_is_help=True, rich_markup_mode=None, h
 @guarded
 def list_prompts(as_json: JsonOption = False) -> int:
     """List every prompt with its version and content hash."""
-    from ..prompts import all_prompts
+    from ..prompts.loader import load_prompt, prompt_ids
 
     rows = [
-        {"id": prompt.id, "version": prompt.version, "sha256": prompt.sha256, "purpose": prompt.purpose}
-        for prompt in all_prompts()
+        {
+            "id": prompt.card.id,
+            "version": prompt.card.version,
+            "sha256": prompt.sha256,
+            "purpose": prompt.card.purpose,
+        }
+        for prompt in map(load_prompt, prompt_ids())
     ]
     if as_json:
         emit(rows)

@@ -1,7 +1,7 @@
 """``fabula release``: package a run as a release, and verify a release."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,27 +12,45 @@ app = typer.Typer(
 )
 
 
-@app.command("pack", epilog=example("fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0"))
+@app.command(
+    "pack",
+    epilog=example(
+        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
+        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --name mine --creator 'Ana Lee'",
+    ),
+)
 @guarded
 def pack(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
     version: Annotated[str, typer.Option("--version", help="Semantic version, such as 0.1.0.")],
     out: Annotated[Path, typer.Option("--out", help="New release folder; hidden test goes to OUT-hidden.")],
-    name: Annotated[str | None, typer.Option("--name", help="Name of the data set [the folder's].")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Short name, as a repository's.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Name for people.")] = None,
+    creators: Annotated[list[str] | None, typer.Option("--creator", help="Who made it. Repeatable.")] = None,
     license_id: Annotated[
-        str, typer.Option("--license", help="Licence of the records, SPDX id.")
-    ] = "CC-BY-4.0",
+        str | None, typer.Option("--license", help="SPDX id [what the records state: CC-BY-4.0].")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
+    contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums."""
     from ..releases import PackOptions, pack
 
-    result = pack(run, out, PackOptions(version=version, name=name, license_id=license_id))
+    given: dict[str, Any] = {
+        "name": name,
+        "title": title,
+        "creators": tuple(creators) if creators else None,
+        "license": license_id,
+        "url": url,
+        "contact": contact,
+    }
+    options = PackOptions(version, **{key: value for key, value in given.items() if value is not None})
+    result = pack(run, out, options)
     if as_json:
         emit(result.as_json())
     else:
-        for line in result.lines():
-            say(line)
+        say(result.summary())
         say(f"next: fabula release verify {out}")
     return 0
 
@@ -44,12 +62,15 @@ def verify(
     quick: Annotated[
         bool, typer.Option("--quick", help="Checksums, schemas and rules only; no loaders.")
     ] = False,
+    hidden: Annotated[
+        Path | None, typer.Option("--hidden", help="Its hidden-test folder [PATH-hidden if there].")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check everything again: checksums, rules, loaders, metadata. Exits with 1 if there are findings."""
     from ..releases import verify
 
-    report = verify(path, quick=quick)
+    report = verify(path, quick=quick, hidden=hidden)
     if as_json:
         emit(report.as_json())
     else:

@@ -42,8 +42,9 @@ def get_at(document: Json, path: str) -> Json:
     for step in parse_path(path):
         if not isinstance(value, list if isinstance(step, int) else dict):
             raise LookupError(f"nothing at {path}")
+        holder: Json = value
         try:
-            value = value[step]
+            value = holder[step]
         except (KeyError, IndexError) as error:
             raise LookupError(f"nothing at {path}") from error
     return value
