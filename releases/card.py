@@ -1,7 +1,7 @@
 """The dataset card (also the Hub's README) and the licence notice: templates filled from the facts."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -86,7 +86,7 @@ def render_card(facts: Facts) -> str:
         producer_rows=producer_rows,
         rules_made=any(kind.startswith("rules@") for kind in producer_kinds),
         checks=[(code, _outcomes(row)) for code, row in sorted(facts.composition.checks.items())],
-        left_out=_left_out(facts),
+        left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         missing_files=[entry["name"] for entry in facts.left_out_files],
         languages=facts.languages,
     )
@@ -196,13 +196,3 @@ def _producers(facts: Facts) -> tuple[list[str], list[tuple[str, list[int]]]]:
 
 def _outcomes(row: Counter[str]) -> dict[str, int]:
     return {name: row[name] for name in ("passed", "failed", "not_judged")}
-
-
-def _left_out(facts: Facts) -> list[tuple[str, int]]:
-    return sorted(Counter(_why(facts)).items())
-
-
-def _why(facts: Facts) -> Iterator[str]:
-    for entry in facts.left_out:
-        by = "packing" if entry.status == "left_out" else entry.stage
-        yield f"{entry.status.replace('_', ' ')} by {by}: {entry.code}"

@@ -1,7 +1,7 @@
 """Which finished records a release takes, and why the others are left out."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 
 from ..errors import InputError, UserError
@@ -27,6 +27,13 @@ class LeftOut:
     reason: str
     stage: str = "release"
     status: str = "left_out"
+
+    @property
+    def why(self) -> str:
+        """Who decided so and on what ground, without the details: what can be counted."""
+        if self.status == "left_out":
+            return f"left out by packing: {self.code}"
+        return f"{self.status} by {self.stage}: {self.code}"
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -116,7 +123,7 @@ def require_records(selection: Selection, where: str) -> None:
     """
     if selection.public:
         return
-    counts = Counter(f"{entry.status} by {entry.stage}: {entry.code}" for entry in _everything(selection))
+    counts = Counter(entry.why for entry in (*selection.left_out, *selection.left_out_hidden))
     if selection.hidden:
         counts["in the hidden test split"] = len(selection.hidden)
     why = (
@@ -132,7 +139,3 @@ def require_records(selection: Selection, where: str) -> None:
             )
         ]
     )
-
-
-def _everything(selection: Selection) -> Sequence[LeftOut]:
-    return (*selection.left_out, *selection.left_out_hidden)

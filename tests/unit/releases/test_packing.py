@@ -1,0 +1,416 @@
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fabula.errors import ConfigError, InputError, RunError, TargetError
+from fabula.releases import PackOptions, pack, target
+from fabula.releases import packing as packing_module
+from fabula.releases.parquet import read_rows
+from fabula.schemas.canonical import canonical_bytes, digest
+from fabula.testing.katha_samples import CREATED_AT, sample_bundles
+from fabula.validators import record_hashes
+
+OPTIONS = PackOptions("0.1.0")
+
+
+def tree(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def rehash(bundle):
+    bundle["record"]["provenance"] |= record_hashes(bundle["record"], bundle["variants"])
+
+
+def test_a_release_holds_exactly_the_files_of_the_design(packed):
+    parquet = {
+        f"data/{table}/{split}.parquet"
+        for table in ("stories", "scenes", "transitions", "questions", "variants")
+        for split in ("train", "validation", "test")
+    }
+    assert set(tree(packed.folder)) == parquet | {
+        "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "statistics.json",
+        "moral_balance_requirements.json", "source_manifest.json", "croissant_metadata.json", "dataset_card.md",
+        "README.md", "LICENSE", "release.json", "SHA256SUMS",
+    }  # fmt: skip
+    assert set(tree(packed.hidden)) == {
+        "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json", "SHA256SUMS",
+    }  # fmt: skip
+
+
+def test_the_jsonl_files_are_canonical_and_sorted_by_id(packed):
+    for name, key in (
+        ("annotations.jsonl", "story_id"),
+        ("contrastive_variants.jsonl", "variant_id"),
+        ("producers.jsonl", "id"),
+    ):
+        content = (packed.folder / name).read_bytes()
+        rows = [json.loads(line) for line in content.splitlines()]
+        assert content == b"".join(canonical_bytes(row) + b"\n" for row in rows)
+        assert [row[key] for row in rows] == sorted(row[key] for row in rows)
+        assert len(rows) in (23, 46)
+
+
+def test_the_records_are_those_of_the_run(packed):
+    bundles = {one["record"]["story_id"]: one for one in sample_bundles(24)}
+    for record in lines(packed.folder / "annotations.jsonl"):
+        assert record == bundles[record["story_id"]]["record"]
+    variants = {one["variant_id"]: one for bundle in bundles.values() for one in bundle["variants"]}
+    for variant in lines(packed.folder / "contrastive_variants.jsonl"):
+        assert variant == variants[variant["variant_id"]]
+
+
+def test_the_flat_tables_hold_the_same_content(packed):
+    records = lines(packed.folder / "annotations.jsonl")
+    in_training = [one for one in records if one["split"] == "train"]
+    scenes = list(read_rows(packed.folder / "data/scenes/train.parquet"))
+    assert scenes == [scene for record in in_training for scene in record["scenes"]]
+    stories = list(read_rows(packed.folder / "data/stories/train.parquet"))
+    assert [row["source_text"] for row in stories] == [one["source_text"] for one in in_training]
+    assert [row["source_prompt_hash"] for row in stories] == [
+        one["provenance"]["source_prompt_hash"] for one in in_training
+    ]
+    assert not stories[0]["human_evidence_accepted"]
+
+
+def test_release_json_says_what_was_packed_and_what_was_not(packed):
+    document = json.loads((packed.folder / "release.json").read_bytes())
+    assert (document["format"], document["kind"], document["version"]) == (1, "katha", "0.1.0")
+    assert document["created_at"] == CREATED_AT
+    assert document["counts"] == {
+        "stories": 23, "scenes": 115, "transitions": 92, "questions": 138, "variants": 46
+    }  # fmt: skip
+    assert document["splits"] == {"train": 16, "validation": 4, "public_test": 3}
+    first = lines(packed.folder / "annotations.jsonl")[0]
+    assert document["records"]["annotations.jsonl"][first["story_id"]] == digest(first)
+    assert {(one["id"], one["code"]) for one in document["left_out"]["stories"]} == {
+        ("zz_1", "near_duplicate"),
+        ("zz_2", "timeout"),
+    }
+    assert [one["name"] for one in document["left_out"]["files"]] == [
+        "human_validation.jsonl", "human_gold_1k.jsonl", "strict_gold_400.jsonl"
+    ]  # fmt: skip
+    card = hashlib.sha256((packed.folder / "dataset_card.md").read_bytes()).hexdigest()
+    assert document["files"]["dataset_card.md"]["sha256"] == card
+    assert set(document["files"]) == set(tree(packed.folder)) - {"release.json", "SHA256SUMS"}
+    assert document["tools"]["pyarrow"]
+    assert document["run"]["settings"] == {"draft_scenes": {"count": 5}}
+
+
+def test_checksums_are_what_sha256sum_prints(packed):
+    for folder in (packed.folder, packed.hidden):
+        files = tree(folder)
+        wanted = [
+            f"{hashlib.sha256(files[name]).hexdigest()}  {name}"
+            for name in sorted(files)
+            if name != "SHA256SUMS"
+        ]
+        assert files["SHA256SUMS"].decode().splitlines() == wanted
+
+
+def test_no_path_of_the_authors_machine_is_published(packed):
+    for name, content in tree(packed.folder).items():
+        assert b"/home/me" not in content, name
+    manifest = json.loads((packed.folder / "source_manifest.json").read_bytes())
+    assert manifest["inputs"] == [{"role": "stories", "name": "fables.jsonl", "sha256": "0" * 64}]
+
+
+def test_the_source_manifest_counts_references_and_rights_per_collection(packed):
+    manifest = json.loads((packed.folder / "source_manifest.json").read_bytes())
+    assert "no licence" in manifest["rights_scope"]
+    assert sum(one["stories"] for one in manifest["collections"]) == 23
+    aesop = next(one for one in manifest["collections"] if one["collection"] == "aesop")
+    assert aesop["references"] == sorted(aesop["references"])
+    assert aesop["rights_status"] == {"public_domain_or_rights_compatible": aesop["stories"]}
+
+
+def test_nothing_of_a_hidden_story_is_in_a_public_file(packed, run):
+    hidden = [one for one in sample_bundles(24) if one["record"]["split"] == "hidden_test"]
+    assert [one["record"]["story_id"] for one in hidden] == ["kb25k_0005"]
+    needles = {hidden[0]["record"][name] for name in ("story_id", "title", "story_text")}
+    needles |= {hidden[0]["record"]["scenes"][0]["characters"][0]}
+    needles |= {one["contrastive_story_text"] for one in hidden[0]["variants"]}
+    needles |= {one["question"] for one in hidden[0]["record"]["questions"][:2]}
+    needles |= set(record_hashes(hidden[0]["record"], hidden[0]["variants"]).values())
+    hashes = json.loads((packed.hidden / "release.json").read_bytes())["records"]
+    needles |= {value for table in hashes.values() for value in table.values()}
+    for path in packed.folder.rglob("*"):
+        if path.suffix == ".parquet":
+            content = json.dumps(list(read_rows(path)), ensure_ascii=False)
+        elif path.is_file():
+            content = path.read_text("utf-8")
+        for needle in needles:
+            assert needle not in content, path.name
+
+
+def test_a_reason_that_names_a_hidden_story_is_told_without_it(packed):
+    document = json.loads((packed.folder / "release.json").read_bytes())
+    reasons = {one["id"]: one["reason"] for one in document["left_out"]["stories"]}
+    assert reasons["zz_1"] == "nearly the same as (a hidden-test story)"
+
+
+def test_hidden_stories_are_packed_beside_the_release(packed):
+    records = lines(packed.hidden / "annotations.jsonl")
+    assert [one["split"] for one in records] == ["hidden_test"]
+    document = json.loads((packed.hidden / "release.json").read_bytes())
+    assert (document["visibility"], document["counts"]["stories"]) == ("hidden", 1)
+    statistics = json.loads((packed.folder / "statistics.json").read_bytes())
+    assert statistics["hidden_test"]["stories"] == 1
+    assert statistics["totals"]["stories"] == 24
+
+
+def test_without_hidden_stories_no_hidden_folder_is_made(make_run, tmp_path):
+    result = pack(make_run(sample_bundles(4)), tmp_path / "out", OPTIONS)
+    assert result.hidden is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "run"]
+
+
+def test_incomplete_records_are_left_out_and_named(make_run, tmp_path):
+    bundles = sample_bundles(6)
+    for number in (1, 4):  # the second of them is the hidden one
+        bundles[number]["record"]["scenes"][0]["action"] = None
+        rehash(bundles[number])
+    result = pack(make_run(bundles, not_made=()), tmp_path / "out", OPTIONS)
+    assert [(one.id, one.code) for one in result.left_out] == [
+        ("kb25k_0002", "incomplete"),
+        ("kb25k_0005", "incomplete"),
+    ]
+    document = json.loads((tmp_path / "out/release.json").read_bytes())
+    assert [one["id"] for one in document["left_out"]["stories"]] == ["kb25k_0002"]
+    assert b"kb25k_0005" not in b"".join(tree(tmp_path / "out").values())
+    assert result.notes[0] == "2 stories left out of the release (2 incomplete); release.json names them"
+    assert result.hidden is None
+
+
+def test_records_without_releasable_rights_are_left_out(make_run, tmp_path):
+    bundles = sample_bundles(4)
+    bundles[2]["record"]["provenance"]["source_rights_status"] = "unresolved"
+    result = pack(make_run(bundles, not_made=()), tmp_path / "out", OPTIONS)
+    assert [(one.id, one.code) for one in result.left_out] == [("kb25k_0003", "rights")]
+    assert result.counts["stories"] == 3
+
+
+def test_odd_texts_survive(make_run, tmp_path):
+    bundles = sample_bundles(3)
+    record = bundles[0]["record"]
+    record["source_text"] = "\ufeff" + record["source_text"].replace("\n", "\r\n\u2028") + "\x00"
+    record["title"] = '| "quoted" <b> \u0641\u0640 \u30ad\u30c4\u30cd \U0001f98a \\'
+    record["provenance"]["source_reference"] = "00123 | <i>"
+    rehash(bundles[0])
+    pack(make_run(bundles), tmp_path / "out", OPTIONS)
+    assert lines(tmp_path / "out/annotations.jsonl")[0] == record
+    row = next(
+        row
+        for path in (tmp_path / "out/data/stories").iterdir()
+        for row in read_rows(path)
+        if row["story_id"] == record["story_id"]
+    )
+    assert row["source_text"] == record["source_text"]
+    assert row["title"] == record["title"]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONHASHSEED": "1", "TZ": "Asia/Kolkata", "LC_ALL": "C"},
+        {"PYTHONHASHSEED": "77", "TZ": "America/New_York", "LC_ALL": "tr_TR.UTF-8", "SOURCE_DATE_EPOCH": "1"},
+    ],
+)
+def test_another_process_packs_the_same_bytes(packed, run, tmp_path, environment):
+    program = (
+        "import sys; from pathlib import Path; from fabula.releases import pack, PackOptions;"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
+    )
+    os.utime(run / "records.jsonl", (0, 0))
+    subprocess.run(
+        [sys.executable, "-P", "-c", program, str(run), str(tmp_path / "again")],
+        env={**os.environ, **environment},
+        check=True,
+    )
+    assert tree(tmp_path / "again") == tree(packed.folder)
+    assert tree(tmp_path / "again-hidden") == tree(packed.hidden)
+
+
+def test_a_pack_that_fails_leaves_nothing(run, tmp_path, monkeypatch):
+    def full(facts):
+        raise OSError(errno.ENOSPC, "No space left on device", "dataset_card.md")
+
+    monkeypatch.setattr(packing_module, "render_card", full)
+    with pytest.raises(TargetError, match="No space left on device"):
+        pack(run, tmp_path / "out", OPTIONS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
+    finished = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    abandoned = tmp_path / f".out.packing-{int(finished.stdout)}"
+    abandoned.mkdir()
+    (abandoned / "annotations.jsonl").write_text("half")
+    in_work = tmp_path / f".out.packing-{os.getppid()}"
+    in_work.mkdir()
+    pack(run, tmp_path / "out", OPTIONS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [in_work.name, "out", "out-hidden"]
+
+
+def test_an_empty_folder_is_a_fine_target(run, tmp_path):
+    (tmp_path / "out").mkdir()
+    assert pack(run, tmp_path / "out", OPTIONS).folder == tmp_path / "out"
+    assert (tmp_path / "out/release.json").is_file()
+
+
+def test_a_filled_folder_a_file_and_a_link_are_refused(run, tmp_path):
+    (tmp_path / "filled").mkdir()
+    (tmp_path / "filled/note.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("filled", "file", "link"):
+        with pytest.raises(TargetError, match="choose another --out"):
+            pack(run, tmp_path / name, OPTIONS)
+    assert (tmp_path / "filled/note.txt").read_text() == "mine"
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_filled_hidden_sibling_is_refused_before_anything_is_written(run, tmp_path):
+    (tmp_path / "out-hidden").mkdir()
+    (tmp_path / "out-hidden/note.txt").write_text("mine")
+    with pytest.raises(TargetError, match="out-hidden"):
+        pack(run, tmp_path / "out", OPTIONS)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_refused(run, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(TargetError, match="a place that can be written"):
+        pack(run, tmp_path / "file" / "out", OPTIONS)
+
+
+def test_a_folder_name_with_wildcards_is_taken_literally(tmp_path):
+    assert target._escaped("a*b[c]?") == "a[*]b[[]c][?]"
+
+
+@pytest.mark.parametrize(
+    "version", ["1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0 ", "", "1.0.x"]
+)
+def test_a_version_that_is_not_semantic_is_refused(run, tmp_path, version):
+    with pytest.raises(ConfigError, match="semantic version"):
+        pack(run, tmp_path / "out", PackOptions(version))
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "10.20.30", "1.0.0-rc.1", "1.0.0+build.5", "2.1.3-alpha-x.7+q"])
+def test_a_semantic_version_is_accepted(version):
+    assert PackOptions(version).checked().version == version
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": "a b"},
+        {"name": ""},
+        {"title": " "},
+        {"title": "two\nlines"},
+        {"creators": ()},
+        {"creators": ("",)},
+        {"url": "no address"},
+    ],
+)
+def test_options_of_a_wrong_form_are_refused(options):
+    with pytest.raises(ConfigError):
+        PackOptions("1.0.0", **options).checked()
+
+
+def test_another_licence_than_the_records_state_is_refused(run, tmp_path):
+    with pytest.raises(ConfigError, match="24 under CC-BY"):
+        pack(run, tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0"))
+
+
+def test_records_under_two_licences_are_refused(make_run, tmp_path):
+    bundles = sample_bundles(3)
+    bundles[1]["record"]["provenance"]["dataset_license"] = "CC0-1.0"
+    with pytest.raises(ConfigError, match="2 under CC-BY-4[.]0, 1 under CC0-1[.]0"):
+        pack(make_run(bundles), tmp_path / "out", OPTIONS)
+
+
+def test_the_licence_of_the_records_is_the_licence_of_the_release(make_run, tmp_path):
+    bundles = sample_bundles(3)
+    for bundle in bundles:
+        bundle["record"]["provenance"]["dataset_license"] = "CC0-1.0"
+    pack(make_run(bundles), tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0"))
+    assert "SPDX-License-Identifier: CC0-1.0\n" in (tmp_path / "out/LICENSE").read_text()
+    assert "\nlicense: cc0-1.0\n" in (tmp_path / "out/README.md").read_text()
+
+
+def test_a_run_with_findings_is_refused_with_all_of_them(make_run, tmp_path):
+    bundles = sample_bundles(3)
+    bundles[0]["record"]["scenes"][1]["scene_index"] = 7
+    bundles[2]["record"]["provenance"]["source_prompt_hash"] = "0" * 64
+    with pytest.raises(InputError) as error:
+        pack(make_run(bundles), tmp_path / "out", OPTIONS)
+    places = {problem.where.split()[1] for problem in error.value.problems}
+    assert {"kb25k_0001", "kb25k_0003"} <= places
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_a_releasable_story_is_refused_with_the_reasons(make_run, tmp_path, helpers):
+    bundles = sample_bundles(5)
+    for bundle in bundles[:3]:
+        bundle["record"]["scenes"][0]["state"] = None
+        rehash(bundle)
+    bundles[3]["record"]["provenance"]["source_rights_status"] = "restricted"
+    with pytest.raises(InputError) as error:
+        pack(make_run(bundles), tmp_path / "out", OPTIONS)
+    found = error.value.problems[0].found
+    assert found == (
+        "none (1 failed by draft_scenes: timeout; 1 in the hidden test split; "
+        "3 left out by packing: incomplete; 1 left out by packing: rights; "
+        "1 rejected by screen_stories: near_duplicate)"
+    )
+
+
+def test_a_run_that_is_not_finished_is_refused(make_run, tmp_path, helpers):
+    folder = make_run(sample_bundles(2))
+    helpers.edit_json(folder / "report.json", lambda report: report["totals"].update(pending=3))
+    with pytest.raises(RunError, match="3 items still to do"):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+@pytest.mark.parametrize("name", ["run.json", "report.json", "records.jsonl"])
+def test_a_run_without_one_of_its_files_is_refused(make_run, tmp_path, name):
+    folder = make_run(sample_bundles(2))
+    (folder / name).unlink()
+    with pytest.raises(RunError, match=f"no {name}"):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+def test_a_run_of_a_newer_version_or_another_kind_is_refused(make_run, tmp_path, helpers):
+    folder = make_run(sample_bundles(2))
+    helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=2))
+    with pytest.raises(RunError, match="format 2"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=1, kind="shots"))
+    with pytest.raises(RunError, match="kind 'shots'"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    (folder / "run.json").write_text("[1]")
+    with pytest.raises(RunError, match="a JSON object"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    (folder / "run.json").write_text("{")
+    with pytest.raises(RunError, match="a readable JSON document"):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+def test_the_result_can_be_printed_and_sent(packed):
+    assert packed.summary().splitlines()[0] == (
+        "packed version 0.1.0: 23 stories, 115 scenes, 92 transitions, 138 questions, 46 variants"
+    )
+    assert json.loads(json.dumps(packed.as_json()))["counts"]["stories"] == 23

@@ -1,0 +1,232 @@
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fabula.errors import InputError
+from fabula.releases import verify
+from fabula.schemas.canonical import canonical_bytes, sha256_file
+from fabula.testing.katha_samples import sample_bundles
+
+
+def codes(report):
+    return {issue.code for issue in report.issues}
+
+
+def test_a_packed_release_is_sound(packed):
+    report = verify(packed.folder)
+    assert report.issues == ()
+    assert report.ok
+    assert report.checked["files"] == 27
+    assert report.checked["stories under rules"] == 23
+    assert report.checked["hidden folder"] == 1
+    # 23 stories, 115 scenes, 92 transitions, 138 questions and 46 variants
+    assert report.checked["rows read back twice"] == 414
+    assert report.summary().endswith("the release is sound")
+    assert json.loads(json.dumps(report.as_json()))["ok"] is True
+
+
+def test_the_hidden_folder_is_sound_too(packed):
+    report = verify(packed.hidden)
+    assert report.issues == ()
+    assert report.checked["files"] == 5
+
+
+def test_a_release_without_its_hidden_folder_is_sound(release):
+    report = verify(release, quick=True)
+    assert report.issues == ()
+    assert "rows read back twice" not in report.checked
+
+
+def test_every_single_byte_change_in_any_file_is_found(packed, tmp_path):
+    for source in (packed.folder, packed.hidden):
+        folder = Path(shutil.copytree(source, tmp_path / source.name))
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            content = path.read_bytes()
+            chance = random.Random(path.name)
+            places = {0, len(content) - 1, *(chance.randrange(len(content)) for _ in range(3))}
+            for place in sorted(places):
+                changed = bytearray(content)
+                changed[place] ^= chance.randrange(1, 256)
+                path.write_bytes(changed)
+                assert not verify(folder, quick=True).ok, f"{path} byte {place}"
+            path.write_bytes(content)
+        assert verify(folder, quick=True).ok
+
+
+def test_every_missing_or_truncated_or_longer_file_is_found(release):
+    for path in sorted(path for path in release.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        path.unlink()
+        name = path.relative_to(release).as_posix()
+        assert name in {issue.where for issue in verify(release, quick=True).issues}, name
+        for damaged in (b"", content[: len(content) // 2], content + b"\n"):
+            path.write_bytes(damaged)
+            assert not verify(release, quick=True).ok, name
+        path.write_bytes(content)
+
+
+def test_an_added_file_is_found(release):
+    (release / "data" / "stories" / "notes.txt").write_text("more")
+    assert {"file-extra", "checksum"} <= codes(verify(release, quick=True))
+
+
+def test_a_link_in_the_place_of_a_file_is_found(release, tmp_path):
+    shutil.move(release / "LICENSE", tmp_path / "elsewhere")
+    (release / "LICENSE").symlink_to(tmp_path / "elsewhere")
+    assert codes(verify(release, quick=True)) == {"file-not-plain"}
+
+
+def test_an_added_record_is_found_and_named(release):
+    bundle = sample_bundles(30)[25]
+    with (release / "annotations.jsonl").open("ab") as file:
+        file.write(canonical_bytes(bundle["record"]) + b"\n")
+    report = verify(release, quick=True)
+    assert {"record-added", "file-hash", "checksum"} <= codes(report)
+    assert any("kb25k_0026" in issue.message for issue in report.issues)
+
+
+def test_removed_swapped_and_changed_records_are_found(release):
+    path = release / "annotations.jsonl"
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(rows[1:]))
+    assert "record-missing" in codes(verify(release, quick=True))
+    path.write_bytes(b"".join([rows[1], rows[0], *rows[2:]]))
+    assert "record-order" in codes(verify(release, quick=True))
+    path.write_bytes(b"".join([rows[0].replace(b"potter", b"weaver"), *rows[1:]]))
+    assert "record-hash" in codes(verify(release, quick=True))
+    path.write_bytes(b"".join([rows[0].replace(b'":"', b'": "', 1), *rows[1:]]))
+    assert "record-form" in codes(verify(release, quick=True))
+    path.write_bytes(b"".join([b"[]\n", b"{\n", b'{"story_id":NaN}\n', *rows]))
+    assert "record-unreadable" in codes(verify(release, quick=True))
+
+
+def test_a_checksum_file_of_another_form_is_found(release):
+    path = release / "SHA256SUMS"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert "checksums" in codes(verify(release, quick=True))
+
+
+def test_a_newer_format_and_another_kind_are_findings(release, helpers):
+    helpers.edit_json(release / "release.json", lambda document: document.update(format=99))
+    assert any("format 99" in issue.message for issue in verify(release, quick=True).issues)
+    helpers.edit_json(release / "release.json", lambda document: document.update(format=1, kind="shots"))
+    assert "release-document" in codes(verify(release, quick=True))
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="a release folder"):
+        verify(tmp_path / "nothing")
+
+
+def test_a_resealed_change_of_an_answer_is_found_by_the_rules(release, helpers):
+    def change(record):
+        record["questions"][0]["gold_answer"] = "something else"
+
+    helpers.edit_line(release / "annotations.jsonl", 3, change)
+    helpers.reseal(release)
+    found = codes(verify(release, quick=True))
+    assert found
+    assert not found & {"checksum", "file-hash", "record-hash"}
+
+
+def test_resealed_changes_of_the_documents_are_found(release, helpers):
+    (release / "README.md").write_text("---\nlicense: nobody\n---\n")
+    helpers.edit_json(release / "statistics.json", lambda found: found["totals"].update(stories=99))
+    helpers.edit_json(release / "source_manifest.json", lambda found: found["collections"].pop())
+    helpers.edit_json(release / "croissant_metadata.json", lambda found: found.pop("url"))
+    helpers.edit_json(release / "moral_balance_requirements.json", lambda found: found.update(unlabelled=4))
+    (release / "LICENSE").write_text("do what you like\n")
+    helpers.edit_json(release / "release.json", lambda found: found["counts"].update(scenes=1))
+    helpers.reseal(release)
+    found = codes(verify(release))
+    assert {
+        "readme", "statistics", "release-counts", "source-manifest", "croissant-property", "moral-balance", "licence",
+        "read-back",
+    } <= found  # fmt: skip
+    assert not found & {"checksum", "file-hash"}
+
+
+def test_a_resealed_table_that_says_something_else_is_found_by_both_readers(release, helpers):
+    path = release / "data" / "questions" / "validation.parquet"
+    table = pq.read_table(path)
+    answers = table.column("gold_answer").to_pylist()
+    answers[5] = "somebody changed this"
+    place = table.schema.get_field_index("gold_answer")
+    pq.write_table(table.set_column(place, "gold_answer", pa.array(answers)), path)
+
+    def restate(document):
+        for node in document["distribution"]:
+            if node.get("contentUrl") == "data/questions/validation.parquet":
+                node["sha256"] = sha256_file(path)
+
+    helpers.edit_json(release / "croissant_metadata.json", restate)
+    helpers.reseal(release)
+    report = verify(release)
+    assert codes(report) == {"read-back"}
+    assert [issue.where for issue in report.issues] == ["questions", "questions/validation"]
+    assert all("row 5" in issue.message or "row" in issue.message for issue in report.issues)
+
+
+def test_tables_that_nobody_can_read_are_found(release, helpers):
+    (release / "data" / "scenes" / "train.parquet").write_bytes(b"PAR1 no table PAR1")
+    helpers.reseal(release)
+    report = verify(release)
+    assert any(
+        issue.code == "read-back" and "datasets cannot read it" in issue.message for issue in report.issues
+    )
+
+
+def test_a_hidden_story_in_a_public_file_is_found(packed, tmp_path, helpers):
+    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
+    hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
+    secret = json.loads((hidden / "annotations.jsonl").read_bytes())
+    with (release / "dataset_card.md").open("a", encoding="utf-8") as card:
+        card.write(f"\nFor example: {secret['story_text']}\n")
+    shutil.copy(release / "dataset_card.md", release / "README.md")
+
+    def name_it(document):
+        document["left_out"]["stories"].append({"id": secret["story_id"], "code": "x", "reason": "y"})
+
+    helpers.edit_json(release / "release.json", name_it)
+    helpers.edit_line(
+        release / "producers.jsonl",
+        0,
+        lambda row: row["fields"].append({"path": "$.title", "producer": "kb25k_0005_x"}),
+    )
+    helpers.reseal(release)
+    leaks = [issue for issue in verify(release).issues if issue.code == "hidden-leak"]
+    assert {issue.where.split(":")[0] for issue in leaks} == {
+        "dataset_card.md", "README.md", "release.json", "producers.jsonl",
+    }  # fmt: skip
+
+
+def test_the_hidden_folder_of_another_version_is_found(packed, tmp_path, helpers):
+    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
+    other = Path(shutil.copytree(packed.hidden, tmp_path / "other"))
+
+    def change(document):
+        document.update(version="9.9.9")
+        document["counts"].update(stories=5)
+
+    helpers.edit_json(other / "release.json", change)
+    assert {"hidden-version", "hidden-count"} <= codes(verify(release, hidden=other))
+
+
+def test_garbage_in_every_document_is_reported_and_never_raised(release):
+    for name in ("release.json", "statistics.json", "source_manifest.json", "croissant_metadata.json"):
+        content = (release / name).read_bytes()
+        for garbage in (
+            b"",
+            b"null",
+            b"[]",
+            b'{"records": 3, "files": [], "kind": "katha", "version": 1}',
+            b"\xff\xfe",
+        ):
+            (release / name).write_bytes(garbage)
+            assert not verify(release, quick=True).ok, (name, garbage)
+        (release / name).write_bytes(content)
