@@ -1,1 +1,1 @@
-"""Fabula package."""
+"""Builders: source material in, records out."""

@@ -1,0 +1,56 @@
+"""The stages of the KathaBench builder, in order, and the files that a finished run holds."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.katha import SCHEMA_VERSION
+from .balance import Balance
+
+RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
+
+STAGES = (
+    "load_stories",
+    "sign_stories",
+    "find_duplicates",
+    "analyze_story",
+    "screen_stories",
+    "draft_scenes",
+    "label_story",
+    "annotate_transitions",
+    "write_questions",
+    "write_contrastives",
+    "apply_edits",
+    "verify_record",
+    "assign_splits",
+    "assemble_records",
+)
+
+PIPELINE = Pipeline(
+    name="katha",
+    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    finish=f"{__name__}:finish",
+    final_fields=("split", "stratum"),
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write records, assignments and balance into the run folder; the items come sorted by id.
+
+    Records are written as they come; only counts and assignments are held.
+    """
+    balance = Balance()
+    assignments: list[Json] = []
+
+    def envelopes() -> Iterator[Json]:
+        for item in items:
+            bundle = item["bundle"]
+            balance.add(bundle["record"], item["stratum"])
+            assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
+            yield {"kind": "katha", "schema_version": SCHEMA_VERSION, "id": item.id, "payload": bundle}
+
+    write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
+    write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
+    write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])

@@ -1,0 +1,240 @@
+"""Reading rows from JSONL, CSV and folders of text files. Every problem is gathered, none is raised at once.
+
+Files are UTF-8, strictly; a byte order mark at the start is dropped, and CRLF line ends are fine. NUL bytes
+are refused.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import UserError
+from ...schemas.canonical import Json
+
+BOM = b"\xef\xbb\xbf"
+TEXT_FILES = (".txt", ".md")
+MAX_FRONT_MATTER = 64 * 1024
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_FENCE = "---"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: where it stands, as people would say it, and its columns."""
+
+    where: str
+    data: dict[str, Json]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads rows and gathers problems.
+
+    Attributes:
+        max_file_bytes: larger files are refused.
+        problems: everything that was wrong so far.
+    """
+
+    max_file_bytes: int
+    problems: list[UserError] = field(default_factory=list)
+
+    def problem(self, where: str, expected: str, found: str, fix: str) -> None:
+        """Add a problem."""
+        self.problems.append(UserError(where, expected=expected, found=found, fix=fix))
+
+    def rows(self, path: Path) -> Iterator[Row]:
+        """Yield the rows of a file or folder; what cannot be read becomes a problem."""
+        before = len(self.problems)
+        count = 0
+        for row in self._rows(path):
+            count += 1
+            yield row
+        if count == 0 and len(self.problems) == before:
+            self.problem(path.name, "at least one row", "an empty file or folder", "add a story, or leave it out")
+
+    def _rows(self, path: Path) -> Iterator[Row]:
+        if path.is_dir():
+            yield from self._folder_rows(path)
+            return
+        data = self._read(path, path.name)
+        if data is None:
+            return
+        suffix = path.suffix.lower()
+        if suffix == ".csv":
+            yield from self._csv_rows(data, path.name)
+        elif suffix in TEXT_FILES:
+            row = self._text_row(data, path, path.name)
+            yield from [row] if row else []
+        else:
+            yield from self.json_rows(data, path.name)
+
+    def _read(self, path: Path, where: str) -> bytes | None:
+        try:
+            size = path.stat().st_size
+            if size > self.max_file_bytes:
+                self.problem(
+                    where, f"at most {self.max_file_bytes} bytes", f"{size} bytes",
+                    "split the file, or raise load_stories.max_file_bytes",
+                )  # fmt: skip
+                return None
+            data = path.read_bytes()
+        except OSError as error:
+            self.problem(where, "a file that can be read", error.strerror or str(error), "check path and permissions")
+            return None
+        if data[:2] in _UTF16:
+            self.problem(where, "UTF-8", "a UTF-16 byte order mark at byte 0", "save the file as UTF-8")
+            return None
+        return data.removeprefix(BOM)
+
+    def decode(self, data: bytes, where: str, offset: int = 0) -> str | None:
+        """Return bytes as text, or None after noting where they are not UTF-8 or hold a NUL."""
+        nul = data.find(b"\0")
+        if nul >= 0:
+            self.problem(where, "text", f"a NUL byte at byte {offset + nul}", "remove the NUL bytes; save as UTF-8")
+            return None
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            at = offset + error.start
+            found = f"byte 0x{data[error.start]:02x} at byte {at}, which is not UTF-8"
+            self.problem(where, "UTF-8", found, "convert the file: iconv -f latin1 -t utf-8 (or its true encoding)")
+            return None
+
+    # JSONL
+
+    def json_rows(self, data: bytes, name: str) -> Iterator[Row]:
+        """Yield one row per line that holds a JSON object."""
+        offset = 0
+        for number, line in enumerate(data.splitlines(keepends=True) if b"\r" in data else data.split(b"\n"), 1):
+            where = f"{name} line {number}"
+            text = self.decode(line, where, offset)
+            offset += len(line) + (b"\r" not in data)
+            if text is None:
+                if len(self.problems) > 100:
+                    return  # a file in another encoding: every line would be a problem
+                continue
+            if text.strip():
+                value = self._parse(text, where)
+                if isinstance(value, dict):
+                    yield Row(where, value)
+                elif value is not _BAD:
+                    self.problem(
+                        where, "a JSON object", f"a JSON {type(value).__name__}", "write one object per line (JSONL)"
+                    )
+
+    def _parse(self, text: str, where: str) -> Json:
+        try:
+            return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+        except json.JSONDecodeError as error:
+            found = f"{error.msg} at column {error.colno}"
+            self.problem(where, "a JSON object", found, "correct the JSON there; no comma may end a list or object")
+        except RecursionError:
+            self.problem(where, "a JSON object", "JSON nested too deeply", "remove the nesting")
+        except ValueError as error:
+            self.problem(where, "a JSON object", str(error)[:200], "correct the value")
+        return _BAD
+
+    # CSV
+
+    def _csv_rows(self, data: bytes, name: str) -> Iterator[Row]:
+        text = self.decode(data, name)
+        if text is None:
+            return
+        csv.field_size_limit(max(csv.field_size_limit(), min(self.max_file_bytes, 2**31 - 1)))
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        before = 1
+        try:
+            for row in reader:
+                where = f"{name} line {before + 1}"
+                before = reader.line_num
+                if None in row or None in row.values():
+                    found = "more" if None in row else "fewer"
+                    self.problem(
+                        where, f"{len(reader.fieldnames or ())} columns", f"{found} columns",
+                        "quote texts that hold commas or line ends",
+                    )  # fmt: skip
+                    continue
+                yield Row(where, {str(key).strip(): value for key, value in row.items()})
+        except csv.Error as error:
+            self.problem(f"{name} line {before + 1}", "CSV", str(error), "correct the quoting")
+
+    # Folders
+
+    def _folder_rows(self, folder: Path) -> Iterator[Row]:
+        files = (file for file in folder.rglob("*") if file.suffix.lower() in TEXT_FILES and file.is_file())
+        named = sorted((file.relative_to(folder).as_posix(), file) for file in files)
+        for name, file in named:
+            if any(part.startswith(".") for part in Path(name).parts):
+                continue
+            where = f"{folder.name}/{name}"
+            data = self._read(file, where)
+            row = None if data is None else self._text_row(data, file, where)
+            if row:
+                yield row
+
+    def _text_row(self, data: bytes, path: Path, where: str) -> Row | None:
+        """Return a text file as a row: front matter, then the text; the id defaults to the file's name."""
+        text = self.decode(data, where)
+        if text is None:
+            return None
+        front: dict[str, Json] = {}
+        lines = text.replace("\r\n", "\n")
+        if lines.startswith(_FENCE + "\n"):
+            head, mark, body = lines[len(_FENCE) + 1 :].partition(f"\n{_FENCE}\n")
+            if not mark and head.endswith(f"\n{_FENCE}"):
+                head, mark, body = head.removesuffix(f"\n{_FENCE}"), _FENCE, ""
+            parsed = self._front_matter(head, where) if mark else None
+            if parsed is None:
+                if not mark:
+                    self.problem(where, "front matter between two lines ---", "no closing line", "add a line ---")
+                return None
+            front, lines = parsed, body
+        title, lines = _heading(lines) if path.suffix.lower() == ".md" else (None, lines)
+        defaults = {"id": path.stem, **({"title": title} if title else {})}
+        return Row(where, {**defaults, **front, "text": lines})
+
+    def _front_matter(self, head: str, where: str) -> dict[str, Json] | None:
+        import yaml
+
+        try:
+            if len(head) > MAX_FRONT_MATTER:
+                raise yaml.YAMLError(f"more than {MAX_FRONT_MATTER} characters")
+            # The base loader keeps every value a string: no dates, no octal ids, no truth values.
+            value = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            found = " ".join(str(error).split())[:200] or "nested too deeply"
+            self.problem(f"{where} front matter", "YAML", found, "correct the lines between the two ---")
+            return None
+        if value is None or value == "":
+            return {}
+        if not isinstance(value, dict):
+            self.problem(f"{where} front matter", "names and values", f"a {type(value).__name__}", "write name: value")
+            return None
+        return {str(key): entry for key, entry in value.items()}
+
+
+_BAD = object()
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name}, which JSON does not have")
+
+
+def _no_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:60]!r} twice in one object")
+    return found
+
+
+def _heading(text: str) -> tuple[str | None, str]:
+    stripped = text.lstrip()
+    if not stripped.startswith("# "):
+        return None, text
+    first, _, rest = stripped.partition("\n")
+    return first[2:].strip(), rest

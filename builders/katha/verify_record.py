@@ -1,0 +1,116 @@
+"""Stage: check the draft. Nothing is rejected here: what fails or cannot be judged marks the record for review.
+
+Besides the rules of ``fabula validate`` it checks that answers are found in the text, that accepted answers
+cover the canonical one, that the characters of a scene are in it or carried over from the one before, and
+that a variant keeps the characters of its scene. Answers in a person's own words are judged by their words:
+where some are not in the story, the check has no verdict.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ...validators.record_rules import check_story
+from .records import make_bundle
+
+SPEC = StageSpec(
+    name="verify_record",
+    version=1,
+    shape="map",
+    reads=("story", "draft", "screening"),
+    writes=("checks",),
+    libraries=("jsonschema-rs",),
+)
+
+_LABEL_QUESTIONS = frozenset(["moral"])
+_GLUE = frozenset("from to a an the and by of in at on for is are was were being with not".split())
+
+
+def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+    """Return the checks: those of the screening, then those of the draft."""
+    story, draft = item["story"], item["draft"]
+    checks = [*item["screening"], *_own_checks(story, draft), *_rule_checks(story, draft)]
+    return Made({"checks": checks})
+
+
+def _check(code: str, path: str, passed: bool | None, note: str) -> Json:
+    return {"code": code, "path": path, "passed": passed, "note": note}
+
+
+def _own_checks(story: Json, draft: Json) -> Iterator[Json]:
+    text = f" {normalize_answer(story['normalized_text'])} "
+    authors = {entry["path"]: str(entry["producer"]) for entry in draft["producers"]}
+    for number, question in enumerate(draft["questions"]):
+        yield _answerable(number, question, text, draft["scenes"], authors)
+        yield _covered(number, question)
+    yield from _continuity(draft["scenes"], text)
+    for number, variant in enumerate(draft["variants"]):
+        yield _keeps_entities(number, variant, draft["scenes"])
+
+
+def _answerable(
+    number: int, question: Json, text: str, scenes: Sequence[Json], authors: Mapping[str, str]
+) -> Json:
+    path = f"$.questions[{number}].gold_answer"
+    gold = normalize_answer(question["gold_answer"])
+    if question["question_type"] in _LABEL_QUESTIONS:
+        return _check("answerable", path, True, "the answer is the story's moral label")
+    evidence = [scene for scene in question["evidence_scenes"] if 1 <= scene <= len(scenes)]
+    shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
+    if gold in f" {shown} ":
+        return _check("answerable", path, True, f"found in the evidence scenes {evidence}")
+    words = [word for word in gold.split() if word not in _GLUE]
+    missing = [word for word in words if f" {word} " not in f" {shown} "]
+    if words and not missing:
+        return _check("answerable", path, True, f"its words are found in the evidence scenes {evidence}")
+    drafted = authors.get("$.questions[*].gold_answer", "").startswith("rules")
+    if drafted and path not in authors:
+        return _check("answerable", path, False, f"not in the evidence scenes: {' '.join(missing)}")
+    elsewhere = "" if any(f" {word} " not in text for word in missing) else "; they are elsewhere in the story"
+    return _check("answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}")
+
+
+def _covered(number: int, question: Json) -> Json:
+    path = f"$.questions[{number}].accepted_answers"
+    accepted = [normalize_answer(answer) for answer in question["accepted_answers"]]
+    covered = normalize_answer(question["gold_answer"]) in accepted
+    return _check("answers_cover", path, covered, f"{len(set(accepted))} accepted answers")
+
+
+def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
+    """Check that each character of a scene is named in it, or was in the scene before."""
+    before: frozenset[str] = frozenset()
+    for number, scene in enumerate(scenes):
+        shown = f" {normalize_answer(scene['scene_text'])} "
+        names = {name: normalize_answer(name) for name in scene["characters"]}
+        strange = [name for name, plain in names.items() if plain not in shown and name not in before]
+        unknown = [name for name in strange if names[name] not in text]
+        note = f"not in the scene nor in the one before: {', '.join(strange)}" if strange else "all accounted for"
+        passed = False if unknown else (None if strange else True)
+        yield _check("entity_continuity", f"$.scenes[{number}].characters", passed, note)
+        before = frozenset(names)
+
+
+def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
+    path = f"$.variants[{number}].contrastive_scene_text"
+    index = variant["changed_scene_id"]
+    if not 1 <= index <= len(scenes):
+        return _check("entities_preserved", path, False, f"there is no scene {index}")
+    before = normalize_answer(scenes[index - 1]["scene_text"])
+    after = normalize_answer(variant["contrastive_scene_text"])
+    named = [name for name in scenes[index - 1]["characters"] if normalize_answer(name) in before]
+    lost = [name for name in named if normalize_answer(name) not in after]
+    note = f"no longer named: {', '.join(lost)}" if lost else f"{len(named)} characters kept"
+    return _check("entities_preserved", path, not lost, note)
+
+
+def _rule_checks(story: Json, draft: Json) -> list[Json]:
+    """Return one failed check per finding of the record rules, or one passed check for all of them."""
+    # Split, time and licence come later; the rules need some value there.
+    bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
+    found = check_story(bundle["record"], bundle["variants"])
+    failed = [
+        _check(issue.code, issue.path, False, issue.message) for issue in found if issue.level == "error"
+    ]
+    return failed or [_check("record_rules", "$", True, "all rules of fabula validate hold")]
