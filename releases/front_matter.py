@@ -44,7 +44,7 @@ def size_category(rows: int) -> str:
 
 def front_matter(facts: Facts) -> dict[str, Json]:
     """Return the front matter of a release: licence, languages, size, tasks and exact configurations."""
-    codes = sorted({tag.split("-")[0].lower() for tag in facts.languages})
+    codes = sorted({_language_code(tag) for tag in facts.languages})
     return {
         "pretty_name": facts.options.title,
         "license": facts.licence.hub_id,
@@ -54,6 +54,12 @@ def front_matter(facts: Facts) -> dict[str, Json]:
         "tags": list(TAGS),
         "configs": list(_configs(facts.rows)),
     }
+
+
+def _language_code(tag: str) -> str:
+    """Return the ISO 639 code that a BCP 47 tag begins with, or und where it begins with none."""
+    code = tag.split("-")[0].lower()
+    return code if _LANGUAGE.fullmatch(code) else "und"
 
 
 def _configs(rows: Mapping[str, int]) -> Iterator[dict[str, Json]]:

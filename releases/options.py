@@ -71,6 +71,13 @@ class PackOptions:
                 raise ConfigError(
                     option, expected="one line of text", found=repr(value), fix="give it in one line"
                 )
+        if self.citation is not None and ("```" in self.citation or not self.citation.strip()):
+            raise ConfigError(
+                "--citation",
+                expected="a BibTeX entry",
+                found=repr(self.citation),
+                fix="leave it out, or give one",
+            )
         if not self.creators:
             raise ConfigError(
                 "--creator", expected="at least one creator", found="none", fix="name who made it"

@@ -92,13 +92,13 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     """
     options.checked()
     chosen = None if options.license is None else licence(options.license)
-    hidden_out = hidden_folder(out)
     require_free(out)
+    hidden_out = hidden_folder(out.absolute())
     require_free(hidden_out)
     finished = open_finished_run(run)
     selection = _select(finished)
     released_under = _one_licence(selection, chosen, run)
-    with staged(out, hidden_out) as (draft, hidden_draft):
+    with staged(out.absolute(), hidden_out) as (draft, hidden_draft):
         data = write_data(finished, selection, draft, hidden_draft)
         facts = _facts(finished, selection, data, options, released_under)
         _write_public(draft, finished, facts, data)

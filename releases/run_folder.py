@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, RunError, UserError
-from ..schemas.canonical import Json
+from ..schemas.canonical import Json, canonical_bytes
 
 MANIFEST_FORMAT = 1
 RECORDS = "records.jsonl"
@@ -63,6 +63,8 @@ class FinishedRun:
     def _envelope(self, line: bytes, number: int) -> dict[str, Json]:
         try:
             envelope = json.loads(line)
+            if b"\\ud" in line:
+                canonical_bytes(envelope)  # a lone surrogate cannot be written as UTF-8
             record_id = envelope["payload"]["record"]["story_id"]
             if envelope["kind"] == "katha" and envelope["id"] == record_id:
                 return dict(envelope)

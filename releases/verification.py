@@ -44,9 +44,14 @@ class VerifyReport:
     quick: bool
 
     @property
+    def errors(self) -> tuple[Issue, ...]:
+        """The findings that make the release unsound."""
+        return tuple(issue for issue in self.issues if issue.level == "error")
+
+    @property
     def ok(self) -> bool:
         """Whether nothing is wrong; warnings do not count."""
-        return not any(issue.level == "error" for issue in self.issues)
+        return not self.errors
 
     def as_json(self) -> dict[str, Json]:
         """Return the report as plain JSON."""

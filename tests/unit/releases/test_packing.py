@@ -40,8 +40,8 @@ def test_a_release_holds_exactly_the_files_of_the_design(packed):
     }
     assert set(tree(packed.folder)) == parquet | {
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "statistics.json",
-        "moral_balance_requirements.json", "source_manifest.json", "croissant_metadata.json", "dataset_card.md",
-        "README.md", "LICENSE", "release.json", "SHA256SUMS",
+        "moral_balance_requirements.json", "source_manifest.json", "croissant_metadata.json",
+        "dataset_card.md", "README.md", "LICENSE", "release.json", "SHA256SUMS",
     }  # fmt: skip
     assert set(tree(packed.hidden)) == {
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json", "SHA256SUMS",
@@ -338,7 +338,7 @@ def test_another_licence_than_the_records_state_is_refused(run, tmp_path):
 def test_records_under_two_licences_are_refused(make_run, tmp_path):
     bundles = sample_bundles(3)
     bundles[1]["record"]["provenance"]["dataset_license"] = "CC0-1.0"
-    with pytest.raises(ConfigError, match="2 under CC-BY-4[.]0, 1 under CC0-1[.]0"):
+    with pytest.raises(ConfigError, match=r"2 under CC-BY-4\.0, 1 under CC0-1\.0"):
         pack(make_run(bundles), tmp_path / "out", OPTIONS)
 
 

@@ -145,8 +145,8 @@ def test_resealed_changes_of_the_documents_are_found(release, helpers):
     helpers.reseal(release)
     found = codes(verify(release))
     assert {
-        "readme", "statistics", "release-counts", "source-manifest", "croissant-property", "moral-balance", "licence",
-        "read-back",
+        "readme", "statistics", "release-counts", "source-manifest", "croissant-property",
+        "moral-balance", "licence", "read-back",
     } <= found  # fmt: skip
     assert not found & {"checksum", "file-hash"}
 
