@@ -20,7 +20,7 @@ from ..engine.pipeline import Pipeline
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
 from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
-from ..errors import InputError, UserError
+from ..errors import InputError, MissingRequirement, UserError
 from ..schemas.base import Own
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 
@@ -91,6 +91,11 @@ def work_on(item: Item, tools: Tools) -> Outcome:
     return misbehave(item["words"]) or Made({"text": " ".join(item["words"]) + tools.settings.suffix})
 
 
+def need(_item: Item, _: Tools) -> Outcome:
+    """Map: asks for something that is not installed."""
+    raise MissingRequirement("work", expected="a library", found="none", fix="pip install it")
+
+
 def count(items: Iterable[Item], _: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Gather: how many items have the same first letter."""
     letters = {item.id: item["text"][0] for item in items}
@@ -137,6 +142,7 @@ WORK = SimpleNamespace(
 )
 WORK_V2 = SimpleNamespace(SPEC=replace(WORK.SPEC, version=2), run=work_on)
 WORK_WITH_LIBRARY = SimpleNamespace(SPEC=replace(WORK.SPEC, libraries=("filelock",)), run=work_on)
+NEEDY = SimpleNamespace(SPEC=WORK.SPEC, run=need)
 COUNT = SimpleNamespace(SPEC=StageSpec("count", 1, "gather", ("text",), ("count",)), run=count)
 NUMBER = SimpleNamespace(SPEC=StageSpec("number", 1, "gather", (), ("number",), stateful=True), run=number)
 SHORTEN = SimpleNamespace(SPEC=StageSpec("shorten", 1, "map", ("text",), ("short",)), run=shorten)

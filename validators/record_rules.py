@@ -122,6 +122,11 @@ def check_story(
     Raises:
         KeyError: ``only`` names a rule that does not exist.
     """
+    unknown = set(only or ()) - {rule.name for rule in STORY_RULES}
+    if unknown:
+        raise KeyError(
+            f"no rule {sorted(unknown)[0]!r}; there are: {', '.join(rule.name for rule in STORY_RULES)}"
+        )
     parts = [Part(label(variant.get("variant_id")), variant) for variant in variants]
     return sorted(check_part(Story(label(record.get("story_id")), record, parts), only)[1])
 

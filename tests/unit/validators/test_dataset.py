@@ -1,0 +1,167 @@
+"""Opening and reading data sets: what is recognised, what is refused, what becomes an issue with its line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import InputError, UserError
+from fabula.schemas.canonical import canonical_bytes, jsonl_lines, pretty_bytes
+from fabula.schemas.issue import Issue
+from fabula.testing.katha_folders import write_jsonl, write_release, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators import iter_bundles, open_dataset, validate
+
+
+def test_open_dataset_when_run_folder_streams_bundles_with_their_variants(tmp_path: Path) -> None:
+    bundles = sample_bundles(3)
+    dataset = open_dataset(write_run(tmp_path / "run", bundles))
+    assert dataset.kind == "run"
+    assert list(dataset.records()) == [bundle["record"] for bundle in bundles]
+    assert list(dataset.variants()) == [variant for bundle in bundles for variant in bundle["variants"]]
+    assert list(iter_bundles(tmp_path / "run")) == bundles
+
+
+def test_open_dataset_when_release_folder_joins_variants_of_another_file(tmp_path: Path) -> None:
+    bundles = sample_bundles(4)
+    release = write_release(tmp_path / "release", bundles)
+    write_jsonl(release / "contrastive_variants.jsonl", reversed([v for b in bundles for v in b["variants"]]))
+    stories = list(open_dataset(release).stories(pytest.fail))
+    assert [len(story.variants) for story in stories] == [2, 2, 2, 2]
+    assert stories[0].variants[0].where == "contrastive_variants.jsonl:7 kb25k_0001_v2"
+    assert stories[0].variants[0].data == bundles[0]["variants"][1]
+
+
+@pytest.mark.parametrize("shape", ["records", "bundles", "envelopes", "mixed"])
+def test_validate_when_bare_file_holds_stories_in_any_shape_finds_nothing(shape: str, tmp_path: Path) -> None:
+    bundles = sample_bundles(2)
+    records = [bundle["record"] for bundle in bundles]
+    rows = {
+        "records": records,
+        "bundles": bundles,
+        "envelopes": [
+            {"kind": "katha", "schema_version": "1", "id": bundle["record"]["story_id"], "payload": bundle}
+            for bundle in bundles
+        ],
+        "mixed": [*bundles[0]["variants"], bundles[1], records[0]],
+    }
+    report = validate(write_jsonl(tmp_path / "stories.jsonl", rows[shape]))
+    assert (report.issues, report.checked["stories"], report.kind) == ((), 2, "file")
+    assert report.checked["variants"] == (0 if shape == "records" else 4)
+
+
+def test_validate_when_file_holds_variants_only_checks_them_without_calling_them_orphans(
+    tmp_path: Path,
+) -> None:
+    variants = sample_bundles(1)[0]["variants"]
+    variants[1]["change_type"] = "remove_everything"
+    report = validate(write_jsonl(tmp_path / "variants.jsonl", variants))
+    assert [issue.code for issue in report.issues] == ["unlisted-value"]
+    assert report.issues[0].where == "variants.jsonl:2 kb25k_0001_v2"
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda path: None, "nothing there"),
+        (lambda path: path.write_bytes(b""), "an empty file"),
+        (lambda path: path.write_bytes(b" \n\n\t\n"), "an empty file"),
+        (lambda path: path.mkdir(), "an empty folder"),
+        (lambda path: (path.mkdir(), (path / "notes.txt").touch()), "a folder with none of their files"),
+    ],
+)
+def test_open_dataset_when_there_is_no_data_says_what_was_found(make, found: str, tmp_path: Path) -> None:
+    make(tmp_path / "data")
+    with pytest.raises(UserError) as caught:
+        open_dataset(tmp_path / "data")
+    assert caught.value.found == found
+    assert "fabula build" in caught.value.fix
+
+
+def test_open_dataset_when_run_is_not_finished_names_the_command_to_see_what_is_left(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", sample_bundles(1))
+    (run / "records.jsonl").unlink()
+    with pytest.raises(UserError, match="fabula run status"):
+        open_dataset(run)
+
+
+@pytest.mark.parametrize("writer", [write_run, write_release])
+def test_open_dataset_when_folder_is_of_a_newer_version_refuses(writer, tmp_path: Path) -> None:
+    folder = writer(tmp_path / "folder", sample_bundles(1))
+    manifest = folder / ("run.json" if writer is write_run else "release.json")
+    manifest.write_bytes(pretty_bytes({**json.loads(manifest.read_bytes()), "format": 2}))
+    with pytest.raises(UserError, match="expected format 1 or lower, found format 2"):
+        open_dataset(folder)
+
+
+def test_open_dataset_when_file_cannot_be_read_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.jsonl"
+    path.mkdir()
+    with pytest.raises(UserError):
+        open_dataset(path)
+
+
+def test_validate_when_line_4000_has_a_trailing_comma_names_the_line_and_checks_the_others(
+    tmp_path: Path,
+) -> None:
+    line = canonical_bytes({"name": "x"})
+    lines = [line] * 5000
+    lines[3999] = b'{"name": "x",}'
+    (tmp_path / "big.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    report = validate(tmp_path / "big.jsonl")
+    assert [issue.where for issue in report.issues if issue.code == "json"] == ["big.jsonl:4000"]
+    assert report.counts == {"json": 1, "kind": 4999}
+    assert len(report.issues) == 1001
+    assert "4999 error   kind (1000 shown)" in report.summary()
+
+
+def test_validate_when_lines_end_in_crlf_or_are_blank_counts_lines_as_an_editor_does(tmp_path: Path) -> None:
+    lines = [canonical_bytes(bundle["record"]) for bundle in sample_bundles(2)]
+    (tmp_path / "a.jsonl").write_bytes(lines[0] + b"\r\n\r\n" + lines[1] + b"\r\n{]\r\n")
+    assert [issue.where for issue in validate(tmp_path / "a.jsonl").issues] == ["a.jsonl:4"]
+
+
+def test_validate_when_file_is_utf_16_reports_the_encoding_and_does_not_crash(tmp_path: Path) -> None:
+    text = canonical_bytes(sample_bundles(1)[0]["record"]).decode() + "\n"
+    (tmp_path / "a.jsonl").write_bytes(text.encode("utf-16"))
+    assert {issue.code for issue in validate(tmp_path / "a.jsonl").issues} == {"encoding", "truncated"}
+
+
+def test_validate_when_ids_are_hostile_keeps_every_issue_on_its_lines(tmp_path: Path) -> None:
+    for story_id in ("../x", "a/b", "a b", "\u2764", "x" * 300, "a\nb", "\u202eabc", "", "a\u0000b"):
+        bundle = sample_bundles(1)[0]
+        bundle["record"]["story_id"] = story_id
+        report = validate(write_jsonl(tmp_path / "a.jsonl", [bundle]))
+        assert "id-form" in report.counts
+        for issue in report.issues:
+            assert len(str(issue).splitlines()) == 2
+            assert len(issue.where) < 120
+
+
+def test_records_when_a_line_is_broken_gives_the_good_ones_then_raises_with_every_problem(
+    tmp_path: Path,
+) -> None:
+    good = list(jsonl_lines(bundle["record"] for bundle in sample_bundles(2)))
+    (tmp_path / "a.jsonl").write_bytes(good[0] + b"{\n" + good[1] + b"[]\n")
+    seen = []
+    with pytest.raises(InputError) as caught:
+        seen.extend(record["story_id"] for record in open_dataset(tmp_path / "a.jsonl").records())
+    assert seen == ["kb25k_0001", "kb25k_0002"]
+    assert [problem.where for problem in caught.value.problems] == ["a.jsonl:2 $", "a.jsonl:4 $"]
+
+
+def test_iter_bundles_when_run_has_a_cut_off_line_raises_after_the_good_ones(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", sample_bundles(2))
+    content = (run / "records.jsonl").read_bytes()
+    (run / "records.jsonl").write_bytes(content[:-40])
+    bundles = iter_bundles(run)
+    assert next(bundles) == sample_bundles(2)[0]
+    with pytest.raises(InputError, match="truncated"):
+        next(bundles)
+
+
+def test_stories_when_read_twice_gives_the_same(tmp_path: Path) -> None:
+    dataset = open_dataset(write_release(tmp_path / "release", sample_bundles(3)))
+    problems: list[Issue] = []
+    assert list(dataset.stories(problems.append)) == list(dataset.stories(problems.append))
+    assert problems == []
