@@ -64,8 +64,8 @@ def build_katha(
         What was made, rejected and failed, also written as ``report.json``.
 
     Raises:
-        FabulaError: a source, a setting or the folder is wrong, too few stories were made, or the user stopped
-            it; see :mod:`fabula.errors`.
+        FabulaError: a source, a setting or the folder is wrong, too few stories were made, or the
+            user stopped it; see :mod:`fabula.errors`.
     """
     from ...engine.config import resolve_config
     from ...engine.execute import Options, RunRequest, Source, execute
@@ -78,7 +78,9 @@ def build_katha(
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     listed = [Source("stories", Path(path)) for path in named]
     if not listed:
-        raise ConfigError("sources", expected="at least one file or folder", found="none", fix="name the stories")
+        raise ConfigError(
+            "sources", expected="at least one file or folder", found="none", fix="name the stories"
+        )
     if chosen.records is not None:
         listed.append(Source("records", Path(chosen.records)))
     request = RunRequest(

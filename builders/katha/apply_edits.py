@@ -26,7 +26,10 @@ SPEC = StageSpec(
 )
 
 _IDS = frozenset(
-    "story_id scene_index from_scene to_scene question_id variant_id base_story_id pair_id subset".split()
+    (
+        *("story_id", "scene_index", "from_scene", "to_scene", "question_id"),
+        *("variant_id", "base_story_id", "pair_id", "subset"),
+    )
 )
 _TYPES: dict[str, TypeAdapter[tuple[object, ...]]] = {
     "scenes": TypeAdapter(tuple[Scene, ...]),
@@ -41,7 +44,7 @@ class _Refused(Exception):
 
 
 def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
-    """Return the draft (title, labels, scenes, transitions, questions, variants, producers) and its labels."""
+    """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
     made = producers(draft, item["story"], item["given"], PRODUCER)
     try:
@@ -74,7 +77,9 @@ def _apply(draft: Json, made: Sequence[Json], edit: Json) -> tuple[Json, list[Js
         raise _Refused(f"{where}: nothing is there; the fields are: {fields}") from error
     if found != edit["old"] or type(found) is not type(edit["old"]):
         old, now = canonical_text(edit["old"])[:200], canonical_text(found)[:200]
-        raise _Refused(f"{where}: expected the old value {old}, found {now}; write the edit against the value found")
+        raise _Refused(
+            f"{where}: expected the old value {old}, found {now}; write the edit against the value found"
+        )
     changed = replace_at(draft, path, edit["new"])
     if steps in (("moral_label",), ("narrative_type",)):
         changed = _carry_over(changed, str(steps[0]), edit)
@@ -88,7 +93,9 @@ def _carry_over(draft: Json, label: str, edit: Json) -> Json:
     transitions = draft["transitions"]
     if label == "moral_label":
         transitions = [
-            {**transition, "moral_target": edit["new"]} if transition["moral_target"] is not None else transition
+            {**transition, "moral_target": edit["new"]}
+            if transition["moral_target"] is not None
+            else transition
             for transition in transitions
         ]
     return {**draft, "variants": variants, "transitions": transitions}

@@ -1,7 +1,7 @@
 """Stage: train, validation, public and hidden test, 70/15/10/5, stratified; what was assigned never moves.
 
-Strata are the pairs of narrative type and moral label. A stratum with fewer stories than are needed for one
-of each split is collapsed: first over the moral labels (stratum = narrative type), then over the types as well.
+Strata are the pairs of narrative type and moral label. One with fewer stories than the setting ``least`` is
+collapsed: first over the moral labels (stratum = narrative type), then over the types as well.
 Within the strata the new stories, in an order fixed by a hash of their ids, go each to the split that lacks
 most: in their stratum first, over all stories second.
 """

@@ -1,4 +1,4 @@
-"""Stage: near-duplicates within and across sources. Of each group of them one story stays, the others name it."""
+"""Stage: near-duplicates within and across sources. Of each group one story stays, the others name it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,9 @@ from ...validators.similarity import DEFAULT_THRESHOLD, near_duplicates
 class Settings(Own):
     """Settings of the stage."""
 
-    threshold: float = Field(default=DEFAULT_THRESHOLD, gt=0, le=1, description="Estimated Jaccard similarity.")
+    threshold: float = Field(
+        default=DEFAULT_THRESHOLD, gt=0, le=1, description="Estimated Jaccard similarity."
+    )
 
 
 SPEC = StageSpec(

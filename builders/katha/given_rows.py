@@ -35,7 +35,9 @@ def read_given(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
         if story_id is None:
             continue
         if story_id in found:
-            reader.problem(row.where, "one record per story", f"{story_id}, also at {places[story_id]}", "keep one")
+            reader.problem(
+                row.where, "one record per story", f"{story_id}, also at {places[story_id]}", "keep one"
+            )
             continue
         places[story_id] = row.where
         given = _GivenRecord(row, stories[story_id], reader).checked()
@@ -72,7 +74,9 @@ def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | N
 def _report(where: str, error: ValidationError, reader: Reader) -> None:
     for detail in error.errors(include_url=False)[:5]:
         place = format_path([step for step in detail["loc"] if isinstance(step, str | int)])
-        reader.problem(f"{where}, {place}", "a value of the field's type", detail["msg"], "see fabula schemas export")
+        reader.problem(
+            f"{where}, {place}", "a value of the field's type", detail["msg"], "see fabula schemas export"
+        )
 
 
 class _GivenRecord:
@@ -106,17 +110,25 @@ class _GivenRecord:
     def _check_label(self, name: str, value: Json) -> None:
         words = vocabulary(name)
         if value is not None and (not isinstance(value, str) or words.resolve(value) not in words.values):
-            self._problem(name, f"one of: {', '.join(words.values)}", repr(value)[:60], "use one of these words")
+            self._problem(
+                name, f"one of: {', '.join(words.values)}", repr(value)[:60], "use one of these words"
+            )
 
     def _list(self, name: str, value: Json) -> list[Json]:
-        if not isinstance(value, list) or not value or not all(isinstance(element, dict) for element in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(isinstance(element, dict) for element in value)
+        ):
             self._problem(name, "a list of objects", type(value).__name__, "write a JSON list")
             return []
         elements = [{**self._filled(name, number), **element} for number, element in enumerate(value, 1)]
         kind = _TYPES[name] if name in _COMPLETE else wire_of(_TYPES[name])
         for number, element in enumerate(elements):
             for key in sorted(set(element) - set(_TYPES[name].model_fields)):
-                self._problem(f"{name}[{number}].{key}", "a field of the format", "an unknown field", "remove it")
+                self._problem(
+                    f"{name}[{number}].{key}", "a field of the format", "an unknown field", "remove it"
+                )
             try:
                 kind.model_validate(element)
             except ValidationError as error:
@@ -152,9 +164,11 @@ class _GivenRecord:
         texts = [scene.get("scene_text") or "" for scene in scenes]
         if len(texts) < 2 or scene_spans(self._story.normalized_text, texts) is None:
             self._problem(
-                "scenes", "two or more scenes whose texts, in order, are the whole story", "texts that are not",
+                "scenes", "two or more scenes whose texts, in order, are the story", "texts that are not",
                 "copy each scene's text from the story; white space does not count",
             )  # fmt: skip
         transitions = lists.get("transitions")
         if transitions is not None and len(transitions) != len(scenes) - 1:
-            self._problem("transitions", f"{len(scenes) - 1}", f"{len(transitions)}", "one per pair of neighbours")
+            self._problem(
+                "transitions", f"{len(scenes) - 1}", f"{len(transitions)}", "one per pair of neighbours"
+            )

@@ -1,4 +1,4 @@
-"""Stage: narrative type and moral target. A person's label wins, then the author's, then cue words, else null."""
+"""Stage: narrative type and moral target: a person's label, else the author's, else cue words, else null."""
 
 from typing import Literal
 

@@ -37,18 +37,30 @@ class Planner(Protocol):
         """Return narrative type and moral label."""
         ...
 
-    def transitions(self, story: Json, analysis: Json, scenes: Sequence[Json], moral: str | None) -> list[Json]:
+    def transitions(
+        self, story: Json, analysis: Json, scenes: Sequence[Json], moral: str | None
+    ) -> list[Json]:
         """Return the transitions (Table 8)."""
         ...
 
     def questions(
-        self, story: Json, analysis: Json, scenes: Sequence[Json], transitions: Sequence[Json], moral: str | None
+        self,
+        story: Json,
+        analysis: Json,
+        scenes: Sequence[Json],
+        transitions: Sequence[Json],
+        moral: str | None,
     ) -> list[Json]:
         """Return the recoverability questions (Table 13)."""
         ...
 
     def variants(
-        self, story: Json, analysis: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None], count: int
+        self,
+        story: Json,
+        analysis: Json,
+        scenes: Sequence[Json],
+        labels: tuple[str | None, str | None],
+        count: int,
     ) -> list[Json]:
         """Return up to ``count`` contrastive variants (Table 15)."""
         ...

@@ -53,7 +53,9 @@ class Reader:
             count += 1
             yield row
         if count == 0 and len(self.problems) == before:
-            self.problem(path.name, "at least one row", "an empty file or folder", "add a story, or leave it out")
+            self.problem(
+                path.name, "at least one row", "an empty file or folder", "add a story, or leave it out"
+            )
 
     def _rows(self, path: Path) -> Iterator[Row]:
         if path.is_dir():
@@ -82,7 +84,9 @@ class Reader:
                 return None
             data = path.read_bytes()
         except OSError as error:
-            self.problem(where, "a file that can be read", error.strerror or str(error), "check path and permissions")
+            self.problem(
+                where, "a file that can be read", error.strerror or str(error), "check path and permissions"
+            )
             return None
         if data[:2] in _UTF16:
             self.problem(where, "UTF-8", "a UTF-16 byte order mark at byte 0", "save the file as UTF-8")
@@ -93,14 +97,18 @@ class Reader:
         """Return bytes as text, or None after noting where they are not UTF-8 or hold a NUL."""
         nul = data.find(b"\0")
         if nul >= 0:
-            self.problem(where, "text", f"a NUL byte at byte {offset + nul}", "remove the NUL bytes; save as UTF-8")
+            self.problem(
+                where, "text", f"a NUL byte at byte {offset + nul}", "remove the NUL bytes; save as UTF-8"
+            )
             return None
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             at = offset + error.start
             found = f"byte 0x{data[error.start]:02x} at byte {at}, which is not UTF-8"
-            self.problem(where, "UTF-8", found, "convert the file: iconv -f latin1 -t utf-8 (or its true encoding)")
+            self.problem(
+                where, "UTF-8", found, "convert the file: iconv -f latin1 -t utf-8 (or its true encoding)"
+            )
             return None
 
     # JSONL
@@ -108,7 +116,9 @@ class Reader:
     def json_rows(self, data: bytes, name: str) -> Iterator[Row]:
         """Yield one row per line that holds a JSON object."""
         offset = 0
-        for number, line in enumerate(data.splitlines(keepends=True) if b"\r" in data else data.split(b"\n"), 1):
+        for number, line in enumerate(
+            data.splitlines(keepends=True) if b"\r" in data else data.split(b"\n"), 1
+        ):
             where = f"{name} line {number}"
             text = self.decode(line, where, offset)
             offset += len(line) + (b"\r" not in data)
@@ -122,7 +132,10 @@ class Reader:
                     yield Row(where, value)
                 elif value is not _BAD:
                     self.problem(
-                        where, "a JSON object", f"a JSON {type(value).__name__}", "write one object per line (JSONL)"
+                        where,
+                        "a JSON object",
+                        f"a JSON {type(value).__name__}",
+                        "write one object per line (JSONL)",
                     )
 
     def _parse(self, text: str, where: str) -> Json:
@@ -130,7 +143,9 @@ class Reader:
             return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
         except json.JSONDecodeError as error:
             found = f"{error.msg} at column {error.colno}"
-            self.problem(where, "a JSON object", found, "correct the JSON there; no comma may end a list or object")
+            self.problem(
+                where, "a JSON object", found, "correct the JSON there; no comma may end a list or object"
+            )
         except RecursionError:
             self.problem(where, "a JSON object", "JSON nested too deeply", "remove the nesting")
         except ValueError as error:
@@ -189,7 +204,9 @@ class Reader:
             parsed = self._front_matter(head, where) if mark else None
             if parsed is None:
                 if not mark:
-                    self.problem(where, "front matter between two lines ---", "no closing line", "add a line ---")
+                    self.problem(
+                        where, "front matter between two lines ---", "no closing line", "add a line ---"
+                    )
                 return None
             front, lines = parsed, body
         title, lines = _heading(lines) if path.suffix.lower() == ".md" else (None, lines)
@@ -203,7 +220,7 @@ class Reader:
             if len(head) > MAX_FRONT_MATTER:
                 raise yaml.YAMLError(f"more than {MAX_FRONT_MATTER} characters")
             # The base loader keeps every value a string: no dates, no octal ids, no truth values.
-            value = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506
+            value = yaml.load(head, Loader=yaml.BaseLoader)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             found = " ".join(str(error).split())[:200] or "nested too deeply"
             self.problem(f"{where} front matter", "YAML", found, "correct the lines between the two ---")
@@ -211,7 +228,9 @@ class Reader:
         if value is None or value == "":
             return {}
         if not isinstance(value, dict):
-            self.problem(f"{where} front matter", "names and values", f"a {type(value).__name__}", "write name: value")
+            self.problem(
+                f"{where} front matter", "names and values", f"a {type(value).__name__}", "write name: value"
+            )
             return None
         return {str(key): entry for key, entry in value.items()}
 

@@ -24,7 +24,12 @@ COLUMNS = (
     "narrative_type",
     "moral_label",
 )
-ALIASES = {"source": "source_collection", "source_dataset": "source_collection", "story_id": "id", "story": "text"}
+ALIASES = {
+    "source": "source_collection",
+    "source_dataset": "source_collection",
+    "story_id": "id",
+    "story": "text",
+}
 RESERVED = "sources"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
@@ -36,7 +41,7 @@ class Settings(Own):
     id_prefix: str = Field(
         default="kb25k_",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,55})?$",
-        description="Stories without id are numbered in order, kb25k_0001 and so on; empty: ids are required.",
+        description="Stories without id are numbered in order, kb25k_0001 and so on; empty: ids required.",
     )
     language: str | None = Field(default=None, description="For rows that name no language.")
     source_collection: str | None = Field(default=None, description="For rows that name none.")
@@ -99,7 +104,9 @@ class StoryRows:
             known = ALIASES.get(name, name)
             if known in COLUMNS:
                 if data.get(known) is not None and data[known] != value:
-                    self.reader.problem(row.where, f"one value for {known}", f"another as {name}", "keep one of them")
+                    self.reader.problem(
+                        row.where, f"one value for {known}", f"another as {name}", "keep one of them"
+                    )
                 data[known] = value
             elif close := get_close_matches(name, COLUMNS, n=1, cutoff=0.85):
                 self.reader.problem(
@@ -128,7 +135,7 @@ class StoryRows:
         if not _ID.fullmatch(story_id) or story_id == RESERVED:
             found = repr(story_id[:80]) + (f" ({len(story_id)} characters)" if len(story_id) > 80 else "")
             self.reader.problem(
-                f"{row.where}, id", "1 to 64 letters (a to z), digits, _ and -, beginning with a letter or digit",
+                f"{row.where}, id", "1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter or digit",
                 found, "rename it, or leave the ids out to have the stories numbered",
             )  # fmt: skip
             return None
@@ -155,10 +162,14 @@ class StoryRows:
             defaults = [name for name in missing if name in Settings.model_fields]
             fix = f"add the column {missing[0]}" if len(missing) == 1 else "add these columns"
             fix += f", or set load_stories.{defaults[0]} for all" if defaults else ""
-            self.reader.problem(row.where, f"the columns {', '.join(required)}", f"no {', no '.join(missing)}", fix)
+            self.reader.problem(
+                row.where, f"the columns {', '.join(required)}", f"no {', no '.join(missing)}", fix
+            )
         for name, value in required.items():
             if value is not None and not normalize_text(value):
-                self.reader.problem(f"{row.where}, {name}", "some text", "nothing but white space", "fill it in")
+                self.reader.problem(
+                    f"{row.where}, {name}", "some text", "nothing but white space", "fill it in"
+                )
         text, limit = required["text"] or "", self.settings.max_story_characters
         if len(text) > limit:
             self.reader.problem(
@@ -170,7 +181,10 @@ class StoryRows:
         language = required["language"]
         if language and language.strip() and not _LANGUAGE.fullmatch(language):
             self.reader.problem(
-                f"{row.where}, language", "a BCP 47 tag such as en, hi or zh-Hans", repr(language[:40]), "correct it"
+                f"{row.where}, language",
+                "a BCP 47 tag such as en, hi or zh-Hans",
+                repr(language[:40]),
+                "correct it",
             )
         closed = {**{name: fields[name] for name in ("narrative_type", "moral_label")},
                   "rights_status": required["rights_status"]}  # fmt: skip
@@ -178,9 +192,10 @@ class StoryRows:
             words = vocabulary(name)
             if value and value.strip() and words.resolve(value) not in words.values:
                 expected = f"one of: {', '.join(words.values)}"
-                self.reader.problem(f"{row.where}, {name}", expected, repr(value[:60]), "use one of these words")
+                self.reader.problem(
+                    f"{row.where}, {name}", expected, repr(value[:60]), "use one of these words"
+                )
 
 
 def _resolved(name: str, value: str | None) -> str | None:
     return vocabulary(name).resolve(value) if value and value.strip() else None
-

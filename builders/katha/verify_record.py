@@ -1,4 +1,4 @@
-"""Stage: check the draft. Nothing is rejected here: what fails or cannot be judged marks the record for review.
+"""Stage: check the draft. Nothing is rejected: what fails or cannot be judged marks the record for review.
 
 Besides the rules of ``fabula validate`` it checks that answers are found in the text, that accepted answers
 cover the canonical one, that the characters of a scene are in it or carried over from the one before, and
@@ -13,6 +13,7 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ...validators.record_rules import check_story
 from .records import make_bundle
+from .rules.lexicon import word_set
 
 SPEC = StageSpec(
     name="verify_record",
@@ -24,7 +25,6 @@ SPEC = StageSpec(
 )
 
 _LABEL_QUESTIONS = frozenset(["moral"])
-_GLUE = frozenset("from to a an the and by of in at on for is are was were being with not".split())
 
 
 def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
@@ -60,15 +60,19 @@ def _answerable(
     shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
     if gold in f" {shown} ":
         return _check("answerable", path, True, f"found in the evidence scenes {evidence}")
-    words = [word for word in gold.split() if word not in _GLUE]
+    words = [word for word in gold.split() if word not in word_set("words", "function")]
     missing = [word for word in words if f" {word} " not in f" {shown} "]
     if words and not missing:
         return _check("answerable", path, True, f"its words are found in the evidence scenes {evidence}")
     drafted = authors.get("$.questions[*].gold_answer", "").startswith("rules")
     if drafted and path not in authors:
         return _check("answerable", path, False, f"not in the evidence scenes: {' '.join(missing)}")
-    elsewhere = "" if any(f" {word} " not in text for word in missing) else "; they are elsewhere in the story"
-    return _check("answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}")
+    elsewhere = (
+        "" if any(f" {word} " not in text for word in missing) else "; they are elsewhere in the story"
+    )
+    return _check(
+        "answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}"
+    )
 
 
 def _covered(number: int, question: Json) -> Json:
@@ -86,7 +90,11 @@ def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
         names = {name: normalize_answer(name) for name in scene["characters"]}
         strange = [name for name, plain in names.items() if plain not in shown and name not in before]
         unknown = [name for name in strange if names[name] not in text]
-        note = f"not in the scene nor in the one before: {', '.join(strange)}" if strange else "all accounted for"
+        note = (
+            f"not in the scene nor in the one before: {', '.join(strange)}"
+            if strange
+            else "all accounted for"
+        )
         passed = False if unknown else (None if strange else True)
         yield _check("entity_continuity", f"$.scenes[{number}].characters", passed, note)
         before = frozenset(names)

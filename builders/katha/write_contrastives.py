@@ -14,7 +14,9 @@ class Settings(Own):
     """Settings of the stage."""
 
     planner: Literal["rules"] = "rules"
-    variants: int = Field(default=2, ge=0, le=10, description="Variants per story; a story with fewer is rejected.")
+    variants: int = Field(
+        default=2, ge=0, le=10, description="Variants per story; a story with fewer is rejected."
+    )
 
 
 SPEC = StageSpec(

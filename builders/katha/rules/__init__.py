@@ -36,7 +36,7 @@ class RulesPlanner:
             return Analysis(False, segments, (), ()).as_json()
         words = words_of(text)
         entities = MentionFinder(text, words).find(segments)
-        return Analysis(True, segments, entities, find_feelings(text, words, segments)).as_json()
+        return Analysis(True, segments, entities, find_feelings(words, segments)).as_json()
 
     def divide(self, story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
         """Return the scene texts, or None where the story has too few clauses."""
@@ -52,18 +52,30 @@ class RulesPlanner:
             return None, None
         return narrative_type(story["normalized_text"]), moral_label(story["normalized_text"])
 
-    def transitions(self, story: Json, analysis: Json, scenes: Sequence[Json], moral: str | None) -> list[Json]:
+    def transitions(
+        self, story: Json, analysis: Json, scenes: Sequence[Json], moral: str | None
+    ) -> list[Json]:
         """Return the transitions between the scenes."""
         return describe_transitions(self._view(story, analysis, _texts(scenes)), moral)
 
     def questions(
-        self, story: Json, analysis: Json, scenes: Sequence[Json], transitions: Sequence[Json], moral: str | None
+        self,
+        story: Json,
+        analysis: Json,
+        scenes: Sequence[Json],
+        transitions: Sequence[Json],
+        moral: str | None,
     ) -> list[Json]:
         """Return the recoverability questions."""
         return ask_questions(self._view(story, analysis, _texts(scenes)), transitions, moral)
 
     def variants(
-        self, story: Json, analysis: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None], count: int
+        self,
+        story: Json,
+        analysis: Json,
+        scenes: Sequence[Json],
+        labels: tuple[str | None, str | None],
+        count: int,
     ) -> list[Json]:
         """Return up to ``count`` contrastive variants; labels are narrative type and moral label."""
         return write_variants(self._view(story, analysis, _texts(scenes)), count, *labels)

@@ -7,12 +7,14 @@ from .lexicon import word_set
 from .reading import LONGEST_CLAUSE
 from .segments import strip_lead
 from .verbs import find_verb
-from .words import content_words, words_of
+from .words import content_words, lower_words
 
 _SPLIT = (",", ";", " and ", " but ", " until ", " while ", " because ")
 
 
-def accepted_answers(gold: str, question: str, *, english: bool, extra: Iterable[str] = ()) -> tuple[str, ...] | None:
+def accepted_answers(
+    gold: str, question: str, *, english: bool, extra: Iterable[str] = ()
+) -> tuple[str, ...] | None:
     """Return the accepted answers, the canonical one first, or None where it may not be asked for.
 
     Every answer has a content word, none is contained in the question, and no two are equal after
@@ -48,6 +50,8 @@ def _shorter(gold: str) -> list[str]:
 
 def _head(core: str, mark: str) -> Sequence[str]:
     head = core.partition(mark)[0].strip(" ,;")
-    words = [word.lower for word in words_of(head)]
-    whole = head != core and len(words) >= 3 and find_verb(words) is not None and len(content_words(head)) >= 2
+    words = lower_words(head)
+    whole = (
+        head != core and len(words) >= 3 and find_verb(words) is not None and len(content_words(head)) >= 2
+    )
     return (head,) if whole else ()

@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .lexicon import lexicon, phrase_pattern, whole_words
+from .lexicon import lexicon, phrase_pattern, whole_words, word_set
 from .reading import LONGEST_CLAUSE, Clause, StoryView
 from .segments import strip_lead
 
 _BECAUSE = whole_words(["because"])
-_OPENS_CAUSE = ("because ", "since ", "and because ", "but because ")
-_OPENS_RESULT = ("so ", "and so ", "therefore ", "thus ", "hence ", "consequently ", "as a result ", "as a result, ",
-                 "for this reason ", "for this reason, ")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +43,9 @@ def _is_sound(link: Link) -> bool:
 
 def _links_at(view: StoryView, clause: Clause) -> Iterator[Link]:
     opening = clause.text.lower().lstrip(" \"'“‘")
-    if opening.startswith(_OPENS_CAUSE):
+    if _opens(opening, "opens_cause"):
         yield from _opened_cause(view, clause, opening)
-    elif opening.startswith(_OPENS_RESULT) and not opening.startswith(("so that ", "so far", "so much", "so many")):
+    elif _opens(opening, "opens_result") and not _opens(opening, "no_result"):
         before = _neighbour(view, clause, -1)
         if before is not None:
             yield Link("cause", view.full(clause), view.full(before), clause.scene, before.scene)
@@ -60,8 +57,13 @@ def _links_at(view: StoryView, clause: Clause) -> Iterator[Link]:
     yield from _purpose(view, clause)
 
 
+def _opens(opening: str, key: str) -> bool:
+    phrases = lexicon("connectives")[key]
+    return any(opening.startswith((phrase + " ", phrase + ", ")) for phrase in phrases)
+
+
 def _opened_cause(view: StoryView, clause: Clause, opening: str) -> Iterator[Link]:
-    """A clause that opens with "because" explains the next clause at a sentence's start, else the one before."""
+    """A clause that opens with "because" explains the next one at a sentence's start, else the last."""
     starts = clause.segment == 0 or view.clauses[clause.segment - 1].sentence != clause.sentence
     other = _neighbour(view, clause, 1 if starts or opening.startswith(("and ", "but ")) else -1)
     if other is not None and other.sentence == clause.sentence:
@@ -92,16 +94,7 @@ def _purpose(view: StoryView, clause: Clause) -> Iterator[Link]:
 def _wanted(before: str) -> bool:
     """Whether a verb stands before the "to" that takes it as its object, as in "wanted to eat"."""
     last = before.rstrip(" ,").rpartition(" ")[2].lower()
-    return last in _TAKES_TO
-
-
-_TAKES_TO = frozenset(
-    "wanted wished hoped tried began begun started had able used going forced meant ought offered promised refused"
-    " decided agreed learned seemed happened continued ceased dared afraid glad ready eager unable determined liked"
-    " loved asked told begged ordered need needed allowed taught pretended managed swore vowed came chose nothing"
-    " something enough way time chance how him her them us me likely longed planned failed forgot surprised proud"
-    " ashamed happy free easy hard better best first last not said bound about".split()
-)
+    return last in word_set("verbs", "takes_to")
 
 
 def intention_of(view: StoryView, scenes: tuple[int, ...]) -> str | None:

@@ -21,6 +21,10 @@ _RANK = {
 }
 
 
+TEMPORAL = 0.25
+"""Share of the stories that get a temporal variant wherever their text allows one."""
+
+
 def find_changes(view: StoryView) -> list[Change]:
     """Return every usable change, in order of scene and operation.
 
@@ -42,7 +46,7 @@ def _is_usable(view: StoryView, change: Change, names: Sequence[str]) -> bool:
 
 
 def choose_changes(view: StoryView, count: int) -> list[Change]:
-    """Return up to ``count`` changes, of different operations and scenes as far as possible, fixed by the id."""
+    """Return up to ``count`` changes, of different operations and scenes where possible, fixed by the id."""
     left = find_changes(view)
     chosen: list[Change] = []
     while left and len(chosen) < count:
@@ -56,10 +60,15 @@ def _worth(view: StoryView, change: Change, chosen: Sequence[Change]) -> tuple[i
     same_operation = sum(change.operation == other.operation for other in chosen)
     same_scene = sum(change.scene == other.scene for other in chosen)
     draw = share(view.id, change.operation, str(change.scene), change.delta)
-    return same_operation, _RANK[change.operation], same_scene, draw
+    rank = _RANK[change.operation]
+    if change.operation == "reorder_events" and share(view.id, "temporal") < TEMPORAL:
+        rank = -1
+    return same_operation, rank, same_scene, draw
 
 
-def write_variants(view: StoryView, count: int, narrative_type: str | None, moral_label: str | None) -> list[Json]:
+def write_variants(
+    view: StoryView, count: int, narrative_type: str | None, moral_label: str | None
+) -> list[Json]:
     """Return the variants with all fields; fewer than ``count`` where the story allows no more.
 
     Rules cannot tell which moral a variant supports: ``contrastive_moral`` is null.
@@ -68,7 +77,9 @@ def write_variants(view: StoryView, count: int, narrative_type: str | None, mora
         {
             "variant_id": f"{view.id}_v{number}",
             "base_story_id": view.id,
-            "variant_kind": "temporal_contrast" if change.operation == "reorder_events" else "semantic_contrast",
+            "variant_kind": "temporal_contrast"
+            if change.operation == "reorder_events"
+            else "semantic_contrast",
             "subset": None,
             "narrative_type": narrative_type,
             "has_variant": True,

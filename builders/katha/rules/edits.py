@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .lexicon import lexicon, whole_words
+from .lexicon import lexicon, whole_words, word_set
 from .reading import Clause, StoryView
 from .verbs import base_form, find_verb
 from .words import words_of
@@ -39,7 +39,9 @@ def remove_consequence(view: StoryView, scene: int) -> Iterator[Change]:
         return
     changed = _negated(view, told[-1])
     if changed is not None:
-        yield Change("remove_consequence", scene, changed, f'The consequence "{told[-1].core}" no longer happens.')
+        yield Change(
+            "remove_consequence", scene, changed, f'The consequence "{told[-1].core}" no longer happens.'
+        )
 
 
 def reverse_motivation(view: StoryView, scene: int) -> Iterator[Change]:
@@ -57,7 +59,7 @@ def replace_outcome(view: StoryView, scene: int) -> Iterator[Change]:
 
 
 def flatten_emotion(view: StoryView, scene: int) -> Iterator[Change]:
-    """Every emotion word of the scene becomes a neutral one; nothing where one of them has no neutral word."""
+    """Every emotion word of the scene becomes a neutral one; nothing is changed where one has none."""
     neutral = lexicon("emotions")["flatten"]
     told = sorted({feeling.word for feeling in view.feelings(scene)})
     if not told or any(word not in neutral for word in told):
@@ -82,7 +84,9 @@ def break_causal_link(view: StoryView, scene: int) -> Iterator[Change]:
         return
     changed = text[: match.start()] + _cased(_NO_CAUSE, match[0]) + text[match.end() :]
     reason = match["reason"].strip()
-    yield Change("break_causal_link", scene, changed, f'The cause "{reason}" is taken away; its effect still happens.')
+    yield Change(
+        "break_causal_link", scene, changed, f'The cause "{reason}" is taken away; its effect still happens.'
+    )
 
 
 def reorder_events(view: StoryView, scene: int) -> Iterator[Change]:
@@ -116,11 +120,11 @@ OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (
 
 
 def _is_whole(sentence: str) -> bool:
-    return sentence[-1:] in ".!?。！？।॥؟…\"”’»」)" and any(char.isalpha() for char in sentence)
+    return sentence[-1:] in '.!?。！？।॥؟…"”’»」)' and any(char.isalpha() for char in sentence)
 
 
 def _short(text: str, words: int = 12) -> str:
-    parts = text.strip("\"“” ").split()
+    parts = text.strip('"“” ').split()
     return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
 
 
@@ -165,11 +169,7 @@ def _negated(view: StoryView, clause: Clause) -> str | None:
 
 
 def _negative(verb: str) -> str | None:
-    if verb in _AUXILIARIES:
+    if verb in word_set("verbs", "takes_not"):
         return f"{verb} not"
     base = base_form(verb)
-    return f"did not {base}" if base != verb or verb in _SAME_PAST else None
-
-
-_AUXILIARIES = frozenset("was were is are could would should might must had did does do".split())
-_SAME_PAST = frozenset("beat bet burst cut hit hurt let put quit set shut split spread thrust upset".split())
+    return f"did not {base}" if base != verb or verb in word_set("verbs", "same_past") else None

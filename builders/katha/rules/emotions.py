@@ -40,7 +40,7 @@ def emotion_words() -> dict[str, tuple[tuple[str, float], ...]]:
     return result
 
 
-def find_feelings(text: str, words: Sequence[Word], segments: Sequence[Segment]) -> tuple[Feeling, ...]:
+def find_feelings(words: Sequence[Word], segments: Sequence[Segment]) -> tuple[Feeling, ...]:
     """Return the emotion words of an English text, in order; a negated one ("not afraid") is left out."""
     table = emotion_words()
     found: list[Feeling] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from .analysis import Entity, Segment
 from .lexicon import word_set
@@ -138,25 +139,37 @@ class MentionFinder:
         if i + 1 >= len(self._words) or not self._joined(i) or self._words[i].possessive:
             return True
         follower = self._words[i + 1].lower
-        return follower not in word_set("nouns", "animals", "people") or follower in word_set("words", "ambiguous")
+        return follower not in word_set("nouns", "animals", "people") or follower in word_set(
+            "words", "ambiguous"
+        )
 
     def _in_phrase(self, i: int) -> bool:
         """Whether a determiner stands one or two words before, in the same phrase."""
         determiners = word_set("words", "determiners")
         if i and self._joined(i - 1) and self._lowers[i - 1] in determiners:
             return True
-        adjective = i > 1 and self._joined(i - 1) and self._joined(i - 2) and self._lowers[i - 2] in determiners
+        adjective = (
+            i > 1 and self._joined(i - 1) and self._joined(i - 2) and self._lowers[i - 2] in determiners
+        )
         known = word_set("words", "function") | word_set("nouns", "animals", "people", "objects")
         return bool(adjective) and self._lowers[i - 1] not in known and not is_verb(self._lowers, i)
 
     def _is_unlisted_head(self, i: int) -> bool:
         lower = self._words[i].lower
-        if len(lower) < 3 or lower in _common_words() or lower.endswith(("ly", "ing", "ed", "ness", "tion", "ment")):
+        if (
+            len(lower) < 3
+            or lower in _common_words()
+            or lower.endswith(("ly", "ing", "ed", "ness", "tion", "ment"))
+        ):
             return False
         if self._counts[lower] < 2 and not self._acts(i):
             return False
         follows = i + 1 < len(self._words) and self._joined(i)
-        if follows and self._lowers[i + 1] not in word_set("words", "function") and not is_verb(self._lowers, i + 1):
+        if (
+            follows
+            and self._lowers[i + 1] not in word_set("words", "function")
+            and not is_verb(self._lowers, i + 1)
+        ):
             return False
         return self._in_phrase(i) and not is_verb(self._lowers, i)
 
@@ -165,7 +178,9 @@ class MentionFinder:
     def _acts(self, i: int) -> bool:
         """Whether the next word is a verb that only a person or an animal can be the subject of."""
         ahead = i + 1 < len(self._words) and self._joined(i)
-        return ahead and self._lowers[i + 1] in word_set("verbs", "agentive") and not self._words[i].possessive
+        return (
+            ahead and self._lowers[i + 1] in word_set("verbs", "agentive") and not self._words[i].possessive
+        )
 
     def _joined(self, i: int) -> bool:
         """Whether only one space stands between this word and the next."""
@@ -184,6 +199,7 @@ class MentionFinder:
         return any(char in ".!?:;…。" for char in between) or between.rstrip(" ")[-1:] in tuple(_QUOTES)
 
 
+@cache
 def _common_words() -> frozenset[str]:
     return (
         word_set("words", "function", "determiners", "pronouns", "not_names")

@@ -120,7 +120,9 @@ def _shifts(view: StoryView) -> Iterator[Asked]:
         accepted = accepted_answers(gold, question, english=True, extra=extra)
         if accepted is not None:
             evidence = f"Scene {scene + 1} must show {before}, scene {scene + 2} {after}."
-            yield Asked("emotional", question, gold, accepted, (scene, scene + 1), evidence, (scene, scene + 1))
+            yield Asked(
+                "emotional", question, gold, accepted, (scene, scene + 1), evidence, (scene, scene + 1)
+            )
             return
 
 
@@ -176,7 +178,7 @@ def _temporal(view: StoryView) -> Iterator[Asked]:
 def _pair(
     view: StoryView, kind: str, form: str, scenes: tuple[int, int], texts: tuple[str, str]
 ) -> Asked | None:
-    """Return a question that quotes one clause and asks for another, or None where that gives the answer away."""
+    """Return a question that quotes one clause and asks for another; None where that gives it away."""
     cue, gold = texts
     if '"' in cue or not cue.strip():
         return None
@@ -201,5 +203,7 @@ def _action(view: StoryView) -> Iterator[Asked]:
         accepted = accepted_answers(gold, question, english=True)
         if accepted is not None:
             evidence = f'Scene {clause.scene + 1} must show: "{gold}".'
-            yield Asked("action_visibility", question, gold, accepted, (clause.scene,), evidence, scene=clause.scene)
+            yield Asked(
+                "action_visibility", question, gold, accepted, (clause.scene,), evidence, scene=clause.scene
+            )
             return

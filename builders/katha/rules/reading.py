@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ....schemas.canonical import Json
 from ..spans import Span, scene_spans
@@ -10,7 +10,7 @@ from .analysis import Analysis, Entity, Feeling
 from .lexicon import lexicon, word_set
 from .segments import strip_lead
 from .verbs import Kind, find_verb, is_participle, verb_kind
-from .words import words_of
+from .words import lower_words
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
 
@@ -95,17 +95,17 @@ class StoryView:
         segment, scene = self.analysis.segments[number], self.scene_of[number]
         text = self.text[segment.start : min(segment.end, self.spans[scene][1])]
         if not self.english:
-            return Clause(text, text.strip(" ,;:.!?，。；：！？、،؛؟।॥"), scene, number, segment.sentence, None, False, False)
-        core = strip_lead(text)
-        words = [word.lower for word in words_of(core)]
-        verb = find_verb(words)
-        headless = _begins_with_verb(words)
-        if headless:
-            verb = 0
-        kind = None if verb is None else verb_kind(words, verb)
-        if kind is not None and words[0] in _RELATIVE:
-            kind = "stative"
-        motion = verb is not None and words[verb] in word_set("verbs", "motion")
+            return Clause(
+                text,
+                text.strip(" ,;:.!?，。；：！？、،؛؟।॥"),
+                scene,
+                number,
+                segment.sentence,
+                None,
+                False,
+                False,
+            )
+        core, kind, motion, headless = _read_clause(text)
         return Clause(text, core, scene, number, segment.sentence, kind, motion, headless)
 
     @cached_property
@@ -132,7 +132,7 @@ class StoryView:
         return tuple(f for f in self.analysis.feelings if self.scene_of[f.segment] == scene)
 
     def full(self, clause: Clause) -> str:
-        """Return a clause's core with the subject it leans on: from the clause that has it, if not too long."""
+        """Return a clause's core from the clause on that has its subject, if that is not too long."""
         first = clause.segment
         while self.clauses[first].subjectless and self._same_sentence(first - 1, clause):
             first -= 1
@@ -148,6 +148,19 @@ class StoryView:
             return False
         other = self.clauses[number]
         return other.sentence == clause.sentence and other.scene == clause.scene
+
+
+@lru_cache(maxsize=4096)
+def _read_clause(text: str) -> tuple[str, Kind | None, bool, bool]:
+    """Return core, kind, motion and subjectless of an English clause. The stages of a story share it."""
+    core = strip_lead(text)
+    words = lower_words(core)
+    headless = _begins_with_verb(words)
+    verb = 0 if headless else find_verb(words)
+    if verb is None:
+        return core, None, False, headless
+    kind = "stative" if words[0] in _RELATIVE else verb_kind(words, verb)
+    return core, kind, words[verb] in word_set("verbs", "motion"), headless
 
 
 def _begins_with_verb(words: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from .boundaries import divide
 from .emotions import dominant
 from .lexicon import word_set
 from .reading import LONGEST_CLAUSE, Clause, StoryView
-from .words import words_of
+from .words import lower_words
 
 ARC = ("setup", "action", "complication", "consequence", "resolution")
 """The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
@@ -42,7 +42,7 @@ def scene_casts(view: StoryView) -> list[tuple[str, ...]]:
     for scene in range(view.count):
         names = view.entities(scene, characters=True)
         if not names and casts and view.english:
-            used = {word.lower for word in words_of(view.scene_text(scene))}
+            used = set(lower_words(view.scene_text(scene)))
             if used & word_set("words", "plural_pronouns"):
                 names = casts[-1]
             elif used & word_set("words", "pronouns"):
@@ -65,7 +65,7 @@ def _last_named(view: StoryView, scene: int) -> tuple[str, ...]:
 
 
 def main_action(view: StoryView, scene: int) -> Clause | None:
-    """Return the clause that tells what mainly happens in a scene, the first of equals; None without a verb."""
+    """Return the clause that tells what mainly happens in a scene, the first of equals; None without verb."""
     named = view.entities(scene, characters=True)
 
     def worth(clause: Clause) -> int:
@@ -107,7 +107,9 @@ def _state(view: StoryView, scene: int) -> str:
     return f"{name}: {view.full(chosen[0])}" if chosen else name
 
 
-def _prompt(view: StoryView, scene: int, *, cast: tuple[str, ...], action: str | None, emotion: str | None) -> str:
+def _prompt(
+    view: StoryView, scene: int, *, cast: tuple[str, ...], action: str | None, emotion: str | None
+) -> str:
     return load_prompt("scene_image").render(
         index=scene + 1,
         total=view.count,
@@ -118,5 +120,3 @@ def _prompt(view: StoryView, scene: int, *, cast: tuple[str, ...], action: str |
         action=action,
         emotion=emotion,
     )
-
-

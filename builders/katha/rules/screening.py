@@ -7,7 +7,7 @@ from .analysis import Analysis
 from .labels import moral_statements
 from .lexicon import phrase_pattern
 from .verbs import find_verb, verb_kind
-from .words import words_of
+from .words import lower_words
 
 _PERSONAL = {
     "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.IGNORECASE),
@@ -46,10 +46,14 @@ def event_share(text: str, analysis: Json) -> tuple[int, int, str]:
     segments = Analysis.from_json(analysis).segments
     for segment in segments:
         clause = text[segment.start : segment.end]
-        words = [word.lower for word in words_of(clause)]
+        words = lower_words(clause)
         verb = find_verb(words)
         # A coordinate clause may begin with its verb.
-        kind = verb_kind(words, verb) if verb is not None else ("event" if words[:1] and _past(words[0]) else None)
+        kind = (
+            verb_kind(words, verb)
+            if verb is not None
+            else ("event" if words[:1] and _past(words[0]) else None)
+        )
         if kind in ("event", "speech"):
             events += 1
         elif not example:

@@ -7,7 +7,7 @@ from functools import cache
 from .analysis import Segment
 from .lexicon import lexicon, phrase_pattern, whole_words, word_set
 from .verbs import find_verb, is_participle
-from .words import is_spaceless, words_of
+from .words import is_spaceless, lower_words
 
 MIN_WORDS = 3
 MIN_CHARACTERS = 4
@@ -47,7 +47,7 @@ def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
     """Return the spans of the sentences; a piece without a letter or digit joins its neighbour."""
     import sentencex
 
-    pieces = sentencex.segment(language.split("-")[0].lower() or "en", text)
+    pieces = sentencex.segment(language.split("-", maxsplit=1)[0].lower() or "en", text)
     if "".join(pieces) != text:  # pragma: no cover - the library keeps every character
         pieces = [text]
     spans: list[tuple[int, int]] = []
@@ -65,16 +65,24 @@ def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
     return [trim(text, *span) for span in spans if text[span[0] : span[1]].strip()]
 
 
-def _clause_cuts(text: str, start: int, end: int, english: bool, spaceless: bool) -> Iterator[tuple[int, int]]:
+def _clause_cuts(
+    text: str, start: int, end: int, english: bool, spaceless: bool
+) -> Iterator[tuple[int, int]]:
     quoted = [match.span() for match in _QUOTED.finditer(text, start, end)]
-    candidates = sorted(set(_mark_cuts(text, start, end, english)) | set(_joiner_cuts(text, start, end, english)))
+    candidates = sorted(
+        set(_mark_cuts(text, start, end, english)) | set(_joiner_cuts(text, start, end, english))
+    )
     last = start
     for place, strength in candidates:
         if any(begin < place < stop for begin, stop in quoted):
             continue
         if not (_enough(text, last, place, spaceless) and _enough(text, place, end, spaceless)):
             continue
-        if english and strength > 1 and not (_has_verb(text, last, place) and _leads_clause(text, place, end)):
+        if (
+            english
+            and strength > 1
+            and not (_has_verb(text, last, place) and _leads_clause(text, place, end))
+        ):
             continue
         yield place, strength
         last = place
@@ -104,14 +112,14 @@ def _joiner_cuts(text: str, start: int, end: int, english: bool) -> Iterator[tup
     for match in _AFTER_AND.finditer(text, start, end):
         if match.start() > start and text[match.start() - 2] not in ",;:":
             stop = _MARKS.search(text, match.end(), end)
-            ahead = [word.lower for word in words_of(text, match.start(), stop.start() if stop else end)]
+            ahead = lower_words(text, match.start(), stop.start() if stop else end)
             if find_verb(ahead[:6]) is not None:
                 yield match.start(), 3
 
 
 def _is_list_item(text: str, place: int, end: int) -> bool:
     """Whether the words up to the next comma hold neither a verb nor a clause word, as in a list."""
-    ahead = [word.lower for word in words_of(text, place, min(end, place + 120))][:8]
+    ahead = lower_words(text, place, min(end, place + 120))[:8]
     clause_words = word_set("connectives", "splitters")
     if ahead[:1] and (ahead[0] in clause_words or any(map(is_participle, ahead[:2]))):
         return False
@@ -119,12 +127,12 @@ def _is_list_item(text: str, place: int, end: int) -> bool:
 
 
 def _leads_clause(text: str, place: int, end: int) -> bool:
-    ahead = [word.lower for word in words_of(text, place, end)][:14]
+    ahead = lower_words(text, place, min(end, place + 160))[:14]
     return any(map(is_participle, ahead[:3])) or find_verb(ahead) is not None
 
 
 def _has_verb(text: str, start: int, end: int) -> bool:
-    words = [word.lower for word in words_of(text, start, end)]
+    words = lower_words(text, start, end)
     # A coordinate clause may begin with its verb: "floated to the bank".
     headless = bool(words) and (is_participle(words[0]) or find_verb(["and", words[0]]) is not None)
     return headless or find_verb(words) is not None
@@ -161,9 +169,12 @@ def _lead() -> re.Pattern[str]:
 
 
 def _is_clause(rest: str) -> bool:
-    words = [word.lower for word in words_of(rest)][:5]
+    words = lower_words(rest)[:5]
     verb = find_verb(words)
     if verb is None or words[0] in ("then", "that", "this"):
         return False
     later = words[1:verb]
-    return not any(word in word_set("words", "determiners", "pronouns") or word in ("it", "i", "we", "you") for word in later)
+    return not any(
+        word in word_set("words", "determiners", "pronouns") or word in ("it", "i", "we", "you")
+        for word in later
+    )

@@ -9,7 +9,7 @@ from .emotions import dominant
 from .lexicon import word_set
 from .reading import Clause, StoryView
 from .scenes import main_action
-from .words import words_of
+from .words import lower_words
 
 
 def describe_transitions(view: StoryView, moral_label: str | None) -> list[Json]:
@@ -66,7 +66,7 @@ def _lateness(name: str, at: int, total: int) -> float:
 
 def _cues(view: StoryView, scene: int, key: str) -> int:
     cues = word_set("verbs", key)
-    return sum(word.lower in cues for word in words_of(view.scene_text(scene)))
+    return sum(word in cues for word in lower_words(view.scene_text(scene)))
 
 
 def _fields(view: StoryView, at: int, links: Sequence[Link]) -> Json:
@@ -83,7 +83,9 @@ def _fields(view: StoryView, at: int, links: Sequence[Link]) -> Json:
         "emotion": _shift(view, at),
         "consequence": _consequence(at, links, outcome),
         "expected_change": f"from: {earlier}; to: {outcome}" if earlier and outcome else None,
-        "recoverability_target": f"that, after this: {earlier}, this comes: {later}" if earlier and later else None,
+        "recoverability_target": f"that, after this: {earlier}, this comes: {later}"
+        if earlier and later
+        else None,
     }
 
 

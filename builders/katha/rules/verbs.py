@@ -8,7 +8,9 @@ from .lexicon import lexicon, word_set
 
 Kind = Literal["event", "speech", "stative"]
 
-_ING_NOUNS = frozenset(["spring", "string", "nothing", "something", "anything", "everything", "darling", "wedding"])
+_ING_NOUNS = frozenset(
+    ["spring", "string", "nothing", "something", "anything", "everything", "darling", "wedding"]
+)
 _DOUBLED = re.compile(r"(.*[^aeiou]?[aeiou])([bdgklmnprt])\2$")
 _SILENT_E = re.compile(
     r"(?:[csvzu]|[rld]g|[^aeiou](?:at|iat|ir|ur|ik|ak|ok|id|ad|ap|op|yp|il|ul|ol|am|im|om|um"
@@ -61,10 +63,9 @@ def base_form(word: str) -> str:
     Exact for the irregular and listed verbs, by spelling rules for the rest.
     """
     table = lexicon("verbs")
-    if word in table["irregular"]:
-        return str(table["irregular"][word])
-    if word in table["lemmas"]:
-        return str(table["lemmas"][word])
+    listed = table["irregular"].get(word, table["lemmas"].get(word))
+    if listed is not None:
+        return str(listed)
     if not word.endswith("ed") or len(word) < 4:
         return word
     if word.endswith("ied"):

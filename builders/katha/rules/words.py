@@ -30,6 +30,12 @@ def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
     return found
 
 
+def lower_words(text: str, start: int = 0, end: int | None = None) -> list[str]:
+    """Return what :func:`words_of` finds, as lower-case words alone."""
+    found = _WORD.findall(text[start:end].lower())
+    return [word.replace("’", "'").removesuffix("'s") if "s" in word[-1:] else word for word in found]
+
+
 def is_spaceless(text: str) -> bool:
     """Return whether a text is mostly in a script without spaces between words."""
     return len(_SPACELESS.findall(text)) * 3 > len(text)
@@ -43,4 +49,4 @@ def word_count(text: str) -> int:
 def content_words(text: str) -> list[str]:
     """Return the lower-case words of a text that are not function words, in order."""
     function = word_set("words", "function")
-    return [word.lower for word in words_of(text) if word.lower not in function]
+    return [word for word in lower_words(text) if word not in function]
