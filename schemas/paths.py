@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from .canonical import Json
 
-_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]")
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
 def parse_path(path: str) -> tuple[str | int, ...]:

@@ -1,0 +1,123 @@
+"""MinHash signatures and near-duplicate pairs: exact on equal texts, close to the true value elsewhere."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.similarity import near_duplicates, shingles, signature, similarity
+
+TEXT = sample_bundles(1)[0]["record"]["story_text"]
+
+
+def words(number: int, start: int = 0) -> str:
+    return " ".join(f"word{index}" for index in range(start, start + number))
+
+
+def jaccard(first: str, second: str) -> float:
+    a, b = shingles(first), shingles(second)
+    return len(a & b) / len(a | b)
+
+
+def test_shingles_when_text_has_words_are_word_trigrams() -> None:
+    assert shingles("The fox, the FOX ran!") == {"the fox the", "fox the fox", "the fox ran"}
+
+
+def test_shingles_when_script_has_no_spaces_are_five_characters() -> None:
+    assert shingles("狐は鶴に会った。") == {"狐は鶴に会", "は鶴に会っ", "鶴に会った"}
+
+
+def test_shingles_when_script_has_spaces_but_is_not_latin_are_words() -> None:
+    assert shingles("एक लोमड़ी और एक सारस") == {"एक लोमड़ी और", "लोमड़ी और एक", "और एक सारस"}
+
+
+@pytest.mark.parametrize("text", ["fox", "a fox", "狐"])
+def test_shingles_when_text_is_shorter_than_one_are_the_text(text: str) -> None:
+    assert shingles(text) == {text}
+
+
+def test_signature_when_only_case_punctuation_and_space_differ_is_equal() -> None:
+    noisy = TEXT.upper().replace(" ", " \n ").replace(".", "!")
+    assert signature(noisy) == signature(TEXT)
+    assert len(signature(TEXT)) == 128
+    assert all(0 <= number < 2**32 for number in signature(TEXT))
+
+
+def test_signature_when_computed_in_another_process_and_hash_seed_is_the_same() -> None:
+    code = (
+        "from fabula.validators.similarity import signature; print(signature('The fox met the crane.')[:4])"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert runs[0] == runs[1] == f"{signature('The fox met the crane.')[:4]}\n"
+
+
+@pytest.mark.parametrize("shared", [20, 60, 90])
+def test_similarity_when_texts_overlap_is_near_the_true_jaccard(shared: int) -> None:
+    first, second = words(100), words(100, 100 - shared)
+    # 128 numbers: the standard error is at most 0.044; three of them.
+    assert abs(similarity(signature(first), signature(second)) - jaccard(first, second)) < 0.133
+
+
+def test_near_duplicates_when_texts_are_equal_finds_every_pair_whatever_the_threshold() -> None:
+    marks = {"c": signature(TEXT), "a": signature(TEXT.lower()), "b": signature("something else entirely")}
+    for threshold in (0.3, 0.5, 0.8, 0.9, 1.0):
+        assert near_duplicates(marks, threshold) == [("a", "c", 1.0)]
+
+
+@given(st.lists(st.text(alphabet="ab ", max_size=6), max_size=8))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_near_duplicates_when_texts_are_short_finds_the_pairs_of_a_plain_search(texts: list[str]) -> None:
+    marks = {f"id{number}": signature(text) for number, text in enumerate(texts)}
+    plain = [
+        (a, b, similarity(marks[a], marks[b]))
+        for a in sorted(marks)
+        for b in sorted(marks)
+        if a < b and similarity(marks[a], marks[b]) >= 1.0
+    ]
+    assert near_duplicates(marks, 1.0) == plain
+
+
+def test_near_duplicates_when_many_stories_overlap_misses_none_of_a_plain_search() -> None:
+    texts = {f"s{number:03}": words(60, number // 2 * 3) for number in range(120)}
+    marks = {name: signature(text) for name, text in texts.items()}
+    names = sorted(marks)
+    plain = [
+        (a, b, similarity(marks[a], marks[b]))
+        for index, a in enumerate(names)
+        for b in names[index + 1 :]
+        if similarity(marks[a], marks[b]) >= 0.8
+    ]
+    assert near_duplicates(marks, 0.8) == plain
+    assert len(plain) >= 60
+
+
+def test_near_duplicates_when_order_of_the_mapping_changes_gives_the_same() -> None:
+    marks = {
+        bundle["record"]["story_id"]: signature(bundle["record"]["story_text"])
+        for bundle in sample_bundles(60)
+    }
+    assert near_duplicates(marks, 0.3) == near_duplicates(dict(reversed(marks.items())), 0.3)
+    assert near_duplicates(marks, 0.8) == []
+
+
+@pytest.mark.parametrize("marks", [{}, {"a": signature("x")}])
+def test_near_duplicates_when_there_are_fewer_than_two_is_empty(marks) -> None:
+    assert near_duplicates(marks, 0.8) == []
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0, 1.01])
+def test_near_duplicates_when_threshold_is_out_of_range_says_so(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        near_duplicates({}, threshold)
