@@ -58,7 +58,7 @@ def front_matter(facts: Facts) -> dict[str, Json]:
 
 def _language_code(tag: str) -> str:
     """Return the ISO 639 code that a BCP 47 tag begins with, or und where it begins with none."""
-    code = tag.split("-")[0].lower()
+    code = tag.partition("-")[0].lower()
     return code if _LANGUAGE.fullmatch(code) else "und"
 
 

@@ -51,10 +51,10 @@ def licence(identifier: str) -> Licence:
     spdx = {str(one.spdx_id).casefold(): str(one.spdx_id) for one in known.values() if one.spdx_id}
     close = [spdx[name] for name in difflib.get_close_matches(identifier.casefold(), sorted(spdx), n=3)]
     raise ConfigError(
-        "licence",
+        "--license",
         expected="the SPDX id of a licence that the Hub knows, such as CC-BY-4.0",
         found=repr(identifier),
-        fix=f"did you mean {' or '.join(close)}?" if close else "choose one from releases/licenses/hub.txt",
+        fix=f"did you mean {' or '.join(close)}?" if close else "give its id from the SPDX licence list",
     )
 
 

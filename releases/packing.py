@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
-from ..schemas.issue import Issue
 from .card import render_card, render_licence
 from .composition import SIZES
 from .croissant import DESCRIBED, croissant_document
@@ -117,11 +116,12 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
 def _select(run: FinishedRun) -> Selection:
     """Decide about every story, and refuse a run that the validators find fault with."""
     from ..validators import incomplete_reason, validate
+    from ..validators.dataset import as_user_error
 
     # Rights that do not allow release keep a story out; every other error keeps the whole run out.
     findings = [one for one in validate(run.folder).issues if one.level == "error" and one.code != "rights"]
     if findings:
-        raise InputError([_as_error(issue) for issue in findings])
+        raise InputError([as_user_error(issue) for issue in findings])
     selection = Selection()
     for bundle in run.bundles():
         record, variants = bundle["record"], bundle["variants"]
@@ -129,15 +129,6 @@ def _select(run: FinishedRun) -> Selection:
     selection.add_unmade(run.items_not_made)
     require_records(selection, str(run.folder))
     return selection
-
-
-def _as_error(issue: Issue) -> UserError:
-    return UserError(
-        f"{issue.where} {issue.path}",
-        expected=f"the rule {issue.code} to hold",
-        found=issue.message,
-        fix=issue.cure,
-    )
 
 
 def _one_licence(selection: Selection, chosen: Licence | None, run: Path) -> Licence:

@@ -1,0 +1,95 @@
+import dataclasses
+import json
+
+import pytest
+from pydantic import ValidationError
+
+import fabula
+from fabula import releases
+from fabula.errors import InputError
+from fabula.releases import load
+from fabula.schemas.katha import StoryRecord, Variant
+from fabula.testing.katha_samples import sample_bundles
+
+
+def test_a_release_loads_as_typed_records(packed):
+    release = load(packed.folder)
+    assert release.version == "0.1.0"
+    assert len(release) == 23
+    assert all(isinstance(record, StoryRecord) for record in release)
+    assert all(isinstance(variant, Variant) for variant in release.variants)
+    assert {name: len(records) for name, records in release.splits.items()} == {
+        "train": 16,
+        "validation": 4,
+        "public_test": 3,
+    }
+    assert list(release.splits) == ["train", "validation", "public_test"]
+    assert release.by_id["kb25k_0003"].as_json() == sample_bundles(3)[2]["record"]
+    assert [one.variant_id for one in release.variants_of["kb25k_0003"]] == ["kb25k_0003_v1", "kb25k_0003_v2"]
+    assert release.producers[0].id == "kb25k_0001"
+
+
+def test_the_hidden_folder_loads_too(packed):
+    release = load(str(packed.hidden))
+    assert list(release.splits) == ["hidden_test"]
+    assert release.info["visibility"] == "hidden"
+
+
+def test_what_is_loaded_cannot_be_changed(packed):
+    release = load(packed.folder)
+    with pytest.raises(ValidationError, match="frozen"):
+        release.records[0].title = "another"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        release.records = ()
+
+
+def test_all_lines_that_cannot_be_read_are_listed(release):
+    path = release / "annotations.jsonl"
+    rows = path.read_bytes().splitlines(keepends=True)
+    first = json.loads(rows[0])
+    del first["title"]
+    first["scenes"][2]["scene_index"] = "three"
+    path.write_bytes(b"".join([json.dumps(first).encode() + b"\n", b"{,\n", *rows[2:], rows[2]]))
+    (release / "producers.jsonl").unlink()
+    with pytest.raises(InputError) as error:
+        load(release)
+    wheres = [problem.where.removeprefix(f"{release}/") for problem in error.value.problems]
+    assert wheres == [
+        "annotations.jsonl:1 $.title",
+        "annotations.jsonl:1 $.scenes[2].scene_index",
+        "annotations.jsonl:2 $",
+        "producers.jsonl",
+        "annotations.jsonl",
+    ]
+    assert error.value.problems[-1].found == "'kb25k_0003' again"
+
+
+def test_a_folder_that_is_no_release_is_refused(tmp_path):
+    with pytest.raises(InputError, match="a release folder with a readable release"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("made_with", [2, None, "1", True])
+def test_a_release_of_another_format_is_refused(release, helpers, made_with):
+    helpers.edit_json(release / "release.json", lambda document: document.update(format=made_with))
+    with pytest.raises(InputError, match="format 1 or lower"):
+        load(release)
+
+
+def test_the_package_exports_these_names():
+    assert releases.__all__ == [
+        "LeftOut", "PackOptions", "PackResult", "Release", "VerifyReport", "load", "pack", "verify"
+    ]  # fmt: skip
+    assert dir(releases) == releases.__all__
+    for name in releases.__all__:
+        assert getattr(releases, name).__name__ == name
+    assert fabula.load is releases.load
+    with pytest.raises(AttributeError, match="no attribute 'unpack'"):
+        releases.unpack  # noqa: B018 - reading it is the test
+
+
+def test_no_module_hides_an_exported_name():
+    folder = set(dir(releases)) & {
+        path.stem for path in (__import__("pathlib").Path(releases.__file__).parent).iterdir()
+    }
+    assert folder == set()
