@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..validators.provenance import record_hashes
+from ..validators.run_balance import RunBalance
 from ..validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 from .katha_samples import CREATED_AT
 
@@ -22,25 +23,30 @@ def write_jsonl(path: Path, rows: Iterable[Json]) -> Path:
     return path
 
 
+def write_records(path: Path, bundles: Iterable[Json]) -> Path:
+    """Write bundles in their envelopes, as a run's ``records.jsonl`` holds them; return the file."""
+    return write_jsonl(
+        path,
+        (
+            {"kind": "katha", "schema_version": "1", "id": bundle["record"]["story_id"], "payload": bundle}
+            for bundle in bundles
+        ),
+    )
+
+
 def write_run(folder: Path, bundles: Sequence[Json]) -> Path:
     """Write what a finished run leaves behind, as far as validators read it; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = {"format": 1, "kind": "katha", "created_at": CREATED_AT}
     write_atomic(folder / "run.json", [pretty_bytes(manifest)])
-    envelopes = (
-        {"kind": "katha", "schema_version": "1", "id": bundle["record"]["story_id"], "payload": bundle}
-        for bundle in bundles
-    )
-    write_jsonl(folder / "records.jsonl", envelopes)
-    assignments = (
-        {
-            "id": bundle["record"]["story_id"],
-            "split": bundle["record"]["split"],
-            "stratum": f"{bundle['record']['narrative_type']}/{bundle['record']['moral_label']}",
-        }
-        for bundle in bundles
-    )
+    write_records(folder / "records.jsonl", bundles)
+    assignments, balance = [], RunBalance()
+    for record in (bundle["record"] for bundle in bundles):
+        stratum = f"{record['narrative_type'] or 'none'}/{record['moral_label'] or 'none'}"
+        assignments.append({"id": record["story_id"], "split": record["split"], "stratum": stratum})
+        balance.add(record, stratum)
     write_jsonl(folder / "assignments.jsonl", assignments)
+    write_atomic(folder / "balance.json", [pretty_bytes(balance.document())])
     return folder
 
 

@@ -50,7 +50,7 @@ _FILE = {
 
 _RECORD = {
     "id-form": Code(
-        "Ids are 1 to 64 of A-Z a-z 0-9 _ - . and start with a letter or digit.",
+        "Ids are A-Z a-z 0-9 _ -, begin with a letter or digit, have at most 64 characters (parts 96).",
         "rename it, in the story's source file for a story id",
     ),
     "id-repeated": Code("Story, question, variant and pair ids occur once.", "rename one of the two"),

@@ -16,6 +16,9 @@ _SAYS_NOTHING = frozenset(
 )  # fmt: skip
 
 
+_OR = ("or", "oder", "ou", "o", "या", "还是", "還是", "或")
+
+
 def check_question_places(story: Story) -> Iterator[Issue]:
     """Check that target scene, target transition and evidence scenes are places in the story."""
     last = len(story.scenes)
@@ -89,13 +92,13 @@ def _check_leak(story: Story, path: str, question: Mapping[str, Json], answers: 
 
 
 def offers_choice(question_type: str, asked: str) -> bool:
-    """Return whether a question names its alternatives, as moral labels or events to put in order do.
+    """Return whether a question names its alternatives, as a choice among labels or between two events does.
 
-    A question that lists several moral labels, or two events of which one came first, must name the
-    answer among them; that gives nothing away.
+    A question that lists moral labels, or two events of which one came first, must name the answer among
+    them; that gives nothing away. A temporal question is known by the word "or".
     """
     if question_type == "temporal_order":
-        return True
+        return any(f" {word} " in asked or (not word.isascii() and word in asked) for word in _OR)
     labels = (name.replace("_", " ") for name in vocabulary("moral_label").values)
     return question_type == "moral" and sum(f" {label} " in asked for label in labels) >= 3
 

@@ -8,6 +8,8 @@ from typing import ClassVar
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import issue, show
+from .lines import ignore
+from .run_balance import RunBalance
 from .set_rules import SetRule
 from .statistics import (
     BalanceTolerance,
@@ -33,10 +35,6 @@ _COUNTED = (
     "moral_label",
     "validation_status",
 )
-
-
-BALANCED = ("narrative_types", "moral_labels", "transition_types", "question_types")
-"""The sections of a run's balance file."""
 
 
 def differences(expected: Json, found: Json, path: str = "$") -> Iterator[tuple[str, str]]:
@@ -143,57 +141,55 @@ class MoralBalance(_Computed):
 
 @dataclass(slots=True)
 class Balance(_Computed):
-    """The observed counts in a run's ``balance.json`` equal recomputation."""
+    """A run's ``balance.json`` equals recomputation; the strata are those of ``assignments.jsonl``."""
 
-    reads: ClassVar[tuple[str, ...]] = ("narrative_type", "moral_label", "transitions", "questions")
+    reads: ClassVar[tuple[str, ...]] = (
+        "story_id",
+        "split",
+        "narrative_type",
+        "moral_label",
+        "transitions",
+        "questions",
+    )
     code: ClassVar[str] = "balance"
     name: ClassVar[str] = BALANCE
-    counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in BALANCED})
+    counts: RunBalance = field(default_factory=RunBalance)
+    strata: dict[str, str] | None = None
 
     def add(self, story: Story) -> None:
-        """Count the labels and types of a story."""
-        record = story.record
-        self.counts["narrative_types"][str(record["narrative_type"])] += 1
-        self.counts["moral_labels"][str(record["moral_label"])] += 1
-        self.counts["transition_types"].update(str(part["transition_type"]) for part in record["transitions"])
-        self.counts["question_types"].update(str(part["question_type"]) for part in record["questions"])
-
-    def finish(self) -> Iterator[Issue]:
-        """Yield every observed count that differs."""
-        problems: list[Issue] = []
-        document = self.dataset.document(self.name, problems.append)
-        yield from problems
-        if not isinstance(document, dict) or not self.complete:
+        """Count a story under the stratum that it was assigned in."""
+        if self.dataset.kind != "run":
             return
-        for section, counts in self.counts.items():
-            for value, observed in observed_counts(document.get(section)).items():
-                if observed != counts.get(value, 0):
-                    message = f"expected {counts.get(value, 0)}, found {show(observed)}"
-                    yield issue(self.code, self.name, f"$.{section}.{value}", message)
+        if self.strata is None:
+            lines = self.dataset.lines(ASSIGNMENTS, ignore)
+            self.strata = {str(part.data.get("id")): str(part.data.get("stratum")) for part in lines}
+        if story.id in self.strata:
+            self.counts.add(story.record, self.strata[story.id])
+        else:
+            self.complete = False
 
+    def _required(self) -> bool:
+        return False
 
-def observed_counts(section: Json) -> dict[str, Json]:
-    """Return value -> observed count of one section of a balance document."""
-    if not isinstance(section, dict):
-        return {}
-    return {
-        value: entry["observed"]
-        for value, entry in section.items()
-        if isinstance(entry, dict) and "observed" in entry
-    }
+    def _expected(self, document: Json) -> Json:  # noqa: ARG002 - nothing is taken from what is checked
+        return self.counts.document()
 
 
 @dataclass(slots=True)
 class Assignments(SetRule):
-    """A run's ``assignments.jsonl`` names each story once, with the split that the record has."""
+    """A run's ``assignments.jsonl`` has each story once, with its split and a stratum of its labels."""
 
-    reads: ClassVar[tuple[str, ...]] = ("story_id", "split")
+    reads: ClassVar[tuple[str, ...]] = ("story_id", "split", "narrative_type", "moral_label")
     splits: dict[str, str] = field(default_factory=dict)
+    strata: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, story: Story) -> None:
-        """Note the split of a story."""
+        """Note the split of a story, and the strata that it may be in."""
         if self.dataset.kind == "run":
-            self.splits[story.id] = story.record["split"]
+            record = story.record
+            kind, moral = record["narrative_type"] or "none", record["moral_label"] or "none"
+            self.splits[story.id] = record["split"]
+            self.strata[story.id] = (f"{kind}/{moral}", f"{kind}/*", "*")
 
     def finish(self) -> Iterator[Issue]:
         """Yield assignments that differ from the records, are missing, or are about no record."""
@@ -212,6 +208,10 @@ class Assignments(SetRule):
             elif wanted not in (None, split):
                 message = f"the record is in {show(wanted)}, the assignment says {show(split)}"
                 yield issue("assignment", part.where, "$.split", message)
+            if wanted is not None and part.data.get("stratum") not in self.strata[str(story_id)]:
+                allowed = " or ".join(self.strata[str(story_id)])
+                message = f"expected {allowed}, found {show(part.data.get('stratum'))}"
+                yield issue("assignment", part.where, "$.stratum", message)
         yield from problems
         for story_id in sorted(set(self.splits) - seen):
             yield issue("assignment", ASSIGNMENTS, "$", f"the story {show(story_id)} has no assignment")

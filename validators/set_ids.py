@@ -21,7 +21,10 @@ class UniqueIds(SetRule):
     def add(self, story: Story) -> None:
         """Note the ids of a story, whatever else is wrong with it."""
         record = story.record
-        if not self._once("story_id", record.get("story_id"), story.where, "$.story_id"):
+        story_id = record.get("story_id")
+        # Ids become file names, and some file systems do not tell case apart.
+        folded = story_id.casefold() if isinstance(story_id, str) else None
+        if not self._once("story_id", folded, story.where, "$.story_id"):
             return
         questions = record.get("questions")
         for position, question in enumerate(questions if isinstance(questions, list) else ()):

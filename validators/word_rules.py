@@ -10,7 +10,10 @@ from ..schemas.vocabulary import vocabulary
 from .codes import issue, show
 from .view import Story
 
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+STORY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+PART_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}", re.ASCII)
+"""Ids of questions, variants and pairs; longer, because they may begin with the story's."""
+
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 RECORD_WORDS = {"narrative_type": "narrative_type", "moral_label": "moral_label", "split": "split",
@@ -28,7 +31,8 @@ REVIEW_WORDS = {"decision": "decision", "validation_status": "validation_status"
 def check_ids(story: Story) -> Iterator[Issue]:
     """Check that ids are well-formed and that parts carry the id of their story."""
     record = story.record
-    yield from check_id(story.where, "$.story_id", record["story_id"])
+    if not STORY_ID.fullmatch(record["story_id"]):
+        yield issue("id-form", story.where, "$.story_id", f"found {show(record['story_id'])}")
     for name in ("scenes", "transitions", "questions"):
         for position, part in enumerate(record[name]):
             if part["story_id"] != record["story_id"]:
@@ -46,8 +50,8 @@ def check_variant_id_forms(story: Story) -> Iterator[Issue]:
 
 
 def check_id(where: str, path: str, value: str) -> Iterator[Issue]:
-    """Check one id: it becomes part of file names and keys."""
-    if not ID.fullmatch(value):
+    """Check the id of a part of a story: it becomes part of file names and keys."""
+    if not PART_ID.fullmatch(value):
         yield issue("id-form", where, path, f"found {show(value)}")
 
 

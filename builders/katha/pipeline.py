@@ -7,7 +7,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from .balance import Balance
+from ...validators.run_balance import RunBalance
 
 RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
 
@@ -41,7 +41,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
     Records are written as they come; only counts and assignments are held.
     """
-    balance = Balance()
+    balance = RunBalance()
     assignments: list[Json] = []
 
     def envelopes() -> Iterator[Json]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabula.schemas.paths import format_path, get_at, replace_at
 from fabula.schemas.vocabulary import NAMES, vocabulary
-from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_folders import rehash, write_records, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import check_story, validate
 
@@ -67,8 +67,7 @@ def is_noticed(bundle: Any, folder: Path) -> bool:
         return True
     # What one story cannot show, its neighbours and the files of the run can.
     run = write_run(folder / "run", [sample_bundles(1)[0], BUNDLE])
-    write_run(folder / "changed", [sample_bundles(1)[0], bundle])
-    (folder / "changed" / "records.jsonl").replace(run / "records.jsonl")
+    write_records(run / "records.jsonl", [sample_bundles(1)[0], bundle])
     return bool(validate(run).issues)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
-from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
+from fabula.testing.katha_folders import rehash, write_jsonl, write_records, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import validate
 from fabula.validators.codes import CODES, rule_table
@@ -109,8 +109,9 @@ def _(folder: Path) -> Path:
     return release
 
 
-@run_case("schema", again=False)
-def _(bundles: Bundles) -> None:
+@file_case("schema")
+def _(folder: Path) -> Path:
+    run, bundles = write_run(folder / "run", sample_bundles(2)), sample_bundles(2)
     record = bundles[0]["record"]
     del record["title"]
     record["scenes"][0]["scene_index"] = 0
@@ -118,6 +119,8 @@ def _(bundles: Bundles) -> None:
     record["questions"] = "none"
     bundles[0]["variants"][0]["changed_scene_id"] = True
     bundles[1]["checks"][0]["passed"] = "yes"
+    write_records(run / "records.jsonl", bundles)
+    return run
 
 
 @run_case("timestamp")
@@ -454,8 +457,9 @@ def _(bundles: Bundles) -> None:
 @file_case("assignment")
 def _(folder: Path) -> Path:
     run = write_run(folder / "run", sample_bundles(3))
-    rows = [{"id": "kb25k_0001", "split": "validation"}, {"id": "kb25k_0002", "split": "public_test"}]
-    write_jsonl(run / "assignments.jsonl", [*rows, rows[1], {"id": "kb25k_0009", "split": "train"}])
+    first, second, _ = map(json.loads, (run / "assignments.jsonl").read_bytes().splitlines())
+    rows = [{**first, "split": "validation"}, {**second, "stratum": "moral_semantic/*"}]
+    write_jsonl(run / "assignments.jsonl", [*rows, second, {**first, "id": "kb25k_0009"}])
     return run
 
 
@@ -485,8 +489,10 @@ def _(folder: Path) -> Path:
 @file_case("balance")
 def _(folder: Path) -> Path:
     run = write_run(folder / "run", sample_bundles(2))
-    balance = {"moral_labels": {"compassion": {"observed": 2}, "courage": {"observed": 1}}}
-    (run / "balance.json").write_bytes(pretty_bytes(balance))
+    changed_document(
+        run / "balance.json", lambda it: it["moral_labels"]["courage"].update(observed=2, deviation=0)
+    )
+    changed_document(run / "balance.json", lambda it: it["strata"].popitem())
     return run
 
 

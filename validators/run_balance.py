@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...schemas.canonical import Json
-from ...schemas.vocabulary import vocabulary
+from ..schemas.canonical import Json
+from ..schemas.vocabulary import vocabulary
 
 SECTIONS = {
     "narrative_types": "narrative_type",
@@ -17,7 +17,7 @@ SECTIONS = {
 
 
 @dataclass(slots=True)
-class Balance:
+class RunBalance:
     """Counts of a stream of records; add them in any order.
 
     Attributes:
