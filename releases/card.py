@@ -188,10 +188,16 @@ def _at(statistics: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a ta
     return value
 
 
-def _producers(facts: Facts) -> tuple[list[str], list[tuple[str, list[int]]]]:
+def _producers(facts: Facts) -> tuple[list[str], list[tuple[str, list[str], tuple[int, ...]]]]:
+    """Return the kinds of producers, and rows of part, fields and counts; equal counts share a row."""
     table = facts.composition.producers
     kinds = sorted({kind for row in table.values() for kind in row})
-    return kinds, [(path, [table[path][kind] for kind in kinds]) for path in sorted(table)]
+    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for path in sorted(table):
+        part, _, name = path.removeprefix("$.").rpartition(".")
+        counts = tuple(table[path][kind] for kind in kinds)
+        groups.setdefault((part.removesuffix("[*]") or "record", counts), []).append(name)
+    return kinds, [(part, names, counts) for (part, counts), names in groups.items()]
 
 
 def _outcomes(row: Counter[str]) -> dict[str, int]:

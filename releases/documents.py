@@ -51,6 +51,8 @@ def release_document(
         "checks": {code: dict(sorted(row.items())) for code, row in facts.composition.checks.items()},
         "left_out": {
             "stories": [entry.as_json() for entry in facts.left_out],
+            # Their ids are as secret as those of the stories that are packed.
+            "hidden_test_stories": facts.left_out_hidden,
             "files": list(facts.left_out_files),
         },
         "records": records,

@@ -26,6 +26,7 @@ class Facts:
         balance: the content of ``moral_balance_requirements.json``.
         hidden: counts of the hidden-test stories.
         left_out: the stories that are not in it.
+        left_out_hidden: how many more there are, of the hidden test split.
         left_out_files: the files of Table 23 that are not in it, with reasons.
         rows: Parquet path -> number of rows.
     """
@@ -38,6 +39,7 @@ class Facts:
     balance: Mapping[str, Any]
     hidden: Mapping[str, int]
     left_out: Sequence[LeftOut]
+    left_out_hidden: int
     left_out_files: Sequence[Mapping[str, Json]]
     rows: Mapping[str, int]
 

@@ -161,6 +161,7 @@ def _facts(
         balance=moral_balance(labels.elements()),
         hidden={size: data.hidden.get(size, 0) for size in SIZES},
         left_out=tuple(selection.left_out),
+        left_out_hidden=len(selection.left_out_hidden),
         left_out_files=left_out_files(),
         rows=data.rows,
     )

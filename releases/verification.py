@@ -65,12 +65,11 @@ class VerifyReport:
         }
 
     def summary(self) -> str:
-        """Return the report as lines for people: what was checked, findings by code, then each."""
+        """Return what was checked and how many findings each code has, as lines for people."""
         looked = ", ".join(f"{count} {name}" for name, count in self.checked.items())
         lines = [f"{self.path}: version {self.version or 'unknown'}; checked {looked}"]
         counts = Counter(issue.code for issue in self.issues)
         lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
-        lines += [str(issue) for issue in self.issues]
         return "\n".join([*lines, "the release is sound" if self.ok else "the release is not sound"])
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from fabula.errors import ConfigError, InputError, RunError, TargetError
-from fabula.releases import PackOptions, pack, target
+from fabula.releases import PackOptions, pack, target, verify
 from fabula.releases import packing as packing_module
 from fabula.releases.parquet import read_rows
 from fabula.schemas.canonical import canonical_bytes, digest
@@ -187,6 +187,7 @@ def test_incomplete_records_are_left_out_and_named(make_run, tmp_path):
     ]
     document = json.loads((tmp_path / "out/release.json").read_bytes())
     assert [one["id"] for one in document["left_out"]["stories"]] == ["kb25k_0002"]
+    assert document["left_out"]["hidden_test_stories"] == 1
     assert b"kb25k_0005" not in b"".join(tree(tmp_path / "out").values())
     assert result.notes[0] == "2 stories left out of the release (2 incomplete); release.json names them"
     assert result.hidden is None
@@ -262,6 +263,31 @@ def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
     in_work.mkdir()
     pack(run, tmp_path / "out", OPTIONS)
     assert sorted(path.name for path in tmp_path.iterdir()) == [in_work.name, "out", "out-hidden"]
+
+
+@pytest.mark.waits
+def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from fabula.releases import pack, PackOptions;"
+        "import fabula.releases.packing as one; from fabula.validators import validate;"
+        "print('ready', flush=True);"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
+    )
+    whole = 0
+    for number, moment in enumerate((0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 2.0)):
+        out = tmp_path / f"out{number}"
+        child = subprocess.Popen([sys.executable, "-P", "-c", program, run, out], stdout=subprocess.PIPE)
+        with child:
+            child.stdout.readline()
+            try:
+                child.wait(moment)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        whole += out.exists()
+        if out.exists():
+            assert verify(out, quick=True, hidden=f"{out}-hidden").ok
+            assert (tmp_path / f"out{number}-hidden").is_dir()
+    assert whole >= 1
 
 
 def test_an_empty_folder_is_a_fine_target(run, tmp_path):
