@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from ..spans import Span
 from .lexicon import lexicon, whole_words, word_set
 from .reading import Clause, StoryView
 from .verbs import base_form, find_verb
@@ -90,23 +91,38 @@ def break_causal_link(view: StoryView, scene: int) -> Iterator[Change]:
 
 
 def reorder_events(view: StoryView, scene: int) -> Iterator[Change]:
-    """The last two sentences of the scene change places."""
+    """The last two sentences of the scene change places.
+
+    Without cue lists, in a scene of one sentence, its last two clauses do; their punctuation stays.
+    """
+    spans = _sentence_spans(view, scene)
+    if len(spans) < 2 and not view.english:
+        spans = _core_spans(view, scene)
+    elif not all(_is_whole(view.text[slice(*span)]) for span in spans[-2:]):
+        return
+    if len(spans) < 2:
+        return
+    (start, end), (a, b), (c, d) = view.spans[scene], *spans[-2:]
+    earlier, later = view.text[a:b], view.text[c:d]
+    changed = view.text[start:a] + later + view.text[b:c] + earlier + view.text[d:end]
+    delta = f'The order changes: "{_short(later)}" now comes before "{_short(earlier)}".'
+    yield Change("reorder_events", scene, changed, delta)
+
+
+def _sentence_spans(view: StoryView, scene: int) -> list[Span]:
     start, end = view.spans[scene]
-    sentences: dict[int, tuple[int, int]] = {}
+    sentences: dict[int, Span] = {}
     for segment in view.analysis.segments:
         if start <= segment.start < end:
             first = sentences.get(segment.sentence, (segment.start, 0))[0]
             sentences[segment.sentence] = (first, min(segment.end, end))
-    spans = list(sentences.values())
-    if len(spans) < 2:
-        return
-    (a, b), (c, d) = spans[-2:]
-    earlier, later = view.text[a:b], view.text[c:d]
-    if earlier == later or not _is_whole(earlier) or not _is_whole(later):
-        return
-    changed = view.text[start:a] + later + view.text[b:c] + earlier + view.text[d:end]
-    delta = f'The order changes: "{_short(later)}" now comes before "{_short(earlier)}".'
-    yield Change("reorder_events", scene, changed, delta)
+    return list(sentences.values())
+
+
+def _core_spans(view: StoryView, scene: int) -> list[Span]:
+    starts = [(view.analysis.segments[clause.segment].start, clause) for clause in view.by_scene[scene]]
+    found = [(view.text.find(clause.core, start), clause.core) for start, clause in starts]
+    return [(place, place + len(core)) for place, core in found if core]
 
 
 OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (

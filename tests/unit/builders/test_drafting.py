@@ -1,0 +1,259 @@
+"""What the rules draft for whole stories: the samples, other languages, and stories of every size."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.builders.katha.rules.transitions import quotas
+from fabula.builders.katha.spans import scene_spans
+from fabula.engine.stage import Rejected
+from fabula.schemas.katha import KathaBundle
+from fabula.schemas.text import normalize_answer
+from fabula.validators import check_story
+
+FOX = (
+    "A hungry fox saw some grapes on a high vine. He jumped as high as he could, but he could not reach them."
+    " He was angry, so he ran and jumped again. The grapes stayed where they were. At last the fox walked away."
+    ' "They are sour," he said, because he was ashamed.'
+)
+LANGUAGES = {
+    "hi": "एक जंगल में एक शेर रहता था। वह बहुत घमंडी था, और सब जानवर उससे डरते थे। एक दिन एक खरगोश उसके पास आया।"
+    " खरगोश ने कहा कि कुएँ में दूसरा शेर है। शेर कुएँ के पास गया और नीचे देखा। उसने अपनी परछाई देखी और कूद पड़ा। शेर डूब गया।",
+    "zh": "从前有一只狐狸，它很饿。它看见葡萄架上挂着葡萄。狐狸跳起来，想摘葡萄，但是够不着。它试了很多次，都失败了。最后它走开了。",
+    "ar": "كان هناك أسد نائم في الغابة. مر فأر صغير فوق أنفه، فاستيقظ الأسد غاضبا. أمسك الأسد الفأر. رجاه الفأر"
+    " أن يتركه. بعد أيام وقع الأسد في شبكة الصياد، فجاء الفأر وقرض الحبال. نجا الأسد.",
+}
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def assert_consistent(fields: dict) -> None:
+    """What must hold for every drafted story, whatever its language and length."""
+    bundle = fields["bundle"]
+    record, story = bundle["record"], fields["story"]
+    KathaBundle.model_validate_json(json.dumps(bundle))
+    texts = [scene["scene_text"] for scene in record["scenes"]]
+    assert squeezed("".join(texts)) == squeezed(story["normalized_text"])
+    assert [scene["scene_index"] for scene in record["scenes"]] == list(range(1, len(texts) + 1))
+    assert len(record["transitions"]) == len(texts) - 1
+    found = [issue.code for issue in check_story(record, bundle["variants"]) if issue.code != "incomplete"]
+    assert found == []
+    named = " ".join(story["normalized_text"].casefold().split())
+    for scene in record["scenes"]:
+        assert all(name.casefold() in named for name in (*scene["characters"], *scene["objects"]))
+    assert record["validation_status"] in ("auto_checked", "review_needed")
+    assert record["evidence_status"] == {"human_evidence_accepted": False, "resolution": "not_reviewed"}
+
+
+def test_samples_when_drafted_by_rules_pass_every_rule(drafted) -> None:
+    for fields in drafted.values():
+        assert_consistent(fields)
+        record = fields["bundle"]["record"]
+        assert check_story(record, fields["bundle"]["variants"]) == []
+        assert record["validation_status"] == "auto_checked"
+
+
+def test_samples_when_drafted_have_five_scenes_that_join_with_single_spaces(drafted) -> None:
+    for fields in drafted.values():
+        texts = [scene["scene_text"] for scene in fields["scenes"]]
+        assert len(texts) == 5
+        assert " ".join(texts) == fields["story"]["normalized_text"]
+
+
+def test_samples_when_drafted_have_questions_whose_answers_are_in_the_text(drafted) -> None:
+    for fields in drafted.values():
+        text = normalize_answer(fields["story"]["normalized_text"])
+        for question in fields["questions"]:
+            if question["question_type"] in ("causal", "consequence", "temporal_order", "action_visibility"):
+                assert normalize_answer(question["gold_answer"]) in text
+                assert all(normalize_answer(answer) in text for answer in question["accepted_answers"])
+
+
+def test_samples_when_drafted_have_each_single_dimension_once(drafted) -> None:
+    for fields in drafted.values():
+        kinds = [question["question_type"] for question in fields["questions"]]
+        assert [kinds.count(kind) for kind in ("moral", "consequence", "temporal_order")] == [1, 1, 1]
+        assert max(kinds.count(kind) for kind in ("causal", "emotional")) <= 2
+
+
+def test_samples_when_drafted_carry_the_moral_target_once(drafted) -> None:
+    for fields in drafted.values():
+        targets = [transition["moral_target"] for transition in fields["transitions"]]
+        assert [target for target in targets if target] == [fields["story"]["moral_label"]]
+        types = [transition["transition_type"] for transition in fields["transitions"]]
+        assert sorted(types) == ["cause_effect", "cause_effect", "consequence_reveal", "moral_choice"]
+
+
+def test_samples_when_drafted_have_two_variants_that_differ_in_one_scene_only(drafted) -> None:
+    for fields in drafted.values():
+        text = fields["story"]["normalized_text"]
+        spans = scene_spans(text, [scene["scene_text"] for scene in fields["scenes"]])
+        assert len(fields["variants"]) == 2
+        for variant in fields["variants"]:
+            start, end = spans[variant["changed_scene_id"] - 1]
+            changed = variant["contrastive_scene_text"]
+            assert changed != text[start:end]
+            assert variant["contrastive_story_text"] == text[:start] + changed + text[end:]
+
+
+def test_samples_when_drafted_keep_the_author_s_labels_and_say_so(drafted) -> None:
+    for fields in drafted.values():
+        record, producers = fields["bundle"]["record"], fields["bundle"]["producers"]
+        assert record["moral_label"] == fields["story"]["moral_label"]
+        made = {entry["path"]: entry["producer"] for entry in producers}
+        assert made["$.moral_label"] == "author" and made["$.scenes[*].action"] == "rules@1"
+        assert not any(producer.startswith("person") for producer in made.values())
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_other_languages_when_drafted_are_divided_and_nothing_is_invented(katha, language) -> None:
+    fields = katha.draft(katha.story(LANGUAGES[language], language=language))
+    assert_consistent(fields)
+    for scene in fields["scenes"]:
+        assert (scene["characters"], scene["objects"]) == ([], [])
+        assert (scene["action"], scene["emotion"], scene["visual_evidence"]) == (None, None, None)
+    for transition in fields["transitions"]:
+        assert transition["transition_type"] is None and transition["causality"] is None
+    assert [question["question_type"] for question in fields["questions"]] == ["temporal_order"]
+    assert {variant["change_type"] for variant in fields["variants"]} == {"reorder_events"}
+    assert fields["bundle"]["record"]["validation_status"] == "review_needed"
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_scene_count_when_set_is_that_of_the_record(katha, count) -> None:
+    fields = katha.draft(katha.story(FOX), draft_scenes={"scenes": count})
+    assert_consistent(fields)
+    assert len(fields["bundle"]["record"]["scenes"]) == count
+
+
+@pytest.mark.parametrize("total", range(1, 30))
+def test_quotas_when_any_number_of_transitions_follow_2_1_1(total) -> None:
+    counts = quotas(total)
+    assert sum(counts.values()) == total
+    for name, weight in {"cause_effect": 2, "moral_choice": 1, "consequence_reveal": 1}.items():
+        assert abs(counts[name] - total * weight / 4) < 1
+
+
+def test_one_sentence_when_it_has_clauses_enough_is_divided_at_them(katha) -> None:
+    text = (
+        "When the hungry fox saw the grapes on the high vine, he jumped again and again,"
+        " but he could not reach them, so he walked away and said that they were sour."
+    )
+    fields = katha.draft(katha.story(text))
+    assert_consistent(fields)
+    assert [scene["scene_text"].split()[0] for scene in fields["scenes"]] == ["When", "he", "but", "so", "and"]
+
+
+@pytest.mark.parametrize("text", ["The fox ran.", "😀😀 😀", "a", "..."])
+def test_story_when_it_has_fewer_clauses_than_scenes_is_too_short(katha, text) -> None:
+    outcome = katha.draft(katha.story(text), screen_stories={"min_event_share": 0})
+    assert isinstance(outcome, Rejected) and outcome.code == "too_short"
+
+
+def test_story_when_of_20000_words_is_drafted(katha, samples) -> None:
+    tale = " ".join(fields["story"]["text"] for fields in samples.values())
+    text = " ".join([tale] * 5)[:110_000].rpartition(".")[0] + "."
+    assert 19_000 < len(text.split()) < 25_000
+    fields = katha.draft(katha.story(text))
+    lengths = [len(scene["scene_text"].split()) for scene in fields["scenes"]]
+    assert squeezed("".join(scene["scene_text"] for scene in fields["scenes"])) == squeezed(text)
+    assert max(lengths) < 2 * min(lengths)
+
+
+def test_emoji_when_in_a_story_are_kept(katha) -> None:
+    fields = katha.draft(katha.story(FOX.replace("fox", "🦊")))
+    assert_consistent(fields)
+    assert "🦊" in fields["scenes"][0]["scene_text"]
+
+
+def test_hand_written_parts_when_given_win_and_are_credited(katha) -> None:
+    loaded = katha.load(
+        [("stories", katha.samples / "stories.jsonl"), ("records", katha.samples / "gold.jsonl")]
+    )
+    by_hand = {key: fields for key, fields in loaded.items() if fields["given"]}
+    assert len(by_hand) == 3
+    for fields in by_hand.values():
+        made = katha.draft(fields)
+        assert_consistent(made)
+        given_questions = fields["given"]["questions"]
+        assert made["bundle"]["record"]["questions"] == given_questions
+        producers = {entry["path"]: entry["producer"] for entry in made["bundle"]["producers"]}
+        assert producers["$.questions[*].gold_answer"] == "person:hand"
+        assert producers["$.scenes[*].scene_text"] == "person:hand"
+
+
+def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(katha) -> None:
+    fields = katha.story(FOX)
+    half = FOX.index(" He was angry")
+    scenes = [{"scene_text": FOX[:half], "emotion": "hope"}, {"scene_text": FOX[half + 1 :]}]
+    fields["given"] = {"author": "ann", "scenes": scenes}
+    made = katha.draft(fields)
+    assert_consistent(made)
+    producers = {entry["path"]: entry["producer"] for entry in made["bundle"]["producers"]}
+    assert producers["$.scenes[0].emotion"] == "person:ann" and producers["$.scenes[1].emotion"] == "rules@1"
+    assert producers["$.scenes[*].scene_text"] == "person:ann"
+    assert made["scenes"][0]["emotion"] == "hope" and "fox" in made["scenes"][0]["characters"]
+
+
+SCRIPT = """
+import json, sys
+from fabula.builders.katha.rules import RulesPlanner
+planner, story = RulesPlanner(), json.loads(sys.stdin.read())
+analysis = planner.analyze(story)
+scenes = planner.scenes(story, analysis, planner.divide(story, analysis, 5))
+transitions = planner.transitions(story, analysis, scenes, "wisdom")
+questions = planner.questions(story, analysis, scenes, transitions, "wisdom")
+variants = planner.variants(story, analysis, scenes, (None, "wisdom"), 2)
+print(json.dumps([analysis, scenes, transitions, questions, variants], sort_keys=True))
+"""
+
+
+def test_planner_when_hash_seed_and_locale_differ_gives_the_same(katha) -> None:
+    story = json.dumps(katha.story(FOX)["story"])
+    found = set()
+    for seed, locale in (("0", "C"), ("1", "C.UTF-8"), ("4242", "C")):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], input=story, env=env, capture_output=True, text=True, check=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+WORDS = st.sampled_from(
+    [*FOX.split(), *"the because so King Raja afraid, happy. not didn't — ; “Who?” … 1. e.g. 🦊 ß İ ǆ".split()]
+)
+TEXTS = st.one_of(
+    st.lists(WORDS, min_size=1, max_size=60).map(" ".join),
+    st.text(min_size=1, max_size=200),
+    st.text(alphabet=st.sampled_from("狐狸跑。，「」 \nकुत्ता। شبكة.،؟aB\"'“”"), min_size=1, max_size=200),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS, language=st.sampled_from(["en", "en-GB", "hi", "zh-Hans", "ar", "de", "xx"]), count=st.integers(2, 6))
+def test_any_story_when_the_loader_accepts_it_is_rejected_or_consistent(
+    katha, tmp_path, text, language, count
+) -> None:
+    row = {**katha.story("x")["story"], "text": text, "language": language, "moral_label": "wisdom"}
+    row.pop("normalized_text")
+    path = tmp_path / "any.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    from fabula.errors import InputError
+
+    try:
+        loaded = katha.load([("stories", path)])
+    except InputError:
+        return
+    outcome = katha.draft(loaded["tale_1"], draft_scenes={"scenes": count}, screen_stories={"min_event_share": 0})
+    if isinstance(outcome, Rejected):
+        assert outcome.reason
+    else:
+        assert_consistent(outcome)

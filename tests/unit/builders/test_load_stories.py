@@ -1,0 +1,219 @@
+import json
+import re
+
+import pytest
+
+from fabula.errors import InputError
+
+GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}
+
+
+def errors_of(call) -> str:
+    with pytest.raises(InputError) as caught:
+        call()
+    return "\n".join(str(problem) for problem in caught.value.problems)
+
+
+def write(path, data: bytes):
+    path.write_bytes(data)
+    return path
+
+
+def test_jsonl_when_sound_keeps_the_text_untouched_beside_its_normal_form(katha, write_rows) -> None:
+    text = "A  fox\r\nran. \u200dCafe\u0301 crow\tflew.\n"
+    story = katha.load([("stories", write_rows({"text": text}))])["one"]["story"]
+    assert story["text"] == text
+    assert story["normalized_text"] == "A fox ran. \u200dCafé crow flew."
+
+
+def test_jsonl_when_bom_and_crlf_reads_as_without(katha, write_rows, tmp_path) -> None:
+    plain = write_rows({}, {"id": "two"})
+    data = b"\xef\xbb\xbf" + plain.read_bytes().replace(b"\n", b"\r\n")
+    assert katha.load([("stories", write(tmp_path / "b.jsonl", data))]) == katha.load([("stories", plain)])
+
+
+def test_jsonl_when_latin_1_names_the_byte_and_the_cure(katha, write_rows) -> None:
+    path = write_rows({}, {"id": "two", "title": "Café"})
+    good = path.read_bytes()
+    write(path, good.replace("é".encode(), b"\xe9"))
+    offset = path.read_bytes().index(b"\xe9")
+    message = errors_of(lambda: katha.load([("stories", path)]))
+    assert f"byte 0xe9 at byte {offset}" in message and "line 2" in message and "iconv" in message
+
+
+def test_jsonl_when_utf_16_says_so(katha, write_rows) -> None:
+    path = write_rows({})
+    write(path, path.read_text("utf-8").encode("utf-16"))
+    assert "UTF-16" in errors_of(lambda: katha.load([("stories", path)]))
+
+
+def test_jsonl_when_nul_bytes_refuses_them(katha, write_rows) -> None:
+    path = write_rows({})
+    write(path, path.read_bytes().replace(b"fox", b"f\0x"))
+    assert "a NUL byte at byte" in errors_of(lambda: katha.load([("stories", path)]))
+
+
+def test_jsonl_when_line_4000_has_a_trailing_comma_names_line_and_column(katha, write_rows) -> None:
+    path = write_rows(*({"id": f"s{n}"} for n in range(1, 4002)))
+    lines = path.read_text("utf-8").splitlines()
+    lines[3999] = lines[3999].removesuffix("}") + ",}"
+    path.write_text("\n".join(lines))
+    message = errors_of(lambda: katha.load([("stories", path)]))
+    assert re.search(r"stories.jsonl line 4000: .* at column \d+", message)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[" * 200_000, "nested too deeply"),
+        ('{"id": ' + "9" * 5000 + "}", "line 1"),
+        ('{"id": NaN}', "NaN, which JSON does not have"),
+        ('{"id": "a", "id": "b"}', "the key 'id' twice"),
+        ("[1, 2]", "a JSON list"),
+        ('"text"', "a JSON str"),
+        ("null", "a JSON NoneType"),
+        ('{"id": "one", "title": 7}', "a JSON int"),
+        ('{"id": "one", "title": "\\ud800"}', "half of a surrogate pair"),
+        ('{"id": "one", "title": "a\\u0000"}', "NUL"),
+    ],
+)
+def test_jsonl_when_a_line_is_odd_says_what_is_wrong(katha, tmp_path, line, expected) -> None:
+    path = write(tmp_path / "odd.jsonl", line.encode())
+    assert expected in errors_of(lambda: katha.load([("stories", path)]))
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n  \n", b"\xef\xbb\xbf"])
+def test_any_file_when_empty_says_so(katha, tmp_path, data) -> None:
+    assert "empty file" in errors_of(lambda: katha.load([("stories", write(tmp_path / "e.jsonl", data))]))
+
+
+@pytest.mark.parametrize("bad", ["a/b", "../x", "a.b", "a b", "🦊", "x" * 65, "x" * 300, "-a", "Ω", "sources"])
+def test_id_when_bad_is_refused(katha, write_rows, bad) -> None:
+    assert "1 to 64" in errors_of(lambda: katha.load([("stories", write_rows({"id": bad}))]))
+
+
+@pytest.mark.parametrize("second", ["one", "ONE"])
+def test_ids_when_repeated_name_both_places(katha, write_rows, second) -> None:
+    message = errors_of(lambda: katha.load([("stories", write_rows({}, {"id": second}))]))
+    assert "stories.jsonl line 2, id" in message and "used at stories.jsonl line 1" in message
+
+
+def test_ids_when_missing_are_numbered_in_order(katha, write_rows) -> None:
+    path = write_rows({"id": ...}, {"id": "own"}, {"id": ...})
+    assert list(katha.load([("stories", path)])) == ["kb25k_0001", "own", "kb25k_0002"]
+    assert list(katha.load([("stories", path)], id_prefix="t-")) == ["t-0001", "own", "t-0002"]
+    assert "a column id" in errors_of(lambda: katha.load([("stories", path)], id_prefix=""))
+
+
+def test_columns_when_missing_are_named_together(katha, write_rows) -> None:
+    message = errors_of(lambda: katha.load([("stories", write_rows({"language": ..., "text": ...}))]))
+    assert "no language, no text" in message
+
+
+def test_columns_when_misspelt_name_the_right_one(katha, write_rows) -> None:
+    message = errors_of(lambda: katha.load([("stories", write_rows({"morale_label": "wisdom"}))]))
+    assert "rename it to moral_label" in message
+
+
+def test_settings_when_they_name_defaults_fill_missing_columns(katha, write_rows) -> None:
+    path = write_rows({"language": ..., "rights_status": ...})
+    story = katha.load([("stories", path)], language="hi", rights_status="unresolved")["one"]["story"]
+    assert (story["language"], story["rights_status"]) == ("hi", "unresolved")
+
+
+@pytest.mark.parametrize(
+    ("field", "count"), [("moral_label", 12), ("narrative_type", 8), ("rights_status", 4)]
+)
+def test_words_when_unknown_list_all_that_exist(katha, write_rows, field, count) -> None:
+    message = errors_of(lambda: katha.load([("stories", write_rows({field: "bogus"}))]))
+    listed = message.split("one of: ")[1].split(", found")[0]
+    assert len(listed.split(", ")) == count and "'bogus'" in message
+
+
+def test_source_family_when_an_alias_is_resolved(katha, write_rows) -> None:
+    story = katha.load([("stories", write_rows({"source_collection": "Kathasaritsagara"}))])["one"]["story"]
+    assert story["source_collection"] == "kathasaritasagara"
+
+
+def test_problems_when_several_are_all_in_one_error(katha, write_rows) -> None:
+    path = write_rows({"id": "a b", "moral_label": "x"}, {"text": "  "}, {"id": "ok", "language": "e n"})
+    message = errors_of(lambda: katha.load([("stories", path), ("stories", path.with_name("missing.jsonl"))]))
+    for part in ("line 1, id", "line 1, moral_label", "line 2, text", "line 3, language", "missing.jsonl"):
+        assert part in message
+
+
+def test_sizes_when_over_the_settings_are_refused(katha, write_rows) -> None:
+    path = write_rows({}, {"id": "two"})
+    assert "max_file_bytes" in errors_of(lambda: katha.load([("stories", path)], max_file_bytes=10))
+    assert "max_story_characters" in errors_of(lambda: katha.load([("stories", path)], max_story_characters=10))
+    assert "max_stories" in errors_of(lambda: katha.load([("stories", path)], max_stories=1))
+
+
+def test_csv_when_fields_hold_line_ends_reads_them(katha, tmp_path) -> None:
+    head = "id,title,language,text,source,rights_status,moral_label\n"
+    row = 'one,"A, B",en,"He said ""hi"".\r\nThen left.",aesop,unresolved,\n'
+    story = katha.load([("stories", write(tmp_path / "s.csv", (head + row).encode()))])["one"]["story"]
+    assert story["text"] == 'He said "hi".\r\nThen left.' and story["moral_label"] is None
+
+
+def test_csv_when_a_row_is_short_names_the_line(katha, tmp_path) -> None:
+    data = b"id,title,language,text,source,rights_status\none,T\n"
+    assert "s.csv line 2" in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
+
+
+def test_folder_when_files_have_front_matter_reads_them_in_name_order(katha, tmp_path) -> None:
+    folder = tmp_path / "tales"
+    (folder / "sub").mkdir(parents=True)
+    common = "language: en\nsource: aesop\nrights_status: unresolved\n"
+    (folder / "b.txt").write_text(f"---\ntitle: Bee\nid: 007\n{common}---\nA bee flew.\n")
+    (folder / "sub" / "a.md").write_text(f"---\n{common}---\n\n# The Ant\n\nAn ant ran.\n")
+    (folder / ".hidden.txt").write_text("x")
+    (folder / "notes.pdf").write_text("x")
+    found = katha.load([("stories", folder)])
+    assert list(found) == ["007", "a"]
+    assert found["a"]["story"]["title"] == "The Ant"
+    assert found["a"]["story"]["normalized_text"] == "An ant ran."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("---\ntitle: x\n", "no closing line"), ("---\n[a: b\n---\nx", "YAML"), ("---\n- a\n---\nx", "a list")],
+)
+def test_folder_when_front_matter_is_broken_says_so(katha, tmp_path, text, expected) -> None:
+    (tmp_path / "a.md").write_text(text)
+    assert expected in errors_of(lambda: katha.load([("stories", tmp_path)]))
+
+
+def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, tmp_path) -> None:
+    path = write(tmp_path / "gold.jsonl", json.dumps(GIVEN).encode())
+    given = katha.load([("stories", write_rows({})), ("records", path)])["one"]["given"]
+    assert given["author"] == "hand"
+    assert [scene["scene_index"] for scene in given["scenes"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"story_id": "nobody"}, "the id of a story of this run"),
+        ({"scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A cow flew."}]}, "in order, are the story"),
+        ({"scenes": [{"scene_text": "A fox ran."}, {"scene_text": 3}]}, "$[0].scene_text"),
+        ({"transitions": [{}, {}]}, "$.transitions: expected 1, found 2"),
+        ({"scenes": None, "questions": [{}]}, "$.questions"),
+        ({"questions": [{"question": "Why?"}]}, "gold_answer"),
+        ({"moral_label": "zeal"}, "zeal"),
+        ({"sceens": []}, "an unknown field"),
+        ({"scenes": "none"}, "a list of objects"),
+    ],
+)
+def test_records_when_wrong_are_refused(katha, write_rows, tmp_path, change, expected) -> None:
+    path = write(tmp_path / "gold.jsonl", json.dumps({**GIVEN, **change}).encode())
+    message = errors_of(lambda: katha.load([("stories", write_rows({})), ("records", path)]))
+    assert expected.replace("$[0].scene_text", "scene_text") in message
+
+
+def test_edits_when_for_unknown_ids_or_without_reason_are_refused(katha, write_rows, tmp_path) -> None:
+    edit = {"id": "two", "path": "$.title", "old": "a", "new": "b", "who": "ann", "why": "typo"}
+    lines = [edit, {**edit, "id": "one", "why": ""}]
+    path = write(tmp_path / "edits.jsonl", "\n".join(map(json.dumps, lines)).encode())
+    message = errors_of(lambda: katha.load([("stories", write_rows({})), ("edits", path)]))
+    assert "'two'" in message and "edits.jsonl line 2" in message
