@@ -119,6 +119,8 @@ def _rule_checks(story: Json, draft: Json) -> list[Json]:
     bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
     found = check_story(bundle["record"], bundle["variants"])
     failed = [
-        _check(issue.code, issue.path, False, issue.message) for issue in found if issue.level == "error"
+        _check(issue.code, issue.path, False, issue.message)
+        for issue in found
+        if issue.level == "error" or issue.code == "incomplete"
     ]
     return failed or [_check("record_rules", "$", True, "all rules of fabula validate hold")]

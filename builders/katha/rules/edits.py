@@ -67,7 +67,9 @@ def flatten_emotion(view: StoryView, scene: int) -> Iterator[Change]:
         return
     text = view.scene_text(scene)
     for word in told:
-        text = re.sub(rf"(?i)(?<!\w){re.escape(word)} of(?!\w)", "aware of", text)
+        text = re.sub(
+            rf"(?i)(?<!\w){re.escape(word)} of(?!\w)", lambda found: _cased("aware of", found[0]), text
+        )
         text = whole_words([word]).sub(lambda found: _cased(neutral[found[0].lower()], found[0]), text)
     words = ", ".join(f'"{word}" becomes "{neutral[word]}"' for word in told)
     yield Change("flatten_emotion", scene, text, f"The feeling is flattened: {words}.")

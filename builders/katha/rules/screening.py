@@ -17,7 +17,7 @@ _PERSONAL = {
         r"(?<!\d)\d{1,5} (?:[A-Z][a-z]+ ){1,3}(?:Street|St\.|Avenue|Ave\.|Road|Rd\.|Lane|Boulevard|Blvd\.)"
     ),
 }
-_MIN_DIGITS = 8
+_MIN_DIGITS = 9
 
 
 def personal_data(text: str) -> str | None:

@@ -38,7 +38,10 @@ def load(paths: list[tuple[str, Path]], **settings: Any) -> dict[str, dict[str, 
     tools = Tools(
         settings=LoadSettings(**settings), created_at=CREATED, paths=tuple(path for _, path in paths)
     )
-    return {child.id: dict(child.outcome.fields) for child in module.run(Item("sources", {"sources": sources}), tools)}
+    return {
+        child.id: dict(child.outcome.fields)
+        for child in module.run(Item("sources", {"sources": sources}), tools)
+    }
 
 
 def draft(fields: dict[str, Any], **settings: Mapping[str, Any]) -> dict[str, Any] | Rejected:
@@ -117,7 +120,10 @@ def write_rows(tmp_path: Path) -> Callable[..., Path]:
     }
 
     def write(*changes: dict[str, Any], name: str = "stories.jsonl") -> Path:
-        rows = [{key: value for key, value in {**base, **change}.items() if value is not ...} for change in changes]
+        rows = [
+            {key: value for key, value in {**base, **change}.items() if value is not ...}
+            for change in changes
+        ]
         path = tmp_path / name
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         return path

@@ -87,7 +87,9 @@ def test_any_file_when_empty_says_so(katha, tmp_path, data) -> None:
     assert "empty file" in errors_of(lambda: katha.load([("stories", write(tmp_path / "e.jsonl", data))]))
 
 
-@pytest.mark.parametrize("bad", ["a/b", "../x", "a.b", "a b", "🦊", "x" * 65, "x" * 300, "-a", "Ω", "sources"])
+@pytest.mark.parametrize(
+    "bad", ["a/b", "../x", "a.b", "a b", "🦊", "x" * 65, "x" * 300, "-a", "Ω", "sources"]
+)
 def test_id_when_bad_is_refused(katha, write_rows, bad) -> None:
     assert "1 to 64" in errors_of(lambda: katha.load([("stories", write_rows({"id": bad}))]))
 
@@ -145,7 +147,9 @@ def test_problems_when_several_are_all_in_one_error(katha, write_rows) -> None:
 def test_sizes_when_over_the_settings_are_refused(katha, write_rows) -> None:
     path = write_rows({}, {"id": "two"})
     assert "max_file_bytes" in errors_of(lambda: katha.load([("stories", path)], max_file_bytes=10))
-    assert "max_story_characters" in errors_of(lambda: katha.load([("stories", path)], max_story_characters=10))
+    assert "max_story_characters" in errors_of(
+        lambda: katha.load([("stories", path)], max_story_characters=10)
+    )
     assert "max_stories" in errors_of(lambda: katha.load([("stories", path)], max_stories=1))
 
 
@@ -195,7 +199,10 @@ def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, t
     ("change", "expected"),
     [
         ({"story_id": "nobody"}, "the id of a story of this run"),
-        ({"scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A cow flew."}]}, "in order, are the story"),
+        (
+            {"scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A cow flew."}]},
+            "in order, are the story",
+        ),
         ({"scenes": [{"scene_text": "A fox ran."}, {"scene_text": 3}]}, "$[0].scene_text"),
         ({"transitions": [{}, {}]}, "$.transitions: expected 1, found 2"),
         ({"scenes": None, "questions": [{}]}, "$.questions"),

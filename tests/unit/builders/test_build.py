@@ -1,0 +1,91 @@
+"""The whole builder on the engine, and the files that it leaves."""
+
+import json
+
+import pytest
+
+from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.pipeline import PIPELINE, STAGES
+from fabula.builders.katha.planner import load_planner
+from fabula.engine.pipeline import load_pipeline
+from fabula.errors import ConfigError
+
+CREATED = "2026-01-01T00:00:00Z"
+OUTPUTS = ("records.jsonl", "assignments.jsonl", "balance.json")
+
+
+def build(sources, out, **options):
+    return build_katha(sources, out, BuildOptions(created_at=CREATED, workers=0, **options))
+
+
+@pytest.fixture(scope="module")
+def run(katha, tmp_path_factory):
+    out = tmp_path_factory.mktemp("katha") / "run"
+    report = build(katha.samples / "stories.jsonl", out, records=katha.samples / "gold.jsonl")
+    assert report.totals["made"] == 24
+    return out
+
+
+def test_pipeline_when_loaded_fits_together() -> None:
+    assert load_pipeline(PIPELINE).names() == STAGES
+
+
+def test_records_when_written_are_sorted_envelopes(run) -> None:
+    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
+    assert {(row["kind"], row["schema_version"]) for row in rows} == {("katha", "1")}
+    assert all(row["payload"]["record"]["provenance"]["created_at"] == CREATED for row in rows)
+
+
+def test_records_when_validated_have_no_findings(run) -> None:
+    from fabula.validators import validate
+
+    report = validate(run)
+    assert report.issues == ()
+    assert report.checked["stories"] == 24
+
+
+def test_assignments_when_written_agree_with_the_records(run) -> None:
+    records = [
+        json.loads(line)["payload"]["record"]
+        for line in (run / "records.jsonl").read_text("utf-8").splitlines()
+    ]
+    rows = [json.loads(line) for line in (run / "assignments.jsonl").read_text("utf-8").splitlines()]
+    assert [(row["id"], row["split"]) for row in rows] == [(r["story_id"], r["split"]) for r in records]
+    assert {row["stratum"] for row in rows} == {"*"}
+
+
+def test_balance_when_written_counts_against_the_published_shares(run) -> None:
+    balance = json.loads((run / "balance.json").read_text("utf-8"))
+    assert balance["moral_labels"]["wisdom"] == {"observed": 2, "target": 1.9968, "deviation": 0.0032}
+    assert sum(entry["observed"] for entry in balance["transition_types"].values()) == 96
+    assert balance["question_types"]["moral"]["target"] == 24.0
+    assert sum(balance["strata"]["*"].values()) == 24
+    assert 0 <= balance["split_tolerance"]["overall"] < 0.05
+
+
+def test_build_when_repeated_elsewhere_writes_the_same_bytes(katha, run, tmp_path) -> None:
+    build(katha.samples / "stories.jsonl", tmp_path / "again", records=katha.samples / "gold.jsonl")
+    for name in OUTPUTS:
+        assert (tmp_path / "again" / name).read_bytes() == (run / name).read_bytes()
+
+
+def test_build_when_scenes_are_set_in_one_place_follows_everywhere(katha, tmp_path) -> None:
+    report = build(
+        katha.samples / "stories.jsonl", tmp_path / "r", settings={"draft_scenes.scenes": 4}, limit=2
+    )
+    assert report.totals["made"] == 2
+    for line in (tmp_path / "r" / "records.jsonl").read_text("utf-8").splitlines():
+        record = json.loads(line)["payload"]["record"]
+        assert (len(record["scenes"]), len(record["transitions"])) == (4, 3)
+
+
+def test_planner_when_unknown_is_a_configuration_error(katha, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="one of: rules"):
+        build(katha.samples / "stories.jsonl", tmp_path / "r", planner="oracle")
+    assert load_planner("rules").name == "rules@1"
+
+
+def test_sources_when_none_are_named_is_a_configuration_error(tmp_path) -> None:
+    with pytest.raises(ConfigError, match="at least one file"):
+        build([], tmp_path / "r")
