@@ -182,6 +182,9 @@ _SET = {
     "statistics": Code("statistics.json equals recomputation.", "pack the release again"),
     "moral-balance": Code("moral_balance_requirements.json equals recomputation.", "pack the release again"),
     "balance": Code("balance.json equals recomputation.", "build the run again"),
+    "producer-missing": Code(
+        "Every record of a release has a line that says who made its fields.", "pack the release again"
+    ),
     "manifest": Code(
         "Records agree with run.json or release.json.", "build the run or pack the release again"
     ),

@@ -19,6 +19,7 @@ Kind = Literal["run", "release", "file"]
 FORMAT = 1
 """The newest layout of run and release folders that this version reads."""
 
+RUN, RELEASE = "run.json", "release.json"
 RECORDS = "records.jsonl"
 ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
 REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
@@ -215,15 +216,23 @@ def open_dataset(path: Path) -> Dataset:
     Raises:
         UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
     """
+    try:
+        return _open(path)
+    except OSError as error:
+        raise _not_a_dataset(path, error.strerror or str(error)) from error
+
+
+def _open(path: Path) -> Dataset:
     if path.is_file():
         if is_blank(path):
             raise _not_a_dataset(path, "an empty file")
         return Dataset(path, "file", {})
     if not path.is_dir():
         raise _not_a_dataset(path, "nothing there")
-    for kind, manifest, main in (("run", "run.json", RECORDS), ("release", "release.json", ANNOTATIONS)):
-        if (path / manifest).is_file() or (path / main).is_file():
-            return _open_folder(path, "run" if kind == "run" else "release", manifest)
+    if (path / RUN).is_file() or (path / RECORDS).is_file():
+        return _open_folder(path, "run", RUN)
+    if (path / RELEASE).is_file() or (path / ANNOTATIONS).is_file():
+        return _open_folder(path, "release", RELEASE)
     found = "an empty folder" if not any(path.iterdir()) else "a folder with none of their files"
     raise _not_a_dataset(path, found)
 

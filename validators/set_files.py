@@ -8,19 +8,24 @@ from typing import ClassVar
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import issue, show
+from .dataset import RELEASE, RUN, Dataset
 from .lines import ignore
 from .run_balance import RunBalance
+from .schema_check import check_schema
 from .set_rules import SetRule
 from .statistics import (
     BalanceTolerance,
-    HiddenCounts,
     StatisticsCollector,
+    hidden_counts,
     moral_balance,
 )
 from .view import Story
 
 ASSIGNMENTS, BALANCE = "assignments.jsonl", "balance.json"
 STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
+
+MOST = 1_000_000
+"""The largest tolerance that is taken from a file."""
 
 _COUNTED = (
     "scenes",
@@ -97,22 +102,16 @@ class Statistics(_Computed):
                 self.counts.add_variant(variant.data)
 
     def _expected(self, document: Json) -> Json:
-        for part in self.dataset.producers(lambda _: None):
-            fields = part.data["fields"]
-            self.counts.add_producers(
-                entry for entry in fields if isinstance(entry, dict) and "producer" in entry
-            )
+        for fields in producer_fields(self.dataset):
+            self.counts.add_producers(fields)
         return self.counts.result(hidden_counts(document))
 
 
-def hidden_counts(document: Json) -> HiddenCounts:
-    """Return the counts of hidden stories that a statistics document states; zero where it states none."""
-    stated = document.get("hidden_test") if isinstance(document, dict) else None
-    stated = stated if isinstance(stated, dict) else {}
-    fields = {name: stated.get(name) for name in HiddenCounts.model_fields}
-    return HiddenCounts(
-        **{name: value for name, value in fields.items() if type(value) is int and value >= 0}
-    )
+def producer_fields(dataset: Dataset) -> Iterator[list[dict[str, Json]]]:
+    """Yield who made the fields of each record, from the sound lines of a release's producer file."""
+    for part in dataset.producers(ignore):
+        if not any(finding.broken for finding in check_schema("katha_producers", part.data, part.where)):
+            yield part.data["fields"]
 
 
 @dataclass(slots=True)
@@ -134,7 +133,7 @@ class MoralBalance(_Computed):
         bounds = {
             name: float(stated[name])
             for name in BalanceTolerance.model_fields
-            if type(stated.get(name)) in (int, float)
+            if type(stated.get(name)) in (int, float) and 0 <= stated[name] <= MOST
         }
         return moral_balance(self.labels.elements(), BalanceTolerance(**bounds))
 
@@ -236,3 +235,8 @@ class Manifest(SetRule):
         ):
             message = f"a story of {show(split)} is in the {visibility} folder"
             self.found.append(issue("manifest", story.where, "$.split", message))
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what add found, and what keeps the manifest itself from being read."""
+        self.dataset.document(RUN if self.dataset.kind == "run" else RELEASE, self.found.append)
+        yield from self.found

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import issue, show
+from .dataset import PRODUCERS
 from .schema_check import check_schema
 from .set_rules import SetRule
+from .status_rules import producer_path_fits
 from .view import Part, Story
 from .word_rules import VARIANT_WORDS, check_values
 
@@ -75,3 +77,46 @@ class Orphans(SetRule):
         if self.ids or self.dataset.kind != "file":
             message = f"there is no story {show(part.data.get('base_story_id'))}"
             yield issue("orphan", part.where, "$.base_story_id", message)
+
+
+@dataclass(slots=True)
+class ProducerLines(SetRule):
+    """A release's producer file has one line per story, with paths that begin at fields of a record."""
+
+    ids: set[str] = field(default_factory=set)
+
+    def add(self, story: Story) -> None:
+        """Note the story's id."""
+        self.ids.add(story.id)
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with the producer lines, and the stories that have none."""
+        if self.dataset.kind != "release":
+            return
+        if not (self.dataset.path / PRODUCERS).is_file():
+            if "visibility" in self.dataset.manifest:
+                yield issue("missing-file", PRODUCERS, "$", "the file is missing")
+            return
+        problems: list[Issue] = []
+        seen: set[str] = set()
+        for part in self.dataset.producers(problems.append):
+            yield from self._check(part, seen)
+        yield from problems
+        for story_id in sorted(self.ids - seen):
+            yield issue("producer-missing", PRODUCERS, "$", f"the story {show(story_id)} has no line")
+
+    def _check(self, part: Part, seen: set[str]) -> Iterator[Issue]:
+        findings = list(check_schema("katha_producers", part.data, part.where))
+        yield from (finding.issue for finding in findings)
+        story_id = str(part.data["id"])
+        if story_id in seen:
+            yield issue("id-repeated", part.where, "$.id", f"{show(story_id)} has a second line")
+        seen.add(story_id)
+        if story_id not in self.ids:
+            yield issue("orphan", part.where, "$.id", f"there is no story {show(story_id)}")
+        if any(finding.broken for finding in findings):
+            return
+        for position, entry in enumerate(part.data["fields"]):
+            if not producer_path_fits(entry["path"]):
+                message = f"{show(entry['path'])} names no field of a record"
+                yield issue("producer-path", part.where, f"$.fields[{position}].path", message)

@@ -49,6 +49,7 @@ class SetRule:
 SET_RULES: tuple[tuple[str, str], ...] = (
     ("unique-ids", "set_ids:UniqueIds"),
     ("orphans", "set_ids:Orphans"),
+    ("producers", "set_ids:ProducerLines"),
     ("reviews", "set_reviews:Reviews"),
     ("near-duplicates", "set_splits:NearDuplicates"),
     ("split-sizes", "set_splits:SplitSizes"),

@@ -9,9 +9,13 @@ from typing import ClassVar
 from ..schemas.issue import Issue
 from ..schemas.vocabulary import vocabulary
 from .codes import issue
+from .lines import ignore
 from .set_rules import SetRule
 from .similarity import DEFAULT_THRESHOLD, near_duplicates, signature
+from .statistics import hidden_counts
 from .view import Story
+
+STATISTICS = "statistics.json"
 
 SIZE_TOLERANCE = (2.0, 0.02)
 """A split may miss its share by two stories or two per cent of all, whichever is more."""
@@ -56,7 +60,7 @@ class SplitSizes(SetRule):
                     yield issue("split-strata", self.dataset.main_file.name, "$.split", message)
 
     def _check_sizes(self, public: int, targets: dict[str, int]) -> Iterator[Issue]:
-        hidden = hidden_stories(self.dataset.document("statistics.json", lambda _: None))
+        hidden = hidden_counts(self.dataset.document(STATISTICS, ignore)).stories
         total, weight = public + hidden, sum(targets.values())
         for split, target in targets.items():
             count = self.sizes[split] + (hidden if split == "hidden_test" else 0)
@@ -64,13 +68,6 @@ class SplitSizes(SetRule):
             if abs(count - expected) > max(SIZE_TOLERANCE[0], SIZE_TOLERANCE[1] * total):
                 message = f"expected about {expected:.1f} of {total} stories in {split}, found {count}"
                 yield issue("split-size", self.dataset.main_file.name, "$.split", message)
-
-
-def hidden_stories(statistics: object) -> int:
-    """Return how many hidden-test stories a release's statistics speak of."""
-    hidden = statistics.get("hidden_test") if isinstance(statistics, dict) else None
-    count = hidden.get("stories") if isinstance(hidden, dict) else 0
-    return count if isinstance(count, int) and not isinstance(count, bool) else 0
 
 
 @dataclass(slots=True)

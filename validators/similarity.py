@@ -1,6 +1,7 @@
 """Near-duplicate texts: MinHash signatures and the pairs whose estimated Jaccard similarity is high."""
 
 import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,8 @@ def signature(text: str) -> list[int]:
 def _empty_minhash() -> Any:  # noqa: ANN401 - datasketch carries no types
     from datasketch import MinHash
 
-    return MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32")
+    # The scheme mixes the hash before it permutes it, so a checksum is enough of a hash, and a fast one.
+    return MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32", hashfunc=zlib.crc32)
 
 
 def similarity(first: Sequence[int], second: Sequence[int]) -> float:

@@ -37,6 +37,17 @@ class HiddenCounts(Own):
     variants: int = 0
 
 
+MOST_HIDDEN = 1_000_000_000
+
+
+def hidden_counts(document: Json) -> HiddenCounts:
+    """Return the counts of hidden stories that a statistics document states; zero where it states none."""
+    stated = document.get("hidden_test") if isinstance(document, dict) else None
+    stated = stated if isinstance(stated, dict) else {}
+    counts = {name: stated.get(name) for name in HiddenCounts.model_fields}
+    return HiddenCounts(**{name: n for name, n in counts.items() if type(n) is int and 0 <= n <= MOST_HIDDEN})
+
+
 @dataclass(slots=True)
 class StatisticsCollector:
     """Counts of a stream of records and variants; add them in any order, then ask for the result."""

@@ -5,6 +5,7 @@ from functools import cache
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.katha import StoryRecord
 from ..schemas.paths import parse_path
 from ..schemas.vocabulary import vocabulary
 from .codes import issue, show
@@ -82,18 +83,18 @@ def check_bundle(story: Story) -> Iterator[Issue]:
             message = f"the record is marked auto_checked, but the check {show(check['code'])} {outcome}"
             yield issue("check-mismatch", story.where, f"$.checks[{position}]", message)
     for position, entry in enumerate(story.bundle.get("producers", ())):
-        if not producer_path_fits(entry["path"], story):
-            message = f"{show(entry['path'])} names no field of the record"
+        if not producer_path_fits(entry["path"]):
+            message = f"{show(entry['path'])} names no field of a record"
             yield issue("producer-path", story.where, f"$.producers[{position}].path", message)
 
 
-def producer_path_fits(path: str, story: Story) -> bool:
-    """Return whether a producer's path, ``[*]`` standing for every element, begins at a field."""
+def producer_path_fits(path: str) -> bool:
+    """Return whether a producer's path, ``[*]`` standing for every element, begins at a field of a record."""
     try:
         steps = parse_path(path.replace("[*]", "[0]"))
     except ValueError:
         return False
-    return bool(steps) and (steps[0] in story.record or steps[0] == "variants")
+    return bool(steps) and (steps[0] in StoryRecord.model_fields or steps[0] == "variants")
 
 
 def check_complete(story: Story) -> Iterator[Issue]:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .dataset import Dataset, open_dataset
+from .dataset import open_dataset
 from .lines import ignore
 from .record_rules import check_part
 from .report import IssueBin, ValidationReport
-from .set_files import hidden_counts
+from .set_files import producer_fields
 from .set_reviews import Reviews
 from .set_rules import load_set_rules
-from .statistics import StatisticsCollector
+from .statistics import StatisticsCollector, hidden_counts
 from .view import Story
 
 PARTS = ("scenes", "transitions", "questions")
@@ -92,11 +92,7 @@ def statistics_of(path: Path) -> dict[str, Json]:
         counts.add_producers(story.bundle.get("producers", ()))
         for variant in story.variants:
             counts.add_variant(variant.data)
-    _add_producer_lines(counts, dataset)
+    for fields in producer_fields(dataset):
+        counts.add_producers(fields)
     result = counts.result(hidden_counts(dataset.document("statistics.json", ignore)))
     return {**result, "not_counted": left_out}
-
-
-def _add_producer_lines(counts: StatisticsCollector, dataset: Dataset) -> None:
-    for part in dataset.producers(ignore):
-        counts.add_producers(part.data["fields"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ..schemas.canonical import Json
 from ..schemas.text import normalize_answer, normalize_text
@@ -85,7 +85,11 @@ def squeezed(text: str) -> str:
 
 def mentions(padded: str, phrase: str) -> bool:
     """Return whether a text that :class:`Story` prepared contains a phrase, as whole words if it is ASCII."""
-    wanted = normalize_answer(phrase)
+    wanted = _as_answer(phrase)
     if not wanted:
         return False
     return f" {wanted} " in padded or (not wanted.isascii() and wanted in padded)
+
+
+# Names come again in scene after scene and variant after variant.
+_as_answer = lru_cache(maxsize=1024)(normalize_answer)

@@ -496,6 +496,17 @@ def _(folder: Path) -> Path:
     return run
 
 
+@file_case("producer-missing")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(3))
+    first, second, _ = map(json.loads, (release / "producers.jsonl").read_bytes().splitlines())
+    second["fields"][0]["path"] = "$.plot"
+    write_jsonl(
+        release / "producers.jsonl", [second, second, {**first, "id": "kb25k_0009"}, {"id": "x", "fields": 5}]
+    )
+    return release
+
+
 @file_case("manifest")
 def _(folder: Path) -> Path:
     bundles = sample_bundles(5)
