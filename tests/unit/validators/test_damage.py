@@ -1,0 +1,123 @@
+"""Damaged files: validation reports or refuses, and never crashes; every computed number is checked."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.errors import UserError
+from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.paths import get_at, replace_at
+from fabula.testing.katha_folders import write_release, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators import validate
+
+FILES = [
+    *((write_run, name) for name in ("records.jsonl", "run.json", "assignments.jsonl", "balance.json")),
+    *(
+        (write_release, name)
+        for name in (
+            "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "statistics.json",
+            "moral_balance_requirements.json", "release.json",
+        )
+    ),
+]  # fmt: skip
+RELAXED = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def findings(folder: Path) -> bool:
+    """Whether validation finds something or refuses; any other exception is a crash and gets through."""
+    try:
+        return bool(validate(folder).issues)
+    except UserError as error:
+        assert str(error)
+        return True
+
+
+@pytest.mark.parametrize(("writer", "name"), FILES)
+@given(data=st.data())
+@RELAXED
+def test_validate_when_a_byte_is_overwritten_never_crashes(
+    writer: Callable[..., Path], name: str, tmp_path: Path, data: st.DataObject
+) -> None:
+    path = writer(tmp_path / "data", sample_bundles(3)) / name
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    findings(path.parent)
+
+
+@pytest.mark.parametrize(("writer", "name"), FILES)
+@given(
+    content=st.binary(max_size=60)
+    | st.sampled_from([b"", b"[]", b"5", b'"x"', b"null", b"{}", b'{"format":true}'])
+)
+@RELAXED
+def test_validate_when_a_file_is_replaced_never_crashes(
+    writer: Callable[..., Path], name: str, tmp_path: Path, content: bytes
+) -> None:
+    path = writer(tmp_path / "data", sample_bundles(3)) / name
+    path.write_bytes(content)
+    assert findings(path.parent) or name in ("run.json", "release.json", "records.jsonl")
+
+
+@pytest.mark.parametrize(("writer", "name"), FILES)
+def test_validate_when_a_file_is_cut_off_in_the_middle_finds_it(
+    writer: Callable[..., Path], name: str, tmp_path: Path
+) -> None:
+    path = writer(tmp_path / "data", sample_bundles(3)) / name
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert findings(path.parent)
+
+
+def numbers(node: Any, path: str = "$") -> list[str]:
+    if isinstance(node, dict):
+        named = {key: value for key, value in node.items() if str(key).isidentifier()}
+        return [found for key, value in named.items() for found in numbers(value, f"{path}.{key}")]
+    return [path] if isinstance(node, int | float) else []
+
+
+@pytest.mark.parametrize(
+    ("writer", "name"),
+    [
+        (write_run, "balance.json"),
+        (write_release, "statistics.json"),
+        (write_release, "moral_balance_requirements.json"),
+    ],
+)
+def test_validate_when_any_number_of_a_computed_file_changes_finds_it(
+    writer: Callable[..., Path], name: str, tmp_path: Path
+) -> None:
+    path = writer(tmp_path / "data", sample_bundles(25)) / name
+    document = json.loads(path.read_bytes())
+    # Counts of hidden stories and the tolerance are stated there and nowhere else.
+    stated = {place for place in numbers(document) if place.startswith(("$.hidden_test", "$.tolerance."))}
+    unnoticed = set()
+    for place in numbers(document):
+        path.write_bytes(pretty_bytes(replace_at(document, place, get_at(document, place) + 1)))
+        if not findings(path.parent):
+            unnoticed.add(place)
+    assert unnoticed <= {place for place in stated if place.startswith("$.tolerance.")}
+    assert len(numbers(document)) > 20
+
+
+@pytest.mark.parametrize("value", [10**400, -1, 1e308, "many", None, [], True])
+def test_validate_when_stated_numbers_are_absurd_reports_and_goes_on(value: Any, tmp_path: Path) -> None:
+    release = write_release(tmp_path / "release", sample_bundles(30))
+    for name, place in (
+        ("statistics.json", "$.hidden_test.stories"),
+        ("moral_balance_requirements.json", "$.tolerance.stories"),
+    ):
+        document = json.loads((release / name).read_bytes())
+        (release / name).write_bytes(pretty_bytes(replace_at(document, place, value)))
+    assert {"statistics", "moral-balance"} <= set(validate(release).counts)
