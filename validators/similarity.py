@@ -91,8 +91,10 @@ def near_duplicates(
     Returns:
         ``(id_a, id_b, similarity)`` with ``id_a < id_b``, sorted. Candidates come from locality-sensitive
         hashing with bands chosen so that a pair at the threshold is missed less than once in a thousand
-        times; every pair returned is checked on the full signatures, and equal signatures are always
-        found. The time grows with the number of pairs found.
+        times; every pair returned is checked on the full signatures. Equal signatures are always found.
+        Of a group of equal ones each is paired with the first of its group and with the first of every
+        group near it, but not with the rest, so that a text copied a thousand times gives thousands of
+        pairs and not a million.
 
     Raises:
         ValueError: the threshold is out of range.
@@ -105,13 +107,19 @@ def near_duplicates(
     if len(ids) < 2:
         return []
     table = np.asarray([signatures[id_] for id_ in ids], dtype=np.uint32)
-    pairs = [
-        (ids[other], ids[row], share)
-        for row, others in _candidates(table, threshold)
-        for other, share in zip(others, _shares(table, row, others), strict=True)
-        if share >= threshold
-    ]
-    return sorted(pairs)
+    groups: dict[bytes, list[int]] = {}
+    for row, numbers in enumerate(table):
+        groups.setdefault(numbers.tobytes(), []).append(row)
+    equals = list(groups.values())
+    pairs = [(rows[0], row, 1.0) for rows in equals for row in rows[1:]]
+    distinct = table[[rows[0] for rows in equals]]
+    for one, others in _candidates(distinct, threshold):
+        for other, share in zip(others, _shares(distinct, one, others), strict=True):
+            if share >= threshold:
+                pairs += [(equals[other][0], row, share) for row in equals[one]]
+                pairs += [(equals[one][0], row, share) for row in equals[other][1:]]
+    # Rows are in id order.
+    return sorted((ids[min(a, b)], ids[max(a, b)], share) for a, b, share in pairs)
 
 
 def _candidates(table: "np.ndarray[Any, Any]", threshold: float) -> Iterator[tuple[int, list[int]]]:
