@@ -73,12 +73,14 @@ def load_prompt(prompt_id: str) -> Prompt:
     data = (files(__package__) / f"{prompt_id}.j2").read_bytes()
     head, mark, body = data.decode("utf-8").replace("\r\n", "\n").partition(_CLOSE)
     if not mark or not head.startswith(_OPEN):
-        raise ValueError(f"prompt {prompt_id}: the file must start with front matter between {{#--- and ---#}}")
+        raise ValueError(
+            f"prompt {prompt_id}: the file must start with front matter between {{#--- and ---#}}"
+        )
     card = PromptCard.model_validate(yaml.safe_load(head.removeprefix(_OPEN)))
     if card.id != prompt_id:
         raise ValueError(f"prompt {prompt_id}: its front matter says id {card.id!r}")
     # A prompt is plain text for a model, not HTML: escaping would change the story.
-    environment = jinja2.Environment(  # noqa: S701
+    environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
     return Prompt(card, sha256_bytes(data), environment.from_string(body))

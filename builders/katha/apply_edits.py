@@ -6,16 +6,25 @@ edited: correct the source file. Scene texts may be edited only so that the scen
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from .parts import LABELS, LISTS, producers
-from .rules import PRODUCER
+from .planner import load_planner
 from .spans import scene_spans
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    planner: Literal["rules"] = "rules"
+
 
 SPEC = StageSpec(
     name="apply_edits",
@@ -23,6 +32,7 @@ SPEC = StageSpec(
     shape="map",
     reads=("story", "given", "edits", *LABELS, *LISTS),
     writes=("draft", "labels"),
+    settings=Settings,
 )
 
 _IDS = frozenset(
@@ -43,10 +53,12 @@ class _Refused(Exception):
     """An edit cannot be applied."""
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
-    made = producers(draft, item["story"], item["given"], PRODUCER)
+    made = producers(draft, item["story"], item["given"], load_planner(settings.planner).name)
     try:
         for edit in item["edits"]:
             draft, made = _apply(draft, made, edit)

@@ -91,7 +91,7 @@ class Reader:
         if data[:2] in _UTF16:
             self.problem(where, "UTF-8", "a UTF-16 byte order mark at byte 0", "save the file as UTF-8")
             return None
-        return data.removeprefix(BOM)
+        return data
 
     def decode(self, data: bytes, where: str, offset: int = 0) -> str | None:
         """Return bytes as text, or None after noting where they are not UTF-8 or hold a NUL."""
@@ -102,10 +102,11 @@ class Reader:
             )
             return None
         try:
-            return data.decode("utf-8")
+            return data.decode("utf-8-sig" if offset == 0 else "utf-8")
         except UnicodeDecodeError as error:
-            at = offset + error.start
-            found = f"byte 0x{data[error.start]:02x} at byte {at}, which is not UTF-8"
+            # Behind a byte order mark, the codec counts from its end.
+            at = offset + error.start + len(data) - len(error.object)
+            found = f"byte 0x{error.object[error.start]:02x} at byte {at}, which is not UTF-8"
             self.problem(
                 where, "UTF-8", found, "convert the file: iconv -f latin1 -t utf-8 (or its true encoding)"
             )
@@ -116,12 +117,10 @@ class Reader:
     def json_rows(self, data: bytes, name: str) -> Iterator[Row]:
         """Yield one row per line that holds a JSON object."""
         offset = 0
-        for number, line in enumerate(
-            data.splitlines(keepends=True) if b"\r" in data else data.split(b"\n"), 1
-        ):
+        for number, line in enumerate(io.BytesIO(data), 1):
             where = f"{name} line {number}"
             text = self.decode(line, where, offset)
-            offset += len(line) + (b"\r" not in data)
+            offset += len(line)
             if text is None:
                 if len(self.problems) > 100:
                     return  # a file in another encoding: every line would be a problem

@@ -167,6 +167,8 @@ def _temporal(view: StoryView) -> Iterator[Asked]:
     count = view.count - 1
     start = int(share(view.id, "temporal") * count)
     for at in [*range(start, count), *range(start)]:
+        if not view.by_scene[at] or not view.by_scene[at + 1]:
+            continue  # a boundary set by hand inside a clause can leave a scene without a clause of its own
         before, after = view.by_scene[at][-1], view.by_scene[at + 1][0]
         texts = (view.full(after), view.full(before))
         asked = _pair(view, "temporal_order", "temporal_order", (at, at + 1), texts)

@@ -89,3 +89,17 @@ def test_planner_when_unknown_is_a_configuration_error(katha, tmp_path) -> None:
 def test_sources_when_none_are_named_is_a_configuration_error(tmp_path) -> None:
     with pytest.raises(ConfigError, match="at least one file"):
         build([], tmp_path / "r")
+
+
+def test_edit_when_put_into_the_run_changes_one_field_and_says_who(katha, tmp_path) -> None:
+    out = tmp_path / "r"
+    build(katha.samples / "stories.jsonl", out, limit=2)
+    change = {"id": "kb25k_0001", "path": "$.title", "old": "The Dove and the Ant", "new": "Dove and Ant"}
+    (out / "edits.jsonl").write_text(json.dumps({**change, "who": "ann", "why": "shorter"}) + "\n")
+    build(katha.samples / "stories.jsonl", out, limit=2)
+    first, second = (
+        json.loads(line)["payload"] for line in (out / "records.jsonl").read_text("utf-8").splitlines()
+    )
+    assert first["record"]["title"] == "Dove and Ant"
+    assert {"path": "$.title", "producer": "edit:ann"} in first["producers"]
+    assert second["record"]["title"] == "The Woodcutter's Axe"

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -270,3 +271,14 @@ def test_any_story_when_the_loader_accepts_it_is_rejected_or_consistent(
         assert outcome.reason
     else:
         assert_consistent(outcome)
+
+
+def test_hand_written_scenes_when_cut_inside_a_clause_are_drafted_all_the_same(katha) -> None:
+    words = FOX.split()
+    fields = katha.story(FOX)
+    cuts = [0, 3, 5, 7, 30, len(words)]
+    fields["given"] = {
+        "author": "ann",
+        "scenes": [{"scene_text": " ".join(words[a:b])} for a, b in pairwise(cuts)],
+    }
+    assert_consistent(katha.draft(fields))

@@ -41,6 +41,13 @@ def test_jsonl_when_latin_1_names_the_byte_and_the_cure(katha, write_rows) -> No
     assert f"byte 0xe9 at byte {offset}" in message and "line 2" in message and "iconv" in message
 
 
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_csv_when_latin_1_counts_bytes_from_the_start_of_the_file(katha, tmp_path, bom) -> None:
+    data = bom + b"id,title\none,Caf\xe9\n"
+    message = errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
+    assert f"at byte {data.index(0xE9)}," in message
+
+
 def test_jsonl_when_utf_16_says_so(katha, write_rows) -> None:
     path = write_rows({})
     write(path, path.read_text("utf-8").encode("utf-16"))
