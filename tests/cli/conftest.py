@@ -14,6 +14,10 @@ import fabula
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 CREATED = "2026-01-01T00:00:00Z"
+DEMO_OPTIONS = (  # those of the Makefile's demo, whose card is the repository's
+    "--version", "0.1.0", "--name", "fabula-sample-fables", "--title", "Fabula sample fables",
+    "--creator", "The Fabula developers",
+)  # fmt: skip
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -50,7 +54,7 @@ def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sample_release(sample_run: Path) -> Path:
     out = sample_run.parent / "release"
-    done = run_fabula("release", "pack", sample_run, "--version", "0.1.0", "--name", "Samples", "--out", out)
+    done = run_fabula("release", "pack", sample_run, "--out", out, *DEMO_OPTIONS)
     assert done.returncode == 0, done.stderr + done.stdout
     return out
 

@@ -4,6 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
+import fabula
+
 SAMPLES_COUNT = 24
 
 
@@ -76,6 +80,15 @@ def test_release_when_packed_has_the_papers_files(sample_release: Path) -> None:
     } <= names  # fmt: skip
     release = json.loads((sample_release / "release.json").read_text("utf-8"))
     assert "human_gold_1k.jsonl" in json.dumps(release["left_out"])
+
+
+def test_repository_card_when_compared_is_the_card_of_the_sample_release(sample_release: Path) -> None:
+    card = Path(fabula.__file__).parent / "dataset_card.md"
+    if not card.exists():
+        pytest.skip("the suite runs against an installed wheel, which has no repository card")
+    assert card.read_text("utf-8") == (sample_release / "dataset_card.md").read_text("utf-8"), (
+        "the card has drifted: run make demo and copy dist/demo-0.1.0/dataset_card.md to dataset_card.md"
+    )
 
 
 def test_verify_when_release_is_untouched_exits_zero(fabula_command, sample_release: Path) -> None:
