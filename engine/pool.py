@@ -29,7 +29,7 @@ CHUNK_SECONDS = 0.25  # work that one chunk should hold: long against its transp
 CHUNK_ITEMS, CHUNK_BYTES = 64, 1_000_000
 CHUNKS_PER_WORKER = 2  # one at work and one waiting, so that no worker idles and memory stays bounded
 LOST_TRIES = 3  # how often an item may be lost with the whole pool before it is called crashed
-STALL_GRACE = 60.0
+IDLE, STALL_GRACE = 0.25, 60.0  # seconds
 
 Result = tuple[Task, Encoded]
 
@@ -68,7 +68,7 @@ class WorkerPool:
             pool.join()
 
     def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
-        """Yield results in small groups as they come, in no particular order.
+        """Yield results in small groups as they come, in no particular order; empty ones while nothing comes.
 
         Tasks are drawn only as fast as workers take them. Once ``stopping()`` is true, none is drawn any more
         and the work in flight is finished.
@@ -80,6 +80,7 @@ class WorkerPool:
             yield from _run_inline(job, tasks, stopping)
             return
         flight = _Flight(job, iter(tasks))
+        idle = 0.0
         while True:
             while len(flight.flying) < self.workers * CHUNKS_PER_WORKER and not stopping():
                 chunk = flight.next_chunk()
@@ -88,14 +89,12 @@ class WorkerPool:
                 flight.flying[self._schedule(job, chunk)] = chunk
             if not flight.flying:
                 return
-            done, _ = wait(flight.flying, self.item_timeout + STALL_GRACE, FIRST_COMPLETED)
-            if not done:  # a worker was lost in a way that nobody noticed
+            done, _ = wait(flight.flying, IDLE, FIRST_COMPLETED)
+            idle = 0.0 if done else idle + IDLE
+            if idle > self.item_timeout + STALL_GRACE:  # a worker was lost in a way that nobody noticed
                 self.close()
                 flight.recall()
-            for future in done:
-                results = flight.land(future, stopping())
-                if results:
-                    yield results
+            yield [result for future in done for result in flight.land(future, stopping())]
 
     def _schedule(self, job: Job, chunk: Sequence[Task]) -> "Future[Any]":
         for _ in range(LOST_TRIES):

@@ -190,7 +190,6 @@ class Runner(Walk):
         if set(rows) != set(table.ids):
             wrong = sorted(set(rows) ^ set(table.ids))
             raise ValueError(f"stage {stage.name} must give fields for every item; wrong: {wrong[:5]}")
-        self.check_stop()
         listing: Listing = []
         for item in table.ids:
             encoded = encode(checked(stage.spec, Made(rows[item])))

@@ -23,7 +23,8 @@ from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy
 folder, source, workers = sys.argv[1:4]
 try:
-    run_toy(Path(folder), Path(source), Options(workers=int(workers)), sets=sys.argv[4:], reporter=JsonReporter())
+    options = Options(workers=int(workers))
+    run_toy(Path(folder), Path(source), options, sets=sys.argv[4:], reporter=JsonReporter())
 except FabulaError as error:
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     raise SystemExit(int(error.exit_code))

@@ -43,7 +43,9 @@ def test_gather_fields_when_blobs_hold_more_takes_only_the_named_ones() -> None:
 
 
 def test_key_when_nothing_differs_is_the_same_in_every_process() -> None:
-    assert BASIS.key("a", ["1" * 64]) == Basis("work", 1, {"settings": {}, "seed": 42}, {}).key("a", ["1" * 64])
+    assert BASIS.key("a", ["1" * 64]) == Basis("work", 1, {"settings": {}, "seed": 42}, {}).key(
+        "a", ["1" * 64]
+    )
     assert BASIS.key("a", []) == PINNED
 
 

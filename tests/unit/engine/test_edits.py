@@ -51,7 +51,14 @@ def test_read_edits_when_lines_are_bad_lists_each(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"\xef\xbb\xbf" + b"\n".join([good, b"", b"  ", *bad, good]) + b"\r\n")
     with pytest.raises(InputError) as caught:
         read_edits(tmp_path / NAME)
-    assert [problem.where.rsplit(":", 1)[1] for problem in caught.value.problems] == ["4", "5", "6", "7", "8", "9"]
+    assert [problem.where.rsplit(":", 1)[1] for problem in caught.value.problems] == [
+        "4",
+        "5",
+        "6",
+        "7",
+        "8",
+        "9",
+    ]
 
 
 def test_read_edits_when_missing_or_empty(tmp_path: Path) -> None:

@@ -159,7 +159,9 @@ def fill(command: list[str]) -> tuple[int, str]:
     return int(acknowledged), message
 
 
-def test_put_when_files_may_not_grow_is_a_target_error_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+def test_put_when_files_may_not_grow_keeps_what_was_acknowledged(
+    tmp_path: Path,
+) -> None:
     acknowledged, message = fill([sys.executable, "-c", FILL, str(tmp_path), "limit"])
     assert NAME in message
     assert "finished work is kept" in message

@@ -7,11 +7,14 @@ import pytest
 
 from fabula.engine.progress import Event, JsonReporter, PlainReporter, RichReporter, choose_reporter
 
+PROBLEM = {"item": "a", "status": "failed", "code": "crashed", "reason": "[bold]"}
 EVENTS = [
     Event("run", data={"folder": "x", "pipeline": "toy", "stages": ["work"], "workers": 0}),
     Event("stage", stage="work", data={"items": 100}),
     *(Event("progress", stage="work", data={"done": done, "total": 100}) for done in range(1, 101)),
-    Event("item", stage="work", data={"item": "a", "status": "failed", "code": "crashed", "reason": "[bold]"}),
+    Event(
+        "item", stage="work", data={"item": "a", "status": "failed", "code": "crashed", "reason": "[bold]"}
+    ),
     Event("stage-done", stage="work", data={"made": 99, "rejected": 0, "failed": 1, "ran": 100, "reused": 0}),
     Event("stopping"),
     Event("outputs", data={"written": True}),
@@ -28,9 +31,7 @@ def test_json_reporter_when_told_writes_one_object_a_line() -> None:
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert len(lines) == len(EVENTS)
     assert lines[0]["event"] == "run"
-    assert lines[-5] == {
-        "event": "item", "stage": "work", "item": "a", "status": "failed", "code": "crashed", "reason": "[bold]",
-    }  # fmt: skip
+    assert lines[-5] == {"event": "item", "stage": "work", **PROBLEM}
 
 
 def test_plain_reporter_when_told_writes_few_lines_without_control_characters() -> None:

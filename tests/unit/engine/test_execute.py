@@ -1,0 +1,499 @@
+"""Executing a pipeline: only what is missing runs, filters choose, outputs follow, errors are clear."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.engine.config import resolve_config
+from fabula.engine.execute import Options, RunRequest, Source, execute
+from fabula.engine.inspect import show_item
+from fabula.engine.manifest import read_manifest
+from fabula.engine.pipeline import Pipeline
+from fabula.engine.progress import Event
+from fabula.engine.report import RunReport, read_report
+from fabula.errors import BelowThreshold, ConfigError, InputError, Interrupted, RunError, TargetError
+from fabula.testing import toy_pipeline as toys
+from fabula.testing.toy_pipeline import HERE, toy
+
+Ran = Callable[[RunReport], dict[str, int]]
+ALL = {"read_lines": 4, "work": 4, "count": 4, "number": 4, "shorten": 4, "assemble": 4}
+
+
+class Listener:
+    """Remembers events; may do something at one of them."""
+
+    def __init__(self, kind: str = "", stage: str = "", action: Callable[[], None] = lambda: None) -> None:
+        self.events: list[Event] = []
+        self._at, self._action = (kind, stage), action
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        if (event.kind, event.stage) == self._at:
+            self._action()
+
+    def close(self) -> None:
+        self.events.append(Event("closed"))
+
+
+def outputs(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "lines.jsonl").read_text().splitlines()]
+
+
+# -- what runs and what does not
+
+
+def test_execute_when_new_makes_everything_and_writes_sorted_outputs(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    report = run()
+    assert ran(report) == ALL
+    assert report.totals == {"made": 4, "rejected": 0, "failed": 0, "pending": 0}
+    assert outputs(tmp_path / "run")[0] == {"id": "a", "text": "ant!", "count": 1, "number": 0, "short": "a"}
+    assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "b", "c", "d"]
+
+
+def test_execute_when_nothing_changed_runs_nothing_and_leaves_outputs_alone(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    run()
+    before = (tmp_path / "run" / "lines.jsonl").stat()
+    report = run()
+    assert ran(report) == {}
+    assert sum(stage.reused for stage in report.stages) == 24
+    after = (tmp_path / "run" / "lines.jsonl").stat()
+    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+def test_execute_when_version_is_raised_and_output_is_the_same_stops_there(run: Callable, ran: Ran) -> None:
+    run()
+    assert ran(run(pipeline=toy("WORK_V2"))) == {"work": 4}
+
+
+def test_execute_when_setting_changes_output_runs_the_dependents_only(run: Callable, ran: Ran) -> None:
+    run()
+    # count and shorten read the text; what they make stays the same; number reads nothing of it
+    assert ran(run(sets=["work.suffix=?"])) == {"work": 4, "count": 4, "shorten": 4, "assemble": 4}
+
+
+def test_execute_when_setting_is_set_back_reuses_the_old_results(
+    run: Callable, ran: Ran, tmp_path: Path
+) -> None:
+    run()
+    before = (tmp_path / "run" / "lines.jsonl").read_bytes()
+    run(sets=["work.suffix=?"])
+    assert ran(run()) == {}
+    assert (tmp_path / "run" / "lines.jsonl").read_bytes() == before
+
+
+def test_execute_when_one_line_changes_runs_that_item_and_the_tables(
+    run: Callable, ran: Ran, lines: Path
+) -> None:
+    run()
+    lines.write_text(lines.read_text().replace("b bee", "b bear"))
+    assert ran(run()) == {"read_lines": 4, "work": 1, "count": 4, "shorten": 1, "assemble": 1}
+
+
+def test_execute_when_item_is_added_keeps_stateful_decisions(
+    run: Callable, ran: Ran, lines: Path, tmp_path: Path
+) -> None:
+    run()
+    numbers = {line["id"]: line["number"] for line in outputs(tmp_path / "run")}
+    lines.write_text("aa new\n" + lines.read_text())
+    run()
+    assert {line["id"]: line["number"] for line in outputs(tmp_path / "run")} == {**numbers, "aa": 4}
+
+
+def test_execute_when_item_goes_and_comes_back_has_its_old_number(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    run()
+    text = lines.read_text()
+    lines.write_text(text.replace("b bee\n", ""))
+    run()
+    lines.write_text("aa new\n" + text)
+    run()
+    numbers = {line["id"]: line["number"] for line in outputs(tmp_path / "run")}
+    assert numbers == {"a": 0, "b": 1, "c": 2, "d": 3, "aa": 4}
+
+
+def test_execute_when_seed_changes_runs_again(run: Callable, ran: Ran) -> None:
+    run()
+    assert ran(run(sets=["run.seed=7"])) == ALL
+
+
+def test_execute_when_library_changes_runs_that_stage(
+    run: Callable, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = toy("WORK_WITH_LIBRARY")
+    run(pipeline=pipeline)
+    assert ran(run(pipeline=pipeline)) == {}
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "99")
+    assert ran(run(pipeline=pipeline)) == {"work": 4}
+
+
+def test_execute_when_output_file_was_changed_or_lost_writes_it_again(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    run()
+    path = tmp_path / "run" / "lines.jsonl"
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b"ant", b"ent"))
+    assert ran(run()) == {}
+    assert path.read_bytes() == good
+    path.unlink()
+    run()
+    assert path.read_bytes() == good
+
+
+# -- items that are not made
+
+
+def test_execute_when_items_are_rejected_or_fail_lists_every_one(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    lines.write_text("z zoo\na reject\nb fail\nc raise\nd\n" + "".join(f"m{n} moth\n" for n in range(40)))
+    report = run()
+    assert report.totals == {"made": 41, "rejected": 2, "failed": 2, "pending": 0}
+    assert [(item.id, item.stage, item.status, item.code) for item in report.items] == [
+        ("a", "work", "rejected", "unwanted"),
+        ("b", "work", "failed", "tired"),
+        ("c", "work", "failed", "exception"),
+        ("d", "read_lines", "rejected", "empty"),
+    ]
+    assert read_report(tmp_path / "run") == report
+
+
+def test_execute_when_failed_before_is_not_tried_again_unless_asked(
+    run: Callable, lines: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines.write_text(lines.read_text() + "e fail\n")
+    sets = ["run.threshold=0.5"]
+    run(sets=sets)
+    assert ran(run(sets=sets)) == {}
+    assert ran(run(sets=sets, retry_failed=True)) == {"work": 1}
+    monkeypatch.setattr(toys, "OUTCOMES", {})
+    assert ran(run(sets=sets, retry_failed=True)) == {
+        "work": 1,
+        "count": 5,
+        "number": 5,
+        "shorten": 1,
+        "assemble": 1,
+    }
+    assert run(sets=sets).totals["failed"] == 0
+
+
+def test_execute_when_too_few_are_made_writes_everything_and_raises(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    lines.write_text(lines.read_text() + "e fail\nf reject\n")
+    with pytest.raises(BelowThreshold, match=r"4 of 5 items were made, a share of 0\.8"):
+        run()
+    assert read_report(tmp_path / "run").totals["failed"] == 1
+    assert len(outputs(tmp_path / "run")) == 4
+    assert run(sets=["run.threshold=0.8"]).share == 0.8
+
+
+def test_execute_when_every_item_is_rejected_is_no_failure(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    lines.write_text("a reject\nb reject\n")
+    assert run().totals == {"made": 0, "rejected": 2, "failed": 0, "pending": 0}
+    assert outputs(tmp_path / "run") == []
+
+
+def test_execute_when_source_is_empty_makes_empty_outputs(run: Callable, lines: Path, tmp_path: Path) -> None:
+    lines.write_text("")
+    assert run().share == 1.0
+    assert outputs(tmp_path / "run") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (lambda *_: toys.Made({"txt": 1}), r"declares the fields \['text'\] and made \['txt'\]"),
+        (lambda *_: toys.Rejected("other", "r"), "rejected with 'other', which it does not declare"),
+        (lambda *_: None, "returned NoneType, not an outcome"),
+        (lambda *_: toys.Made({"text": float("nan")}), "not JSON compliant"),
+        (lambda *_: toys.Made({"text": "\ud800"}), "surrogates not allowed"),
+    ],
+)
+def test_execute_when_stage_breaks_its_declaration_fails_the_item(
+    run: Callable, monkeypatch: pytest.MonkeyPatch, made: Callable, reason: str
+) -> None:
+    monkeypatch.setattr(toys.WORK, "run", made)
+    report = run(sets=["run.threshold=0"])
+    assert report.totals["failed"] == 4
+    assert report.items[0].code == "exception"
+    assert report.items[0].reason is not None
+    assert re.search(reason, report.items[0].reason)
+
+
+def test_execute_when_expand_refuses_its_input_passes_the_error_on(run: Callable, lines: Path) -> None:
+    lines.write_text("a ant\nbroken x\nbroken y\n")
+    with pytest.raises(InputError) as caught:
+        run()
+    assert [problem.where for problem in caught.value.problems] == ["lines.txt:2", "lines.txt:3"]
+
+
+def test_execute_when_expand_gives_an_id_twice_names_it(run: Callable, lines: Path) -> None:
+    lines.write_text("a ant\nb bee\na ape\n")
+    with pytest.raises(InputError, match=r"item a: .*an id used twice"):
+        run()
+
+
+def test_execute_when_gather_leaves_an_item_out_is_our_bug(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toys.COUNT, "run", lambda *_: {"a": {"count": 1}})
+    with pytest.raises(ValueError, match=r"must give fields for every item; wrong: \['b', 'c', 'd'\]"):
+        run()
+
+
+# -- filters
+
+
+def test_execute_when_limited_runs_the_first_items_of_the_source(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    report = run(limit=2)
+    assert report.totals == {"made": 2, "rejected": 0, "failed": 0, "pending": 2}
+    assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "c"]
+    assert {item.id: item.status for item in report.items} == {"b": "pending", "d": "pending"}
+    assert run().totals["made"] == 4
+
+
+def test_execute_when_limited_after_a_full_run_takes_nothing_away(run: Callable, ran: Ran) -> None:
+    run()
+    report = run(limit=1)
+    assert report.totals["made"] == 4
+    assert ran(report) == {}
+
+
+def test_execute_when_items_are_chosen_runs_those(run: Callable, ran: Ran) -> None:
+    report = run(items=("b", "d"))
+    assert report.totals == {"made": 2, "rejected": 0, "failed": 0, "pending": 2}
+    assert ran(report)["work"] == 2
+    with pytest.raises(ConfigError, match="found x, y"):
+        run(items=("x", "a", "y"))
+
+
+def test_execute_when_stages_are_chosen_runs_those_and_writes_no_outputs(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    report = run(stages=("read_lines", "work"))
+    assert ran(report) == {"read_lines": 4, "work": 4}
+    assert report.totals["pending"] == 4
+    assert not (tmp_path / "run" / "lines.jsonl").exists()
+    assert ran(run()) == {"count": 4, "number": 4, "shorten": 4, "assemble": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"stages": ("nope",)}, "a stage: read_lines, work"),
+        ({"limit": -1}, "0 or more"),
+        ({"workers": -1}, "0 or more"),
+        ({"item_timeout": 0}, "more than 0 s"),
+    ],
+)
+def test_execute_when_an_option_is_wrong_says_so(run: Callable, options: dict, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        run(**options)
+
+
+# -- the folder
+
+
+def test_execute_when_run_exists_keeps_its_creation_time_and_sources(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: Ran
+) -> None:
+    run()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    config = resolve_config(toy())
+    request = RunRequest(tmp_path / "run", toy(), config, options=Options(workers=0))
+    assert ran(execute(request)) == {}
+    assert read_manifest(tmp_path / "run").created_at == "2023-11-14T22:13:20Z"
+    with pytest.raises(ConfigError, match="2023-11-14T22:13:20Z, when this run was created"):
+        execute(RunRequest(tmp_path / "run", toy(), config, created_at="2026-01-01T00:00:00Z"))
+
+
+def test_execute_when_folder_was_moved_with_its_edits_finds_them(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    run()
+    (tmp_path / "run" / "edits.jsonl").write_text("")
+    assert ran(run()) == {"read_lines": 4}
+    (tmp_path / "run").rename(tmp_path / "moved")
+    request = RunRequest(tmp_path / "moved", toy(), resolve_config(toy()), options=Options(workers=0))
+    assert ran(execute(request)) == {}
+
+
+def test_execute_when_new_without_sources_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="sources: expected at least one"):
+        execute(RunRequest(tmp_path / "run", toy(), resolve_config(toy())))
+
+
+def test_execute_when_source_is_missing_says_so(run: Callable, lines: Path) -> None:
+    lines.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        run()
+
+
+def test_execute_when_target_is_a_file_is_refused(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(TargetError, match="File exists"):
+        run()
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+def test_execute_when_target_holds_other_files_is_refused(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("mine")
+    with pytest.raises(TargetError, match=r"other files, such as thesis\.tex"):
+        run()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_execute_when_run_is_of_another_kind_is_refused(run: Callable, tmp_path: Path) -> None:
+    run()
+    other = Pipeline("other", toy().stages, toy().finish)
+    with pytest.raises(RunError, match="one of kind toy"):
+        run(pipeline=other)
+
+
+def test_execute_when_run_is_newer_is_refused(run: Callable, tmp_path: Path) -> None:
+    run()
+    path = tmp_path / "run" / "run.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 7'))
+    with pytest.raises(RunError, match="format 7, of a newer fabula"):
+        run()
+
+
+def test_execute_when_finish_meets_a_full_disk_says_so_and_writes_next_time(
+    run: Callable, tmp_path: Path, ran: Ran
+) -> None:
+    with pytest.raises(TargetError, match="No space left"):
+        run(pipeline=toy(finish=f"{HERE}:broken_finish"))
+    assert ran(run()) == {}
+    assert len(outputs(tmp_path / "run")) == 4
+
+
+def test_execute_when_killed_while_writing_leaves_no_part_files(run: Callable, tmp_path: Path) -> None:
+    run()
+    part = tmp_path / "run" / ".lines.jsonl.x1y2.part"
+    part.write_text("half")
+    run()
+    assert not part.exists()
+
+
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+import fabula.engine.execute, fabula.engine.lock, filelock, psutil
+from fabula.errors import TargetError
+from fabula.testing.toy_pipeline import run_toy
+folder, source = map(Path, sys.argv[1:])
+if os.geteuid() == 0:  # root may write anywhere
+    os.setuid(65534)
+try:
+    run_toy(folder, source)
+except TargetError as error:
+    print(error)
+    raise SystemExit(2)
+"""
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["new run", "run that exists"])
+def test_execute_when_folder_is_read_only_says_so(
+    run: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, lines: Path, begun: bool
+) -> None:
+    if begun:
+        run()
+    folder = tmp_path / "run"
+    folder.mkdir(exist_ok=True)
+    for path in (lines, *tmp_path.parents):
+        if path.is_relative_to(tmp_path_factory.getbasetemp().parent):
+            path.chmod(0o755)
+    tmp_path.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY, str(folder), str(lines)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    folder.chmod(0o755)
+    assert done.returncode == 2, done.stderr
+    assert "Permission denied" in done.stdout
+    assert "fix: choose another folder" in done.stdout
+
+
+# -- being told, being stopped
+
+
+def test_execute_when_stopped_between_stages_keeps_what_is_done(run: Callable, ran: Ran) -> None:
+    listener = Listener("stage", "count", lambda: signal.raise_signal(signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Interrupted, match="the same command continues it"):
+        run(reporter=listener)
+    assert signal.getsignal(signal.SIGINT) is before
+    kinds = [event.kind for event in listener.events]
+    assert "stopping" in kinds
+    assert "run-done" not in kinds
+    assert kinds[-1] == "closed"
+    assert ran(run()) == {"number": 4, "shorten": 4, "assemble": 4}
+
+
+def test_execute_when_told_twice_to_stop_does_not_wait(run: Callable, ran: Ran) -> None:
+    def twice() -> None:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="stopped at once"):
+        run(reporter=Listener("stage", "number", twice))
+    assert ran(run()) == {"number": 4, "shorten": 4, "assemble": 4}
+
+
+def test_execute_when_in_another_thread_works(run: Callable) -> None:
+    reports: list[RunReport] = []
+    thread = threading.Thread(target=lambda: reports.append(run()))
+    thread.start()
+    thread.join()
+    assert reports[0].totals["made"] == 4
+
+
+def test_execute_when_done_has_told_every_stage_once(run: Callable) -> None:
+    listener = Listener()
+    run(reporter=listener)
+    kinds = [event.kind for event in listener.events]
+    assert kinds[0] == "run"
+    assert kinds[-3:] == ["outputs", "run-done", "closed"]
+    assert [event.stage for event in listener.events if event.kind == "stage-done"] == list(ALL)
+    last = [event for event in listener.events if event.kind == "progress" and event.stage == "work"][-1]
+    assert last.data == {"done": 4, "total": 4}
+
+
+def test_show_item_when_failed_has_the_traceback(run: Callable, lines: Path, tmp_path: Path) -> None:
+    lines.write_text("a raise\n")
+    with pytest.raises(BelowThreshold):
+        run()
+    view = show_item(tmp_path / "run", toy(), "a")
+    assert view.stages[1].reads == {"words": ["raise"]}
+    assert "RuntimeError: asked to raise" in (view.stages[1].evidence or "")
+
+
+def test_source_when_two_files_are_given_are_both_read(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(f"{name} word\n")
+    sources = tuple(Source("lines", tmp_path / name) for name in "ba")
+    request = RunRequest(tmp_path / "run", toy(), resolve_config(toy()), sources, options=Options(workers=0))
+    assert execute(request).totals["made"] == 2
