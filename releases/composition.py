@@ -21,7 +21,7 @@ def producer_kind(producer: str) -> str:
         return producer
     if producer == "author":
         return "author"
-    named = {"person": "by hand", "edit": "edit"}
+    named = {"hand": "by hand", "edit": "edit"}
     return named.get(producer.partition(":")[0], "model")
 
 

@@ -35,10 +35,10 @@ class UnitRef(Own):
 
 
 class FieldProducer(Own):
-    """Who made the fields at a path: ``rules@1``, a model, a person or an edit."""
+    """Who made the fields at a path: ``rules@1``, a model, the story's author, a hand or an edit."""
 
     path: str = Field(description="JSON path; [*] stands for every element.")
-    producer: str = Field(description="rules@1, author, person:<name>, edit:<name> or a model's name.")
+    producer: str = Field(description="rules@1, author, hand:<name>, edit:<name> or a model's name.")
 
 
 class Edit(Own):

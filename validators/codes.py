@@ -144,7 +144,7 @@ _RECORD = {
         "use a status for unreviewed records unless votes are on file",
     ),
     "check-mismatch": Code(
-        "A record marked auto_checked has passed every automatic check.",
+        "A record marked auto_checked has passed every automatic check of its draft.",
         "set validation_status to review_needed, or settle the checks",
     ),
     "producer-path": Code(

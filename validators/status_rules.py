@@ -74,11 +74,20 @@ def _having(name: str, attribute: str) -> frozenset[str]:
     return frozenset(vocabulary(name).having(attribute))
 
 
+def is_settled(check: Mapping[str, Json]) -> bool:
+    """Return whether a check allows ``auto_checked``: it passed, or only a person can judge it.
+
+    What the screening of a story cannot judge (``screen_...`` without a verdict) is about the story as such,
+    not about the draft, and no program can settle it.
+    """
+    return check["passed"] is True or (check["passed"] is None and str(check["code"]).startswith("screen_"))
+
+
 def check_bundle(story: Story) -> Iterator[Issue]:
     """Check what a run keeps beside a record: checks against the status, producers against paths."""
     status = story.record["validation_status"]
     for position, check in enumerate(story.bundle.get("checks", ())):
-        if status == "auto_checked" and check["passed"] is not True:
+        if status == "auto_checked" and not is_settled(check):
             outcome = "could not judge" if check["passed"] is None else "failed"
             message = f"the record is marked auto_checked, but the check {show(check['code'])} {outcome}"
             yield issue("check-mismatch", story.where, f"$.checks[{position}]", message)

@@ -1,8 +1,8 @@
 """Hand-written parts of a record, and who made which field.
 
 A hand-written record may hold any of ``narrative_type``, ``moral_label``, ``scenes``, ``transitions``,
-``questions`` and ``variants``, and ``author`` (default: ``hand``). A list that is given replaces the drafted
-one; in scenes and transitions, fields left out are filled by the planner.
+``questions`` and ``variants``, and ``author`` (default: ``unnamed``). A list that is given replaces the
+drafted one; in scenes and transitions, fields left out are filled by the planner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from ...schemas.canonical import Json
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
-DEFAULT_AUTHOR = "hand"
+DEFAULT_AUTHOR = "unnamed"
 
 
 def given_list(given: Json, name: str) -> list[Json] | None:
@@ -40,7 +40,7 @@ def label_producer(given: Json, story: Json, name: str, planner: str) -> str:
 
 def person(given: Json) -> str:
     """Return the producer of a hand-written record."""
-    return f"person:{(given or {}).get('author', DEFAULT_AUTHOR)}"
+    return f"hand:{(given or {}).get('author', DEFAULT_AUTHOR)}"
 
 
 def producers(draft: Mapping[str, Json], story: Json, given: Json, planner: str) -> list[Json]:

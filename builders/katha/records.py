@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ...schemas.canonical import Json
 from ...validators.provenance import record_hashes
+from ...validators.status_rules import is_settled
 
 REVIEW = {"human_evidence_accepted": False, "resolution": "not_reviewed"}
 
@@ -13,7 +14,7 @@ def make_bundle(
 ) -> Json:
     """Return a ``KathaBundle`` as JSON: record, variants, producers, checks.
 
-    The record is ``auto_checked`` where every check passed, else ``review_needed``; never reviewed.
+    The record is ``auto_checked`` where every check is settled, else ``review_needed``; never reviewed.
     """
     variants = [{**variant, "subset": split} for variant in draft["variants"]]
     variants.sort(key=lambda variant: str(variant["variant_id"]))
@@ -29,7 +30,7 @@ def make_bundle(
         "scenes": draft["scenes"],
         "transitions": draft["transitions"],
         "questions": draft["questions"],
-        "validation_status": "auto_checked" if all(check["passed"] for check in checks) else "review_needed",
+        "validation_status": "auto_checked" if all(map(is_settled, checks)) else "review_needed",
         "evidence_status": REVIEW,
     }
     record["provenance"] = {

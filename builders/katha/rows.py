@@ -118,7 +118,7 @@ class Reader:
         """Yield one row per line that holds a JSON object."""
         offset = 0
         for number, line in enumerate(io.BytesIO(data), 1):
-            where = f"{name} line {number}"
+            where = f"{name}:{number}"
             text = self.decode(line, where, offset)
             offset += len(line)
             if text is None:
@@ -162,7 +162,7 @@ class Reader:
         before = 1
         try:
             for row in reader:
-                where = f"{name} line {before + 1}"
+                where = f"{name}:{before + 1}"
                 before = reader.line_num
                 if None in row or None in row.values():
                     found = "more" if None in row else "fewer"
@@ -173,7 +173,7 @@ class Reader:
                     continue
                 yield Row(where, {str(key).strip(): value for key, value in row.items()})
         except csv.Error as error:
-            self.problem(f"{name} line {before + 1}", "CSV", str(error), "correct the quoting")
+            self.problem(f"{name}:{before + 1}", "CSV", str(error), "correct the quoting")
 
     # Folders
 

@@ -1,7 +1,8 @@
 """Stage: turn away what cannot become a benchmark record (section C.3 and the ethics statement).
 
-Every rejection quotes what it rests on. What passes is kept as checks. The cue lists are English: for other
-languages the checks that need them have no verdict (``passed`` is null). Two more criteria of C.3 show only
+Every rejection quotes what it rests on. The rest is kept as checks. A cue that is found speaks against a
+story; that none is found proves nothing, so such a check has no verdict (``passed`` is null), and neither
+has one in a language without cue lists (they are English). Two more criteria of C.3 show only
 while drafting: too few events for the scenes is ``draft_scenes`` / ``too_short``; no question or no
 contrastive variant is ``write_questions`` / ``not_askable``, ``write_contrastives`` / ``not_contrastable``.
 
@@ -78,6 +79,7 @@ _Verdict = tuple[bool | None, str]
 """Whether the story passes (null: not judged), and the evidence."""
 
 _NOT_JUDGED: _Verdict = (None, "not judged: there is no cue list for this language")
+_NOT_RULED_OUT: _Verdict = (None, "no cue found; cue words alone cannot rule it out")
 
 
 def run(item: Item, tools: Tools) -> Outcome:
@@ -122,7 +124,7 @@ def _cues(key: str, *more: str) -> Callable[[_Case], _Verdict]:
         if not case.english:
             return _NOT_JUDGED
         found = next((quote for name in (key, *more) if (quote := quoted_cue(case.text, name))), None)
-        return found is None, f"found {found}" if found else "no cue found; judged by cue words only"
+        return (False, f"found {found}") if found else _NOT_RULED_OUT
 
     return criterion
 
@@ -142,7 +144,7 @@ def _morals(case: _Case) -> _Verdict:
     if case.story["moral_label"] is not None:
         return True, "one moral label given by the author"
     found = moral_conflict(case.text)
-    return found is None, f"found {found}" if found else "at most one stated moral; judged by cue words only"
+    return (False, f"found {found}") if found else _NOT_RULED_OUT
 
 
 _CRITERIA: dict[str, Callable[[_Case], _Verdict]] = {

@@ -194,8 +194,8 @@ def test_hand_written_parts_when_given_win_and_are_credited(katha) -> None:
         given_questions = fields["given"]["questions"]
         assert made["bundle"]["record"]["questions"] == given_questions
         producers = {entry["path"]: entry["producer"] for entry in made["bundle"]["producers"]}
-        assert producers["$.questions[*].gold_answer"] == "person:hand"
-        assert producers["$.scenes[*].scene_text"] == "person:hand"
+        assert producers["$.questions[*].gold_answer"] == "hand:fabula"
+        assert producers["$.scenes[*].scene_text"] == "hand:fabula"
 
 
 def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(katha) -> None:
@@ -206,8 +206,8 @@ def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(kat
     made = katha.draft(fields)
     assert_consistent(made)
     producers = {entry["path"]: entry["producer"] for entry in made["bundle"]["producers"]}
-    assert producers["$.scenes[0].emotion"] == "person:ann" and producers["$.scenes[1].emotion"] == "rules@1"
-    assert producers["$.scenes[*].scene_text"] == "person:ann"
+    assert producers["$.scenes[0].emotion"] == "hand:ann" and producers["$.scenes[1].emotion"] == "rules@1"
+    assert producers["$.scenes[*].scene_text"] == "hand:ann"
     assert made["scenes"][0]["emotion"] == "hope" and "fox" in made["scenes"][0]["characters"]
 
 

@@ -82,8 +82,9 @@ def test_moral_label_when_edited_changes_its_copies(katha, tale) -> None:
     assert {variant["original_moral"] for variant in draft["variants"]} == {"kindness"}
 
 
-def test_checks_when_the_draft_is_sound_all_pass(katha, tale) -> None:
-    assert {check["passed"] for check in tale["checks"]} == {True}
+def test_checks_when_the_draft_is_sound_leave_only_the_screening_open(katha, tale) -> None:
+    unsettled = {check["code"] for check in tale["checks"] if check["passed"] is not True}
+    assert unsettled == {"screen_harmful_content", "screen_wordplay", "screen_external_knowledge"}
 
 
 @pytest.mark.parametrize(

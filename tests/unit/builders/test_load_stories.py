@@ -38,7 +38,7 @@ def test_jsonl_when_latin_1_names_the_byte_and_the_cure(katha, write_rows) -> No
     write(path, good.replace("é".encode(), b"\xe9"))
     offset = path.read_bytes().index(b"\xe9")
     message = errors_of(lambda: katha.load([("stories", path)]))
-    assert f"byte 0xe9 at byte {offset}" in message and "line 2" in message and "iconv" in message
+    assert f"byte 0xe9 at byte {offset}" in message and ":2" in message and "iconv" in message
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -66,14 +66,14 @@ def test_jsonl_when_line_4000_has_a_trailing_comma_names_line_and_column(katha, 
     lines[3999] = lines[3999].removesuffix("}") + ",}"
     path.write_text("\n".join(lines))
     message = errors_of(lambda: katha.load([("stories", path)]))
-    assert re.search(r"stories.jsonl line 4000: .* at column \d+", message)
+    assert re.search(r"stories.jsonl:4000: .* at column \d+", message)
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("[" * 200_000, "nested too deeply"),
-        ('{"id": ' + "9" * 5000 + "}", "line 1"),
+        ('{"id": ' + "9" * 5000 + "}", "odd.jsonl:1"),
         ('{"id": NaN}', "NaN, which JSON does not have"),
         ('{"id": "a", "id": "b"}', "the key 'id' twice"),
         ("[1, 2]", "a JSON list"),
@@ -104,7 +104,7 @@ def test_id_when_bad_is_refused(katha, write_rows, bad) -> None:
 @pytest.mark.parametrize("second", ["one", "ONE"])
 def test_ids_when_repeated_name_both_places(katha, write_rows, second) -> None:
     message = errors_of(lambda: katha.load([("stories", write_rows({}, {"id": second}))]))
-    assert "stories.jsonl line 2, id" in message and "used at stories.jsonl line 1" in message
+    assert "stories.jsonl:2, id" in message and "used at stories.jsonl:1" in message
 
 
 def test_ids_when_missing_are_numbered_in_order(katha, write_rows) -> None:
@@ -147,7 +147,7 @@ def test_source_family_when_an_alias_is_resolved(katha, write_rows) -> None:
 def test_problems_when_several_are_all_in_one_error(katha, write_rows) -> None:
     path = write_rows({"id": "a b", "moral_label": "x"}, {"text": "  "}, {"id": "ok", "language": "e n"})
     message = errors_of(lambda: katha.load([("stories", path), ("stories", path.with_name("missing.jsonl"))]))
-    for part in ("line 1, id", "line 1, moral_label", "line 2, text", "line 3, language", "missing.jsonl"):
+    for part in (":1, id", ":1, moral_label", ":2, text", ":3, language", "missing.jsonl"):
         assert part in message
 
 
@@ -169,7 +169,7 @@ def test_csv_when_fields_hold_line_ends_reads_them(katha, tmp_path) -> None:
 
 def test_csv_when_a_row_is_short_names_the_line(katha, tmp_path) -> None:
     data = b"id,title,language,text,source,rights_status\none,T\n"
-    assert "s.csv line 2" in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
+    assert "s.csv:2" in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
 
 
 def test_folder_when_files_have_front_matter_reads_them_in_name_order(katha, tmp_path) -> None:
@@ -230,4 +230,4 @@ def test_edits_when_for_unknown_ids_or_without_reason_are_refused(katha, write_r
     lines = [edit, {**edit, "id": "one", "why": ""}]
     path = write(tmp_path / "edits.jsonl", "\n".join(map(json.dumps, lines)).encode())
     message = errors_of(lambda: katha.load([("stories", write_rows({})), ("edits", path)]))
-    assert "'two'" in message and "edits.jsonl line 2" in message
+    assert "'two'" in message and "edits.jsonl:2" in message

@@ -21,7 +21,10 @@ def screen(katha, text, settings=None, duplicate_of=None, **changes):
 def test_fable_when_a_wolf_eats_a_lamb_passes_every_criterion(katha) -> None:
     outcome = screen(katha, PLAIN)
     assert isinstance(outcome, Made)
-    assert {check["passed"] for check in outcome.fields["screening"]} == {True}
+    verdicts = {check["code"]: check["passed"] for check in outcome.fields["screening"]}
+    unjudged = {code.removeprefix("screen_") for code, passed in verdicts.items() if passed is None}
+    assert unjudged == {"harmful_content", "wordplay", "external_knowledge", "several_moral_targets"}
+    assert False not in verdicts.values()
     assert len(outcome.fields["screening"]) == 9
 
 

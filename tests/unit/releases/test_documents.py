@@ -116,8 +116,8 @@ def test_the_card_never_claims_a_review_that_did_not_happen(card):
 def test_the_card_says_who_made_what(tmp_path, helpers):
     bundles = sample_bundles(3)
     bundles[0]["producers"] = [
-        {"path": "$.scenes[0].action", "producer": "person:ann"},
-        {"path": "$.scenes[1].action", "producer": "person:bob"},
+        {"path": "$.scenes[0].action", "producer": "hand:ann"},
+        {"path": "$.scenes[1].action", "producer": "hand:bob"},
         {"path": "$.narrative_type", "producer": "author"},
         {"path": "$.title", "producer": "edit:ann"},
         {"path": "$.moral_label", "producer": "some-model-1"},
@@ -168,7 +168,7 @@ def test_stories_of_different_lengths_are_told_as_a_range():
         ("rules@1", "rules@1"),
         ("rules@12", "rules@12"),
         ("author", "author"),
-        ("person:ann", "by hand"),
+        ("hand:ann", "by hand"),
         ("edit:ann", "edit"),
         ("gpt-9", "model"),
         ("rules@x", "model"),

@@ -1,0 +1,117 @@
+"""One suite over every registered stage of every registered builder."""
+
+import json
+import pickle
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import fabula
+from fabula.builders.registry import BUILDERS, pipeline_of
+from fabula.engine.pipeline import Pipeline, Stage, load_pipeline
+from fabula.engine.stage import Item, Made, Rejected, Tools
+from fabula.errors import RunError
+
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
+CREATED = "2026-01-01T00:00:00Z"
+
+
+def pipelines() -> list[Pipeline]:
+    places = (place.split(":") for _, place in BUILDERS)
+    return [getattr(import_module(module), name) for module, name in places]
+
+
+STAGES = [stage for pipeline in pipelines() for stage in load_pipeline(pipeline).stages]
+
+
+def tools(stage: Stage, **more: object) -> Tools:
+    return Tools(settings=stage.spec.settings(), created_at=CREATED, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def passage() -> dict[str, list[tuple[Item, object]]]:
+    """What each stage of the KathaBench builder got and gave for the first three sample stories."""
+    passed: dict[str, list[tuple[Item, object]]] = {}
+    (pipeline,) = pipelines()
+    fields: dict[str, dict[str, object]] = {}
+    for stage in load_pipeline(pipeline).stages:
+        reads = stage.spec.reads
+        if stage.spec.shape == "expand":
+            source = Item(
+                "sources", {"sources": [{"role": "stories", "name": "stories.jsonl", "sha256": "0"}]}
+            )
+            children = list(stage.run(source, tools(stage, paths=(SAMPLES / "stories.jsonl",))))[:3]
+            fields = {child.id: dict(child.outcome.fields) for child in children}
+            passed[stage.name] = [(source, child.outcome) for child in children]
+            continue
+        items = [Item(key, {name: held[name] for name in reads}) for key, held in fields.items()]
+        if stage.spec.shape == "gather":
+            rows = stage.run(items, tools(stage))
+            given = [(item, Made(rows[item.id])) for item in items]
+        else:
+            given = [(item, stage.run(item, tools(stage))) for item in items]
+        passed[stage.name] = list(given)
+        for item, outcome in given:
+            fields[item.id].update(outcome.fields)
+    return passed
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_declaration_when_read_is_complete(stage: Stage) -> None:
+    module = import_module(stage.path)
+    assert module.__name__.rsplit(".", 1)[-1] == stage.name, "a stage has the name of its module"
+    assert "_" in stage.name, "a stage is named verb_noun"
+    assert stage.spec.version >= 1
+    assert stage.spec.writes
+    assert module.__doc__ is not None
+    assert module.__doc__.startswith("Stage: ")
+    assert all(stage.spec.reject_codes.values()), "every reject code says what it means"
+    settings = stage.spec.settings()
+    assert settings.model_config["frozen"] is True
+    assert json.loads(json.dumps(settings.as_json())) == settings.as_json()
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_outcome_when_sample_stories_pass_keeps_to_the_declaration(stage: Stage, passage) -> None:
+    assert len(passage[stage.name]) == 3
+    for _, outcome in passage[stage.name]:
+        assert isinstance(outcome, Made)
+        assert set(outcome.fields) == set(stage.spec.writes)
+        assert json.loads(json.dumps(outcome.fields, allow_nan=False)) == outcome.fields, (
+            "fields are plain JSON"
+        )
+
+
+@pytest.mark.parametrize("stage", [s for s in STAGES if s.spec.shape == "map"], ids=lambda stage: stage.name)
+def test_map_when_run_twice_gives_the_same_and_leaves_its_input_alone(stage: Stage, passage) -> None:
+    for item, outcome in passage[stage.name]:
+        before = pickle.dumps(item)
+        again = stage.run(pickle.loads(before), tools(stage))
+        assert again == outcome
+        assert pickle.dumps(item) == before
+
+
+@pytest.mark.parametrize(
+    "stage", [s for s in STAGES if s.spec.shape == "gather"], ids=lambda stage: stage.name
+)
+def test_gather_when_items_come_in_another_order_gives_the_same(stage: Stage, passage) -> None:
+    items = [item for item, _ in passage[stage.name]]
+    rows = stage.run(items[::-1], tools(stage))
+    assert [Made(rows[item.id]) for item in items] == [outcome for _, outcome in passage[stage.name]]
+
+
+def test_rejection_when_too_short_uses_a_declared_code() -> None:
+    stage = next(stage for stage in STAGES if stage.name == "draft_scenes")
+    analyze = next(stage for stage in STAGES if stage.name == "analyze_story")
+    story = json.loads((SAMPLES / "stories.jsonl").read_text("utf-8").splitlines()[0])
+    story.update(text="A fox slept.", normalized_text="A fox slept.")
+    analysis = analyze.run(Item("x", {"story": story}), tools(analyze)).fields["analysis"]
+    outcome = stage.run(Item("x", {"story": story, "given": None, "analysis": analysis}), tools(stage))
+    assert isinstance(outcome, Rejected)
+    assert outcome.code in stage.spec.reject_codes
+
+
+def test_pipeline_of_when_folder_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="run"):
+        pipeline_of(tmp_path)
