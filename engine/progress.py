@@ -86,6 +86,7 @@ class PlainReporter:
     """Writes lines for people, without any control characters."""
 
     EVERY = 10  # a progress line for every tenth of a stage
+    WORTH = 100  # items that make progress lines worth while
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
@@ -98,7 +99,7 @@ class PlainReporter:
             self._told = 0
         elif event.kind == "progress":
             step = event.data["done"] * self.EVERY // event.data["total"]
-            if self._told < step < self.EVERY:
+            if event.data["total"] >= self.WORTH and self._told < step < self.EVERY:
                 self._told = step
                 line = f"{event.stage}: {event.data['done']} of {event.data['total']}"
         if line is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, Interrupted
+from ..errors import ConfigError, InputError, Interrupted, UserError
 from .codec import Encoded, decode, encode
 from .config import RunConfig
 from .items import LazyItems
@@ -173,6 +173,13 @@ class Runner(Walk):
         return listing
 
     def _put_child(self, stage: Stage, basis: Basis, child: Child, known: dict[str, Head]) -> str:
+        try:
+            child.id.encode("utf-8")
+        except UnicodeEncodeError as error:
+            where = f"stage {stage.name}: item {child.id!r}"
+            found = "a lone surrogate, which cannot be stored"
+            fix = "correct the id in the sources"
+            raise InputError([UserError(where, expected="an id in Unicode", found=found, fix=fix)]) from error
         return self._put_known(basis, child.id, encode(checked(stage.spec, child.outcome)), known)
 
     def missing_table(

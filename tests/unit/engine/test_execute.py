@@ -248,6 +248,15 @@ def test_execute_when_expand_gives_an_id_twice_names_it(run: Callable, lines: Pa
         run()
 
 
+def test_execute_when_expand_gives_an_id_that_cannot_be_stored_names_it(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = toys.Child("a\ud800", toys.Made({"words": ["x"]}))
+    monkeypatch.setattr(toys.READ, "run", lambda *_: iter([child]))
+    with pytest.raises(InputError, match=r"'a\\ud800': expected an id in Unicode"):
+        run()
+
+
 def test_execute_when_gather_leaves_an_item_out_is_our_bug(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
