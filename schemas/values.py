@@ -5,35 +5,6 @@ from pydantic import Field
 from .base import Own
 
 
-class Text(Own):
-    """A text with its language."""
-
-    language: str = Field(description="BCP 47 language tag, such as en or zh-Hans.")
-    text: str = Field(description="The text itself, untouched.")
-
-
-class Rights(Own):
-    """Rights of a source or an artefact."""
-
-    status: str = Field(description="Rights-screening result; see the vocabulary rights_status.")
-    license: str | None = Field(description="Licence of the artefact, as its common short name, if any.")
-
-
-class MediaRef(Own):
-    """A media file by content."""
-
-    path: str = Field(description="Path relative to the folder of the record, with forward slashes.")
-    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the file.")
-    media_type: str = Field(description="Media type, such as image/png.")
-
-
-class UnitRef(Own):
-    """A reference to a part of a record."""
-
-    id: str = Field(description="Record id.")
-    path: str = Field(description="JSON path inside the record.")
-
-
 class FieldProducer(Own):
     """Who made the fields at a path: ``rules@1``, a model, the story's author, a hand or an edit."""
 
