@@ -94,6 +94,8 @@ class Journal:
     def open(cls, folder: Path, *, writable: bool = True) -> Self:
         """Open the journal of a run folder; a writable one is made when missing.
 
+        What is opened to be read shows the journal as it is at this moment, until it is closed.
+
         Raises:
             TargetError: the folder cannot be written, or the disk is full.
             RunError: there is no journal to read, it is damaged, or a newer version of Fabula wrote it.
@@ -103,6 +105,8 @@ class Journal:
             if writable:
                 journal_file.prepare(path)
             reader = journal_file.connect(path, read_only=not writable)
+            if not writable:
+                reader.execute("BEGIN")  # one moment of the journal, however much is written meanwhile
             journal_file.check_format(path, reader)
             journal = cls(path, reader, writable=writable)
             if writable:

@@ -40,6 +40,17 @@ def test_put_when_key_is_known_replaces_and_moves_to_the_end(tmp_path: Path) -> 
     assert [(head.key, head.status) for head in heads] == [("k2", "made"), ("k1", "failed")]
 
 
+def test_heads_when_more_is_written_meanwhile_shows_one_moment(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.put(ENTRY)
+        journal.flush()
+        with Journal.open(tmp_path, writable=False) as other:
+            journal.put(replace(ENTRY, key="k2"))
+            journal.flush()
+            assert len(list(journal.heads("work"))) == 2
+            assert len(list(other.heads("work"))) == len(list(other.origins("work"))) == 1
+
+
 def test_evidence_when_kept_is_given_back(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         seq = journal.put(replace(ENTRY, encoded=encode(Failed("tired", "r", evidence="trace"))))
