@@ -12,8 +12,8 @@ TEXT = (
 )
 
 BROKEN_FILES = {
-    "empty file": (b"", "no stories"),
-    "only blank lines": (b"\n\n\n", "no stories"),
+    "empty file": (b"", "at least one"),
+    "only blank lines": (b"\n\n\n", "at least one"),
     "latin-1": ('{"id":"a","title":"caf\xe9"}\n'.encode("latin-1"), "UTF-8"),
     "utf-16": ('{"id":"a"}\n'.encode("utf-16"), "UTF-"),
     "a list instead of an object": (b'["a"]\n', "object"),
