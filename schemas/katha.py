@@ -16,13 +16,13 @@ class Scene(Own):
     """One scene (Table 7)."""
 
     story_id: str = Field(description="Unique identifier of the narrative.")
-    scene_index: int = Field(ge=1, description="Temporal position of the scene, from 1.")
+    scene_index: int = Field(ge=1, description="Place of the scene in the story, counted from 1.")
     scene_text: str = Field(description="The part of the story that the scene covers.")
     characters: tuple[str, ...] = Field(description="Characters or agents that appear.")
     objects: tuple[str, ...] = Field(description="Salient objects.")
-    action: str | None = Field(description="Main visible or narratively relevant action.")
-    state: str | None = Field(description="Local narrative state.")
-    emotion: str | None = Field(description="Dominant emotional state, if any.")
+    action: str | None = Field(description="What is done in the scene, above all what can be seen.")
+    state: str | None = Field(description="How things stand in the scene.")
+    emotion: str | None = Field(description="The leading feeling, if there is one.")
     visual_evidence: str | None = Field(description="Visual evidence relevant to the questions, if any.")
     visual_must_show: tuple[str, ...] = Field(description="What must be visible to support recovery.")
     generation_prompt: str | None = Field(description="Prompt for storyboard generation.")
@@ -35,14 +35,14 @@ class Transition(Own):
     from_scene: int = Field(ge=1, description="Index of the earlier scene.")
     to_scene: int = Field(ge=1, description="Index of the later scene.")
     transition_type: str | None = Field(description="Coarse type; see the vocabulary transition_type.")
-    action: str | None = Field(description="Visible action or event change.")
-    causality: str | None = Field(description="Why the later scene follows from the earlier one.")
+    action: str | None = Field(description="What is done or happens on the way, as far as it can be seen.")
+    causality: str | None = Field(description="What in the earlier scene brings the later one about.")
     intention: str | None = Field(description="Goal, plan or motivation; annotation only, never scored.")
     emotion: str | None = Field(description="Emotional state or shift.")
     consequence: str | None = Field(description="Outcome produced or revealed.")
     expected_change: str | None = Field(description="Expected change of state.")
     moral_target: str | None = Field(description="Moral label, on one transition of a story.")
-    recoverability_target: str | None = Field(description="What a storyboard must let a viewer recover.")
+    recoverability_target: str | None = Field(description="What a viewer must be able to tell from the pictures.")
 
 
 class Question(Own):
@@ -54,8 +54,8 @@ class Question(Own):
     question: str = Field(description="The question as the evaluator sees it.")
     gold_answer: str = Field(description="Canonical answer.")
     accepted_answers: tuple[str, ...] = Field(description="Accepted answers, the canonical one included.")
-    target_scene: int | None = Field(description="Scene most relevant to the answer.")
-    target_transition: tuple[int, int] | None = Field(description="Transition most relevant to the answer.")
+    target_scene: int | None = Field(description="The scene that the question is about.")
+    target_transition: tuple[int, int] | None = Field(description="The transition that the question is about, as a pair of scenes.")
     evidence_scenes: tuple[int, ...] = Field(description="Scenes that hold the evidence.")
     required_evidence: str | None = Field(description="Evidence needed to answer.")
     answerability: str = Field(description="See the vocabulary answerability.")
@@ -106,7 +106,7 @@ class EvidenceStatus(Own):
 class StoryRecord(Own):
     """One benchmark record: one line of ``annotations.jsonl`` (Table 23)."""
 
-    story_id: str = Field(description="Unique identifier, such as kb25k_0001.")
+    story_id: str = Field(description="Id of the story: a prefix and a number.")
     title: str = Field(description="Story title.")
     language: str = Field(description="BCP 47 language tag of the story.")
     source_text: str = Field(description="The story as it was handed in, untouched.")
