@@ -1,7 +1,7 @@
 """A stage whose code changes gets a new version: the syntax trees are pinned.
 
-The pinned hash of a stage covers its module and every computing module that
-it reaches, without docstrings, so that a change anywhere in what it computes is noticed.
+The pinned hash of a stage covers its module, every computing module that it reaches (without docstrings)
+and the data files beside them, so that a change anywhere in what it computes is noticed.
 After raising ``version`` in the stage's SPEC: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k stage_versions"
 """
 
@@ -18,14 +18,7 @@ from fabula.engine.pipeline import load_pipeline
 
 ROOT = Path(fabula.__file__).parent
 GOLDEN = Path(__file__).parents[1] / "golden" / "stage_versions.json"
-COMPUTING = (
-    "builders",
-    "prompts",
-    "validators",
-    "schemas/text.py",
-    "schemas/canonical.py",
-    "schemas/katha.py",
-)
+COMPUTING = ("builders", "prompts", "validators", "schemas")
 
 
 def module_file(parts: tuple[str, ...]) -> Path | None:
@@ -59,6 +52,16 @@ def closure(path: Path) -> list[Path]:
     return sorted(seen)
 
 
+def data_beside(modules: list[Path]) -> list[Path]:
+    """Cue lists, prompts and vocabularies: the data files in the folders of modules."""
+    folders = {path.parent for path in modules} | {ROOT / "schemas" / "vocabularies"}
+    return sorted(file for folder in folders for file in folder.glob("*") if file.suffix in (".json", ".j2"))
+
+
+def hash_of(path: Path) -> str:
+    return f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
 def without_docstrings(path: Path) -> str:
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
@@ -74,7 +77,8 @@ def test_stage_versions_when_code_changed_are_raised() -> None:
     found = {}
     for stage in load_pipeline(PIPELINE).stages:
         path = Path(str(import_module(stage.path).__file__))
-        text = "\n".join(without_docstrings(file) for file in closure(path))
+        modules = closure(path)
+        text = "\n".join([*map(without_docstrings, modules), *map(hash_of, data_beside(modules))])
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         found[stage.name] = {"version": stage.spec.version, "sha256": sha256}
     if os.environ.get("UPDATE_GOLDEN"):
