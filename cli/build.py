@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, example, guarded, say, show
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
@@ -73,10 +73,7 @@ def katha(
         ),
         reporter=choose_reporter(as_json=as_json),
     )
-    if as_json:
-        emit(report.as_json())
-    else:
-        for line in report.lines():
-            say(line)
+    show(report, as_json=as_json)
+    if not as_json:
         say(f"run: {out}\nnext: fabula validate {out}")
     return 0

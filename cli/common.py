@@ -3,12 +3,15 @@
 import functools
 import json
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any, ParamSpec
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
 
 from ..errors import ExitCode, FabulaError
+
+if TYPE_CHECKING:
+    from ..schemas.issue import Issue
 
 P = ParamSpec("P")
 
@@ -28,6 +31,55 @@ def emit(value: object) -> None:
 def say(text: str) -> None:
     """Print a line for people on standard output."""
     sys.stdout.write(text + "\n")
+
+
+class Shown(Protocol):
+    """A result that can be shown to people and to scripts."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        ...
+
+    def lines(self) -> Iterable[str]:
+        """Return it as lines for people."""
+        ...
+
+
+def show(result: Shown, *, as_json: bool) -> None:
+    """Print a result on standard output, for scripts or for people."""
+    if as_json:
+        emit(result.as_json())
+    else:
+        for line in result.lines():
+            say(line)
+
+
+class Findings(Protocol):
+    """The report of a check."""
+
+    @property
+    def issues(self) -> tuple["Issue", ...]:
+        """The findings."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        ...
+
+    def summary(self) -> str:
+        """Return counts for people."""
+        ...
+
+
+def show_findings(report: Findings, *, as_json: bool, strict: bool = False) -> int:
+    """Print findings; return the exit code: 1 for an error, and for a warning too where strict."""
+    if as_json:
+        emit(report.as_json())
+    else:
+        for issue in report.issues:
+            say(f"{issue.level}: {issue}")
+        say(report.summary())
+    return int(any(strict or issue.level == "error" for issue in report.issues))
 
 
 def warn(text: str) -> None:

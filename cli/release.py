@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, emit, example, guarded, say, show_findings
 
 app = typer.Typer(
     name="release", no_args_is_help=True, rich_markup_mode=None, help="Package and verify releases."
@@ -71,10 +71,4 @@ def verify(
     from ..releases import verify
 
     report = verify(path, quick=quick, hidden=hidden)
-    if as_json:
-        emit(report.as_json())
-    else:
-        for issue in report.issues:
-            say(f"{issue.level}: {issue}")
-        say(report.summary())
-    return int(any(issue.level == "error" for issue in report.issues))
+    return show_findings(report, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, example, guarded, show
 
 app = typer.Typer(
     name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
@@ -28,17 +28,13 @@ def status(
     from ..engine.status import run_status
 
     result = run_status(run, pipeline_of(run), explain=explain)
-    if as_json:
-        emit(result.as_json())
-    else:
-        for line in result.lines():
-            say(line)
+    show(result, as_json=as_json)
     return 0
 
 
 @app.command("show", epilog=example("fabula run show runs/mine kb25k_0001"))
 @guarded
-def show(
+def show_one(
     run: RunArgument,
     item: Annotated[str, typer.Argument(help="Item id.", show_default=False)],
     as_json: JsonOption = False,
@@ -48,11 +44,7 @@ def show(
     from ..engine.inspect import show_item
 
     result = show_item(run, pipeline_of(run), item)
-    if as_json:
-        emit(result.as_json())
-    else:
-        for line in result.lines():
-            say(line)
+    show(result, as_json=as_json)
     return 0
 
 
@@ -71,9 +63,5 @@ def retry(
     report = continue_run(
         run, retry_failed=failed, workers=workers, reporter=choose_reporter(as_json=as_json)
     )
-    if as_json:
-        emit(report.as_json())
-    else:
-        for line in report.lines():
-            say(line)
+    show(report, as_json=as_json)
     return 0

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, example, guarded, show_findings
 
 
 def register(app: typer.Typer) -> None:
@@ -28,10 +28,4 @@ def validate(
     from ..validators import validate as check
 
     report = check(path)
-    if as_json:
-        emit(report.as_json())
-    else:
-        for issue in report.issues:
-            say(f"{issue.level}: {issue}")
-        say(report.summary())
-    return int(any(strict or issue.level == "error" for issue in report.issues))
+    return show_findings(report, as_json=as_json, strict=strict)
