@@ -42,18 +42,38 @@ STORY = {
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("init", epilog=example("fabula init my-benchmark"))(init)
+    app.command("init", epilog=example("fabula init my-benchmark", "fabula init my-benchmark --samples"))(
+        init
+    )
+
+
+def _stories(samples: bool) -> dict[str, list[bytes]]:
+    """Return the story files to write: one example, or the samples that come with the package."""
+    from importlib.resources import files
+
+    from ..schemas.canonical import jsonl_lines
+
+    if not samples:
+        return {"stories.jsonl": list(jsonl_lines([STORY]))}
+    folder = files("fabula.builders.katha") / "samples"
+    return {
+        "stories.jsonl": [(folder / "stories.jsonl").read_bytes()],
+        "records.jsonl": [(folder / "gold.jsonl").read_bytes()],
+    }
 
 
 @guarded
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder to make the files in.")] = Path(),
+    samples: Annotated[
+        bool, typer.Option("--samples", help="The 24 sample fables and their hand-written records instead.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Write a commented fabula.toml and an example stories.jsonl. Never overwrites a file."""
-    from ..schemas.canonical import jsonl_lines, write_atomic
+    from ..schemas.canonical import write_atomic
 
-    contents = {"fabula.toml": [SETTINGS.encode()], "stories.jsonl": list(jsonl_lines([STORY]))}
+    contents = {"fabula.toml": [SETTINGS.encode()], **_stories(samples)}
     for name in contents:
         if (folder / name).exists():
             raise TargetError(

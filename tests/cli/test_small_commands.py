@@ -27,6 +27,12 @@ def test_init_when_folder_is_new_writes_files_that_build(fabula_command, tmp_pat
     assert built.returncode == 0, built.stderr + built.stdout
 
 
+def test_init_when_asked_for_samples_writes_all_of_them(fabula_command, tmp_path: Path) -> None:
+    assert fabula_command("init", tmp_path / "new", "--samples").returncode == 0
+    assert len((tmp_path / "new" / "stories.jsonl").read_text("utf-8").splitlines()) == 24
+    assert len((tmp_path / "new" / "records.jsonl").read_text("utf-8").splitlines()) == 3
+
+
 def test_init_when_file_exists_leaves_it_alone(fabula_command, tmp_path: Path) -> None:
     (tmp_path / "fabula.toml").write_text("mine")
     done = fabula_command("init", tmp_path)
