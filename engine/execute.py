@@ -1,9 +1,10 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
+from ..schemas.canonical import sha256_file
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
@@ -17,7 +18,7 @@ from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool, default_workers
 from .progress import Event, Reporter, SilentReporter
-from .report import ItemReport, RunReport, StageReport, write_report
+from .report import ItemReport, RunReport, StageReport, meaning, write_report
 from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
 from .sources import EDITS, Fingerprint, Source, fingerprints
@@ -118,8 +119,9 @@ def _run(folder: Path, runner: Runner, prints: tuple[Fingerprint, ...], manifest
     report = make_report(runner)
     if not runner.means.options.stages or not report.totals["pending"]:
         settings = {"manifest": manifest.created_at, "settings": manifest.as_json()["settings"]}
-        written = write_outputs(folder, runner.loaded, runner.items, runner.journal, settings)
-        runner.means.reporter.emit(Event("outputs", data={"written": written}))
+        outputs = write_outputs(folder, runner.loaded, runner.items, runner.journal, settings)
+        report = replace(report, manifest_sha256=sha256_file(folder / MANIFEST), outputs=outputs.files)
+        runner.means.reporter.emit(Event("outputs", data={"written": outputs.written}))
     write_report(folder, report)
     runner.means.reporter.emit(Event("run-done", data={"totals": dict(report.totals)}))
     return report
@@ -128,10 +130,12 @@ def _run(folder: Path, runner: Runner, prints: tuple[Fingerprint, ...], manifest
 def make_report(runner: Runner) -> RunReport:
     """Return the report of a walk that is done."""
     totals = {"made": len(runner.items.live), "rejected": 0, "failed": 0, "pending": 0}
+    specs = {stage.name: stage.spec for stage in runner.loaded.stages}
     items = []
     for item, stop in runner.items.stops.items():
         totals[stop.status] += 1
-        items.append(ItemReport(item, stop.stage, stop.status, stop.code, stop.reason))
+        why = meaning(specs[stop.stage], stop.status, stop.code)
+        items.append(ItemReport(item, stop.stage, stop.status, stop.code, stop.reason, why))
     stages = []
     for stage in runner.loaded.stages:
         counts = runner.counts[stage.name]

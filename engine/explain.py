@@ -5,6 +5,7 @@ from typing import Any
 
 from .journal import Journal, Origin
 from .keys import Basis
+from .pipeline import PROMPT
 
 NEW = "new"
 
@@ -54,7 +55,9 @@ def _settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _libraries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [
-        f"library {name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
+        f"{name} changed"
+        if name.startswith(PROMPT)
+        else f"library {name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]

@@ -20,7 +20,7 @@ class Basis:
         stage: the stage's name.
         version: the stage's version.
         settings: its own settings and the run's seed, as JSON.
-        libraries: distribution -> installed version, of those that the stage declares.
+        libraries: distribution -> installed version, and prompt -> hash, of those that the stage declares.
     """
 
     stage: str

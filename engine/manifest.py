@@ -4,63 +4,93 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from ..errors import ConfigError, RunError
+from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
-from .config import RunConfig, config_from
+from .config import RUN, RunConfig, config_from
 from .journal_file import unwritable
-from .pipeline import LoadedPipeline, library_versions
+from .pipeline import LoadedPipeline, library_versions, prompt_hashes
 from .sources import Source
 
 NAME = "run.json"
 FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+def _is_normal(text: str) -> str:
+    if _in_utc(text) != text:
+        raise ValueError("must be a time in UTC such as 2026-01-31T12:00:00Z")
+    return text
+
+
+class RunPart(Own):
+    """The settings of the run itself that stay with it: all but the number of workers."""
+
+    item_timeout: float = Field(gt=0, allow_inf_nan=False)
+    threshold: float = Field(ge=0, le=1)
+    seed: int = Field(ge=0)
+
+
+class StageEntry(Own):
+    """Name, version and libraries (distribution -> version) of one stage."""
+
+    name: str
+    version: int
+    libraries: dict[str, str]
+
+
+class SourceEntry(Own):
+    """One source: its role, the name and hash of its content, and where it was."""
+
+    role: str
+    name: str
+    path: str = Field(pattern=r"^[^\x00]+$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Manifest(Own):
     """The content of ``run.json``.
 
     Attributes:
+        format: version of this form.
         kind: name of the pipeline.
         created_at: when the run was created, RFC 3339 in UTC; everything that needs a time uses it.
         fabula_version: version that last worked on the run.
-        seed: master seed.
-        threshold: share of the items not rejected that must be made.
+        seed: master seed, as in ``run``.
+        threshold: share of the items not rejected that must be made, as in ``run``.
+        run: all settings of the run itself but the number of workers.
         settings: stage -> its settings.
         stages: name, version and libraries of each stage.
+        prompts: prompt -> hash of its file, of all prompts that the stages declare.
         sources: role, name, path and sha256 of each source.
     """
 
+    format: Literal[1] = 1
     kind: str
-    created_at: str
+    created_at: Annotated[str, AfterValidator(_is_normal)]
     fabula_version: str
     seed: int
     threshold: float
-    settings: Mapping[str, Any]
-    stages: tuple[Mapping[str, Any], ...]
-    sources: tuple[Mapping[str, str], ...]
+    run: RunPart
+    settings: dict[str, dict[str, Any]]
+    stages: tuple[StageEntry, ...]
+    prompts: dict[str, str]
+    sources: tuple[SourceEntry, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that ``run.json`` holds."""
-        return {
-            "format": FORMAT,
-            "kind": self.kind,
-            "created_at": self.created_at,
-            "fabula_version": self.fabula_version,
-            "seed": self.seed,
-            "threshold": self.threshold,
-            "settings": dict(self.settings),
-            "stages": [dict(stage) for stage in self.stages],
-            "sources": [dict(source) for source in self.sources],
-        }
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.seed, self.threshold) != (self.run.seed, self.run.threshold):
+            raise ValueError("seed and threshold must be those in run")
+        return self
 
     def source_list(self, folder: Path) -> tuple[Source, ...]:
         """Return the sources that the run in this folder was last made from."""
-        return tuple(Source(entry["role"], folder / entry["path"]) for entry in self.sources)
+        return tuple(Source(entry.role, folder / entry.path) for entry in self.sources)
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.
@@ -70,8 +100,7 @@ class Manifest:
         """
         names = loaded.names()
         given = {name: values for name, values in self.settings.items() if name in names}
-        config = config_from(loaded, given, where=NAME)
-        return replace(config, run=replace(config.run, seed=self.seed, threshold=self.threshold))
+        return config_from(loaded, {**given, RUN: self.run.as_json()}, where=NAME)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -82,13 +111,14 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = Path(folder) / NAME
     try:
-        document = json.loads(path.read_text("utf-8"))
+        data = path.read_bytes()
+        document = json.loads(data)
     except OSError as error:
         raise RunError(
             str(folder), expected=f"a run folder with {NAME}", found=error.strerror or str(error),
             fix="give the folder that a build wrote with --out",
         ) from error  # fmt: skip
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
@@ -97,18 +127,11 @@ def read_manifest(folder: Path) -> Manifest:
             fix="use the version of fabula that made the run, or build into a new folder",
         )  # fmt: skip
     try:
-        return Manifest(
-            kind=document["kind"],
-            created_at=document["created_at"],
-            fabula_version=document["fabula_version"],
-            seed=document["seed"],
-            threshold=document["threshold"],
-            settings=document["settings"],
-            stages=tuple(document["stages"]),
-            sources=tuple(document["sources"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise _damaged(path, f"no usable {error}") from error
+        return Manifest.model_validate_json(data, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise _damaged(path, f"{place}: {first['msg']}") from error
 
 
 def _damaged(path: Path, found: str) -> RunError:
@@ -124,18 +147,23 @@ def make_manifest(
     """Return the manifest of a run as it is about to be worked on."""
     from .. import __version__
 
+    specs = [stage.spec for stage in loaded.stages]
     return Manifest(
         kind=loaded.name,
         created_at=created_at,
         fabula_version=__version__,
         seed=config.run.seed,
         threshold=config.run.threshold,
+        run=RunPart(
+            item_timeout=config.run.item_timeout, threshold=config.run.threshold, seed=config.run.seed
+        ),
         settings=config.as_json(),
         stages=tuple(
-            {"name": stage.name, "version": stage.spec.version, "libraries": library_versions(stage.spec)}
-            for stage in loaded.stages
+            StageEntry(name=spec.name, version=spec.version, libraries=library_versions(spec))
+            for spec in specs
         ),
-        sources=sources,
+        prompts={name: sha256 for spec in specs for name, sha256 in prompt_hashes(spec).items()},
+        sources=tuple(SourceEntry(**entry) for entry in sources),
     )
 
 
@@ -182,17 +210,24 @@ def normal_time(text: str) -> str:
     Raises:
         ConfigError: it is not a time with a zone.
     """
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    found = _in_utc(text)
+    if found is None:
         raise ConfigError(
             "--created-at", expected="a time with its zone", found=repr(text),
             fix="write it like 2026-01-31T12:00:00Z",
         )  # fmt: skip
-    return _format(moment.astimezone(UTC))
+    return found
+
+
+def _in_utc(text: str) -> str | None:
+    """Return a time in UTC, to the second; None if it is none, has no zone, or no year of ours."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return None if moment.tzinfo is None else _format(moment.astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _format(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: it writes years below 1000 with fewer than four digits on some systems.
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"

@@ -1,6 +1,7 @@
 """Calling a pipeline's ``finish``, and only when the output files would change by it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,21 @@ _FACT = "outputs"
 _OWN = {manifest.NAME, report.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
 
 
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files that ``finish`` wrote, by name, with their hashes; and whether it wrote them just now."""
+
+    written: bool
+    files: Mapping[str, str]
+
+
 def write_outputs(
     folder: Path, loaded: LoadedPipeline, items: Items, journal: Journal, settings: Mapping[str, Any]
-) -> bool:
+) -> Outputs:
     """Write the outputs of a run unless the files on disk are those that it would write.
 
     They are when the final fields, the settings and the version of Fabula are as they were, and no file has
-    changed since. Returns whether they were written.
+    changed since.
 
     Raises:
         TargetError: they cannot be written.
@@ -31,7 +40,7 @@ def write_outputs(
     state = _state(loaded, items, ids, settings)
     known = journal.fact(_FACT)
     if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
-        return False
+        return Outputs(False, known["files"])
     before = _stamps(folder)
     journal.note(_FACT, None)  # until they are complete, no output counts as written
     journal.flush()
@@ -40,9 +49,10 @@ def write_outputs(
     except OSError as error:
         raise unwritable(folder, error) from error
     written = [name for name, stamp in _stamps(folder).items() if before.get(name) != stamp]
-    journal.note(_FACT, {"state": state, "files": _digests(folder, written)})
+    files = _digests(folder, written)
+    journal.note(_FACT, {"state": state, "files": files})
     journal.flush()
-    return True
+    return Outputs(True, {name: str(sha256) for name, sha256 in files.items()})
 
 
 def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:

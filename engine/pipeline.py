@@ -13,6 +13,9 @@ from .stage import Item, StageSpec
 SOURCES = "sources"
 """The id of the first item, the name of its field, and of the pseudo stage that makes it."""
 
+PROMPT = "prompt "
+"""What the name of a prompt starts with among the libraries that a result depends on."""
+
 Finish = Callable[[Path, Iterable[Item]], object]
 
 
@@ -192,6 +195,41 @@ def unknown_stage(where: str, names: Iterable[str]) -> ConfigError:
     return ConfigError(
         where, expected=f"a stage: {', '.join(names)}", found="no such stage", fix="use one of these names"
     )
+
+
+def dependencies(spec: StageSpec) -> dict[str, str]:
+    """Return what a stage's results depend on besides its code: its libraries' versions, its prompts' hashes.
+
+    A prompt stands there as ``prompt`` and its id.
+
+    Raises:
+        MissingRequirement: a library is not installed.
+        ConfigError: there is no such prompt.
+    """
+    prompts = {f"{PROMPT}{name}": sha256 for name, sha256 in prompt_hashes(spec).items()}
+    return {**library_versions(spec), **prompts}
+
+
+def prompt_hashes(spec: StageSpec) -> dict[str, str]:
+    """Return the SHA-256 of the file of each prompt that a stage declares, by the prompt's id.
+
+    Raises:
+        ConfigError: there is no such prompt.
+    """
+    if not spec.prompts:
+        return {}
+    from ..prompts.loader import load_prompt, prompt_ids
+
+    hashes = {}
+    for name in sorted(spec.prompts):
+        try:
+            hashes[name] = load_prompt(name).sha256
+        except KeyError as error:
+            raise ConfigError(
+                f"stage {spec.name}", expected=f"a prompt: {', '.join(prompt_ids())}", found=name,
+                fix="correct the prompts in the stage's SPEC",
+            ) from error  # fmt: skip
+    return hashes
 
 
 def library_versions(spec: StageSpec) -> dict[str, str]:

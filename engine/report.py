@@ -3,15 +3,26 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
 from .journal_file import unwritable
+from .stage import StageSpec
 
 NAME = "report.json"
+
+_MEANINGS = {
+    "failed": "The stage could not do its work on the item.",
+    "pending": "The stage has not been run on the item.",
+}
+
+
+def meaning(spec: StageSpec, status: str, code: str | None) -> str:
+    """Return what an item's status and code mean, without a word about the item itself."""
+    return spec.reject_codes[code or ""] if status == "rejected" else _MEANINGS[status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +40,23 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ItemReport:
-    """One item that was not made: ``status`` is ``rejected``, ``failed`` or ``pending``."""
+    """One item that was not made.
+
+    Attributes:
+        id: the item's id.
+        stage: where it went no further.
+        status: ``rejected``, ``failed`` or ``pending``.
+        code: code of a rejection or failure.
+        reason: why, in words that may quote the item.
+        meaning: what status and code mean, in words that are the same for every item.
+    """
 
     id: str
     stage: str
     status: str
     code: str | None
     reason: str | None
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +67,16 @@ class RunReport:
         totals: items ``made``, ``rejected``, ``failed`` and ``pending``.
         stages: counts per stage, in order.
         items: every item that was not made, sorted by id.
+        manifest_sha256: hash of ``run.json`` as it was when the outputs were settled; None when they were
+            not, because stages were left out.
+        outputs: name -> hash of the files that ``finish`` wrote, now or at an earlier time.
     """
 
     totals: Mapping[str, int]
     stages: tuple[StageReport, ...]
     items: tuple[ItemReport, ...]
+    manifest_sha256: str | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -64,6 +90,8 @@ class RunReport:
             "totals": dict(self.totals),
             "stages": [asdict(stage) for stage in self.stages],
             "items": [asdict(item) for item in self.items],
+            "manifest_sha256": self.manifest_sha256,
+            "outputs": dict(self.outputs),
         }
 
     def lines(self) -> list[str]:
@@ -112,6 +140,8 @@ def read_report(folder: Path) -> RunReport:
             document["totals"],
             tuple(StageReport(**stage) for stage in document["stages"]),
             tuple(ItemReport(**item) for item in document["items"]),
+            document["manifest_sha256"],
+            document["outputs"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(

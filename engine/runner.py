@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
-from .codec import Encoded, decode, encode
+from .codec import Encoded, encode
 from .config import RunConfig
+from .decisions import Decisions, Listing, read_decisions
 from .items import LazyItems
 from .journal import Entry, Head, Journal
 from .keys import Basis, content_key
@@ -16,7 +17,7 @@ from .pipeline import LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
 from .stage import Child, Made, Tools
-from .walk import Listing, Table, Walk, root_key
+from .walk import Table, Walk, root_key
 from .worker import Job, Task, checked
 
 
@@ -206,13 +207,11 @@ class Runner(Walk):
         self._put(basis, "", table.key, encode(made), table.inputs, part="table")
         return listing
 
-    def _previous(self, stage: Stage, table: Table, known: dict[str, Head]) -> "_Previous":
+    def _previous(self, stage: Stage, table: Table, known: dict[str, Head]) -> Decisions:
         """Return what a stateful stage decided last, for every item that it ever saw."""
         if not stage.spec.stateful or table.latest is None:
-            return _Previous([], {})
-        listing = [*self.listing(table.latest), *self.listing(table.latest, "kept")]
-        blobs = self.journal.blobs(known[key].seq for _, key in listing)
-        return _Previous(listing, {item: decode(blobs[known[key].seq]) for item, key in listing})
+            return Decisions([], {})
+        return read_decisions(self.journal, table.latest, known)
 
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Work out which items may run, once they are known."""
@@ -281,12 +280,6 @@ class Runner(Walk):
         if key not in known:
             known[key] = self._put(basis, item, key, encoded)
         return key
-
-
-@dataclass(frozen=True, slots=True)
-class _Previous:
-    listing: Listing
-    fields: Mapping[str, Mapping[str, Any]]
 
 
 class _Acknowledged:

@@ -43,6 +43,7 @@ class StageSpec:
         reject_codes: the codes that it may reject with, and what each means.
         settings: the type of its own settings slice.
         stateful: a gather stage that is also given what it decided before (``tools.previous``).
+        prompts: ids of the prompts that it uses; the hash of each file is part of the result's key.
     """
 
     name: str
@@ -54,6 +55,7 @@ class StageSpec:
     reject_codes: Mapping[str, str] = field(default_factory=dict)
     settings: type[Own] = NoSettings
     stateful: bool = False
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

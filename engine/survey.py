@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import RunError
+from .decisions import Listing, read_listing
 from .explain import Explainer
 from .items import Ref
 from .journal import Head, Journal, Origin
@@ -14,7 +15,7 @@ from .keys import Basis
 from .manifest import Manifest, read_manifest
 from .pipeline import SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
 from .sources import fingerprint, with_edits
-from .walk import Listing, Table, Walk, root_key
+from .walk import Table, Walk, root_key
 
 
 @dataclass(slots=True)
@@ -105,7 +106,7 @@ class Survey(Walk):
             self._miss(stage, item, reasons, None, known=False)
             return None
         table = next(head for head in self.journal.heads(stage.name, part="table") if head.seq == origin.seq)
-        listing = self.listing(table)
+        listing = read_listing(self.journal, table)
         self.reasons[stage.name].update(dict.fromkeys(reasons, len(listing)))
         self.counts[stage.name].stale += len(listing)
         self.notes.append(
@@ -185,7 +186,8 @@ def _root(folder: Path, manifest: Manifest, journal: Journal, notes: list[str]) 
             seen.append(fingerprint(source).field())
         except OSError as error:
             notes.append(f"{source.path} cannot be read ({error.strerror}); taken as unchanged")
-            seen.append({name: known[source][name] for name in ("role", "name", "sha256")})
+            entry = known[source]
+            seen.append({"role": entry.role, "name": entry.name, "sha256": entry.sha256})
     key = root_key(seen)
     for head in journal.heads(SOURCES):
         if head.key == key:

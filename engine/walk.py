@@ -10,15 +10,12 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import digest
-from .codec import decode
 from .config import RunConfig
+from .decisions import Listing, read_listing
 from .items import Items, Stop
 from .journal import Head, Journal
 from .keys import Basis, table_digest
-from .pipeline import LoadedPipeline, Stage, library_versions
-
-Listing = list[list[str]]
-"""What an expand or gather brought forth, in order: item id and key of its result."""
+from .pipeline import LoadedPipeline, Stage, dependencies
 
 
 @dataclass(slots=True)
@@ -67,7 +64,7 @@ class Walk:
 
     def _basis(self, stage: Stage) -> Basis:
         settings = {"seed": self.config.run.seed, "settings": self.config.stages[stage.name].as_json()}
-        return Basis(stage.name, stage.spec.version, settings, library_versions(stage.spec))
+        return Basis(stage.name, stage.spec.version, settings, dependencies(stage.spec))
 
     # -- what subclasses decide
 
@@ -137,7 +134,7 @@ class Walk:
         for parent in self.items.live:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
-            listing = None if table is None else self.listing(table)
+            listing = None if table is None else read_listing(self.journal, table)
             old = listing is not None and not any(self.again(stage, known[child]) for _, child in listing)
             if not old:
                 listing = self.missing_children(stage, basis, (parent, key), known)
@@ -159,17 +156,12 @@ class Walk:
         if found is not None and stage.spec.stateful and found is not tables[-1]:
             found = None  # decided since on other items: what was decided last counts
         known = {head.key: head for head in self.journal.heads(stage.name)}
-        listing = None if found is None else self.listing(found)
+        listing = None if found is None else read_listing(self.journal, found)
         if listing is None:
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
         for _, key in listing or ():
             self.settle(stage, known[key], ran=found is None)
-
-    def listing(self, table: Head, name: str = "items") -> Listing:
-        """Return a list that an expand or gather left in the journal."""
-        listing: Listing = decode(self.journal.blobs([table.seq])[table.seq])[name]
-        return listing
 
 
 @dataclass(slots=True)

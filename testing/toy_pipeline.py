@@ -142,6 +142,7 @@ WORK = SimpleNamespace(
 )
 WORK_V2 = SimpleNamespace(SPEC=replace(WORK.SPEC, version=2), run=work_on)
 WORK_WITH_LIBRARY = SimpleNamespace(SPEC=replace(WORK.SPEC, libraries=("filelock",)), run=work_on)
+WORK_WITH_PROMPT = SimpleNamespace(SPEC=replace(WORK.SPEC, prompts=("scene_image",)), run=work_on)
 NEEDY = SimpleNamespace(SPEC=WORK.SPEC, run=need)
 COUNT = SimpleNamespace(SPEC=StageSpec("count", 1, "gather", ("text",), ("count",)), run=count)
 NUMBER = SimpleNamespace(SPEC=StageSpec("number", 1, "gather", (), ("number",), stateful=True), run=number)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.progress import Event
 from fabula.engine.report import RunReport, read_report
+from fabula.engine.status import run_status
 from fabula.errors import BelowThreshold, ConfigError, InputError, Interrupted, RunError, TargetError
+from fabula.prompts.loader import load_prompt
+from fabula.schemas.canonical import sha256_file
 from fabula.testing import toy_pipeline as toys
 from fabula.testing.toy_pipeline import HERE, toy
 
@@ -138,6 +142,42 @@ def test_execute_when_library_changes_runs_that_stage(
     assert ran(run(pipeline=pipeline)) == {"work": 4}
 
 
+def test_execute_when_prompt_changes_runs_that_stage_and_says_why(
+    run: Callable, ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pipeline = toy("WORK_WITH_PROMPT")
+    run(pipeline=pipeline)
+    assert ran(run(pipeline=pipeline)) == {}
+    real = load_prompt("scene_image")
+    assert read_manifest(tmp_path / "run").prompts == {"scene_image": real.sha256}
+    monkeypatch.setattr("fabula.prompts.loader.load_prompt", lambda _: replace(real, sha256="0" * 64))
+    status = run_status(tmp_path / "run", pipeline)
+    assert status.stages[1].reasons == {"prompt scene_image changed": 4}
+    assert ran(run(pipeline=pipeline)) == {"work": 4}
+    assert read_manifest(tmp_path / "run").prompts == {"scene_image": "0" * 64}
+
+
+def test_report_when_outputs_are_settled_names_their_hashes_and_the_manifests(
+    run: Callable, tmp_path: Path
+) -> None:
+    def hashes() -> tuple[str, dict[str, str]]:
+        return sha256_file(tmp_path / "run" / "run.json"), {
+            "lines.jsonl": sha256_file(tmp_path / "run" / "lines.jsonl")
+        }
+
+    first = run()
+    assert (first.manifest_sha256, first.outputs) == hashes()
+    again = run()
+    assert (again.manifest_sha256, again.outputs) == (first.manifest_sha256, first.outputs)
+    other = run(sets=["work.suffix=?"])
+    assert (other.manifest_sha256, other.outputs) == hashes()
+    assert other.manifest_sha256 != first.manifest_sha256
+    assert other.outputs != first.outputs
+    left = run(sets=["work.suffix=."], stages=("work",))
+    assert (left.manifest_sha256, left.outputs) == (None, {})
+    assert read_report(tmp_path / "run") == left
+
+
 def test_execute_when_output_file_was_changed_or_lost_writes_it_again(
     run: Callable, tmp_path: Path, ran: Ran
 ) -> None:
@@ -166,6 +206,12 @@ def test_execute_when_items_are_rejected_or_fail_lists_every_one(
         ("b", "work", "failed", "tired"),
         ("c", "work", "failed", "exception"),
         ("d", "read_lines", "rejected", "empty"),
+    ]
+    assert [item.meaning for item in report.items] == [
+        "asked for",
+        "The stage could not do its work on the item.",
+        "The stage could not do its work on the item.",
+        "no words",
     ]
     assert read_report(tmp_path / "run") == report
 
@@ -275,6 +321,7 @@ def test_execute_when_limited_runs_the_first_items_of_the_source(
     assert report.totals == {"made": 2, "rejected": 0, "failed": 0, "pending": 2}
     assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "c"]
     assert {item.id: item.status for item in report.items} == {"b": "pending", "d": "pending"}
+    assert {item.meaning for item in report.items} == {"The stage has not been run on the item."}
     assert run().totals["made"] == 4
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,16 +23,36 @@ def test_creation_time_when_option_is_given_beats_the_environment(monkeypatch: p
     assert normal_time(creation_time(None)) > "2026"
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-01-31", "2026-01-31T12:00:00", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday", "2026-01-31", "2026-01-31T12:00:00", "", "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:59:59-01:00",
+    ],
+)  # fmt: skip
 def test_normal_time_when_no_zone_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="a time with its zone"):
         normal_time(text)
 
 
-GOOD = {
+def test_normal_time_when_the_year_is_early_has_four_digits() -> None:
+    assert normal_time("0999-01-01T01:00:00.5+01:00") == "0999-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("epoch", ["99999999999999", "-99999999999", "1e3"])
+def test_creation_time_when_the_variable_is_no_time_of_ours_says_so(
+    monkeypatch: pytest.MonkeyPatch, epoch: str
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    with pytest.raises(ConfigError, match="seconds since 1970"):
+        creation_time(None)
+
+
+GOOD: dict[str, Any] = {
     "format": 1, "kind": "toy", "created_at": "2026-01-31T12:00:00Z", "fabula_version": "0.1.0", "seed": 42,
-    "settings": {}, "stages": [], "threshold": 0.95,
-    "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0"}],
+    "threshold": 0.95, "run": {"item_timeout": 120.0, "seed": 42, "threshold": 0.95},
+    "settings": {"work": {}}, "stages": [{"name": "work", "version": 1, "libraries": {}}], "prompts": {},
+    "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0" * 64}],
 }  # fmt: skip
 
 
@@ -53,10 +74,43 @@ def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
         read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", {**GOOD, "sources": 3}])
+@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", "[" * 100_000])
 def test_read_manifest_when_damaged_is_refused(tmp_path: Path, content: object) -> None:
     with pytest.raises(RunError, match="the manifest of a run"):
         read_manifest(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"settings": 5}, "settings"),
+        ({"settings": {"work": 5}}, "settings.work"),
+        ({"sources": 3}, "sources"),
+        ({"sources": [{"name": "a", "path": "a", "sha256": "0" * 64}]}, "sources.0.role"),
+        ({"sources": [{**GOOD["sources"][0], "path": "a\0"}]}, "sources.0.path"),
+        ({"sources": [{**GOOD["sources"][0], "sha256": None}]}, "sources.0.sha256"),
+        ({"stages": [{}]}, "stages.0.name"),
+        ({"threshold": "high"}, "threshold"),
+        ({"threshold": 0.5}, "seed and threshold must be those in run"),
+        ({"run": {**GOOD["run"], "threshold": 2}}, "run.threshold"),
+        ({"run": {**GOOD["run"], "item_timeout": 0}}, "run.item_timeout"),
+        ({"run": {**GOOD["run"], "seed": "42"}}, "run.seed"),
+        ({"run": {}}, "run.item_timeout"),
+        ({"created_at": 5}, "created_at"),
+        ({"created_at": "999-01-01T00:00:00Z"}, "created_at"),
+        ({"created_at": "2026-01-31T12:00:00+01:00"}, "created_at"),
+        ({"prompts": []}, "prompts"),
+        ({"kind": None}, "kind"),
+        ({"format": "1"}, "format"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_read_manifest_when_a_value_was_damaged_names_it(
+    tmp_path: Path, change: dict[str, object], place: str
+) -> None:
+    with pytest.raises(RunError, match="the manifest of a run") as caught:
+        read_manifest(write(tmp_path, {**GOOD, **change}))
+    assert place in caught.value.found
 
 
 def test_read_manifest_when_missing_is_refused(tmp_path: Path) -> None:

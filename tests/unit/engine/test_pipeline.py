@@ -5,9 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from fabula.engine.pipeline import Pipeline, library_versions, load_pipeline, stages_through
+from fabula.engine.pipeline import (
+    Pipeline,
+    dependencies,
+    library_versions,
+    load_pipeline,
+    prompt_hashes,
+    stages_through,
+)
 from fabula.engine.stage import StageSpec
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.prompts.loader import load_prompt
 from fabula.testing import toy_pipeline as toys
 from fabula.testing.toy_pipeline import HERE, toy
 
@@ -73,6 +81,14 @@ def test_stages_through_when_named_lists_the_stages_up_to_it() -> None:
     assert stages_through(toy(), "count") == ("read_lines", "work", "count")
     with pytest.raises(ConfigError, match="read_lines, work"):
         stages_through(toy(), "nope")
+
+
+def test_dependencies_when_prompts_are_declared_hold_their_hashes() -> None:
+    sha256 = load_prompt("scene_image").sha256
+    assert dependencies(toys.WORK_WITH_PROMPT.SPEC) == {"prompt scene_image": sha256}
+    assert prompt_hashes(toys.WORK_WITH_PROMPT.SPEC) == {"scene_image": sha256}
+    with pytest.raises(ConfigError, match=r"a prompt: .*scene_image.*, found nope"):
+        dependencies(StageSpec("s", 1, "map", (), ("a",), prompts=("nope",)))
 
 
 def test_library_versions_when_one_is_not_installed_says_how_to_install_it() -> None:
