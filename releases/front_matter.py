@@ -34,6 +34,7 @@ HUB_TASKS = frozenset(
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _SIZE_IDS = (*(label for _, label in _SIZES), "1M<n<10M")
 _LANGUAGE = re.compile(r"[a-z]{2,3}", re.ASCII)
+_BLOCK = re.compile(r"---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 _SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 
@@ -85,11 +86,11 @@ def parse_front_matter(card: str) -> dict[str, Any]:
     Raises:
         ValueError: there is none, or it is no YAML mapping.
     """
-    parts = card.split("---\n", 2)
-    if len(parts) < 3 or parts[0]:
+    block = _BLOCK.match(card)
+    if block is None:
         raise ValueError("the card does not begin with front matter between two lines of ---")
     try:
-        values = yaml.safe_load(parts[1])
+        values = yaml.safe_load(block[1])
     except yaml.YAMLError as error:
         raise ValueError(f"the front matter is no YAML: {error}") from error
     if not isinstance(values, dict):

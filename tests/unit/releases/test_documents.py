@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fabula.errors import ConfigError, InputError
-from fabula.releases import PackOptions, pack
+from fabula.releases import PackOptions, pack, verify
 from fabula.releases.card import repository_card
 from fabula.releases.check_croissant import RAI, check_croissant
 from fabula.releases.composition import Composition, producer_kind
@@ -151,6 +151,13 @@ def test_texts_of_others_cannot_break_the_card_or_its_front_matter(tmp_path, hel
     assert values["pretty_name"] == 'A "fine": #title'
     assert values["language"] == ["en", "zh"]
     assert check_front_matter(card, 3, parquet(tmp_path / "out")) == []
+
+
+@pytest.mark.parametrize("title", ["Fables ---", "---", "--- a", "a --- " * 30 + "---"])
+def test_dashes_in_a_title_do_not_end_the_front_matter(run, tmp_path, title):
+    pack(run, tmp_path / "out", PackOptions("1.0.0", title=title))
+    assert parse_front_matter((tmp_path / "out/README.md").read_text("utf-8"))["pretty_name"] == title
+    assert verify(tmp_path / "out", quick=title != "Fables ---").ok
 
 
 def test_stories_of_different_lengths_are_told_as_a_range():
