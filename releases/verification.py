@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..validators.report import CheckReport
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out
 from .check_files import check_listing, check_records, check_release_document, check_sums
@@ -26,48 +27,28 @@ _DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(CheckReport):
     """What was found in a release.
 
     Attributes:
+        issues: the findings, sorted; those of the hidden folder begin with its name.
+        checked: what was looked at -> how many.
         path: its folder.
         version: its version, if ``release.json`` could be read.
-        issues: the findings, sorted.
-        checked: what was looked at -> how many.
         quick: whether only hashes, schemas and rules were checked.
     """
 
     path: Path
     version: str | None
-    issues: tuple[Issue, ...]
-    checked: dict[str, int]
     quick: bool
 
-    @property
-    def errors(self) -> tuple[Issue, ...]:
-        """The findings that make the release unsound."""
-        return tuple(issue for issue in self.issues if issue.level == "error")
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong; warnings do not count."""
-        return not self.errors
-
-    def as_json(self) -> dict[str, Json]:
-        """Return the report as plain JSON."""
-        return {
-            "path": str(self.path),
-            "version": self.version,
-            "ok": self.ok,
-            "quick": self.quick,
-            "checked": dict(self.checked),
-            "issues": [issue.as_dict() for issue in self.issues],
-        }
+    def about(self) -> dict[str, Json]:
+        """Return which release was verified, and how."""
+        return {"path": str(self.path), "version": self.version, "quick": self.quick}
 
     def summary(self) -> str:
         """Return what was checked and how many findings each code has, as lines for people."""
-        looked = ", ".join(f"{count} {name}" for name, count in self.checked.items())
-        lines = [f"{self.path}: version {self.version or 'unknown'}; checked {looked}"]
+        lines = [f"{self.path}: version {self.version or 'unknown'}; checked {self.looked}"]
         counts = Counter(issue.code for issue in self.issues)
         lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
         return "\n".join([*lines, "the release is sound" if self.ok else "the release is not sound"])
@@ -87,6 +68,11 @@ class _Findings:
         except _DAMAGE as error:
             message = f"this check could not go on: {type(error).__name__}: {error}"
             self.issues.append(Issue(name, "$", "unreadable", message, "repair the findings beside it first"))
+
+    def take(self, found: "_Findings", folder: str, name: str) -> None:
+        """Take the findings of another folder, and say that they are its."""
+        self.issues.extend(replace(issue, where=f"{folder}/{issue.where}") for issue in found.issues)
+        self.checked |= {f"{name} {what}": count for what, count in found.checked.items()}
 
 
 def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None = None) -> VerifyReport:
@@ -109,16 +95,31 @@ def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None =
             [UserError(str(folder), expected="a release folder", found="no folder", fix="give its folder")]
         )
     findings = _Findings()
+    document, composition = _check_data(folder, findings)
+    public = document.get("visibility") != "hidden"
+    sibling = hidden_folder(folder.absolute()) if hidden is None else Path(hidden)
+    beside = public and (hidden is not None or sibling.is_dir())
+    if beside:
+        found = _Findings()
+        _check_data(sibling, found)
+        findings.take(found, sibling.name, "hidden")
+    if not quick:
+        findings.gather(RELEASE, check_left_out(document))
+        if beside:
+            findings.gather("hidden", check_hidden(folder, document, sibling))
+        if public:
+            _check_public(folder, document, composition, findings)
+    version = document.get("version")
+    issues = tuple(sorted(set(findings.issues)))
+    return VerifyReport(issues, findings.checked, folder, None if version is None else str(version), quick)
+
+
+def _check_data(folder: Path, findings: _Findings) -> tuple[Mapping[str, Json], Composition]:
+    """Check the bytes of all files and the rules of all records, in a public folder or a hidden one."""
     document = _document(folder, findings)
     composition = _check_bytes(folder, document, findings)
     findings.gather("rules", _check_rules(folder, findings))
-    if not quick:
-        findings.gather(RELEASE, check_left_out(document))
-        if document.get("visibility") != "hidden":
-            _check_public(folder, document, composition, findings, None if hidden is None else Path(hidden))
-    version = document.get("version")
-    issues = tuple(sorted(set(findings.issues)))
-    return VerifyReport(folder, None if version is None else str(version), issues, findings.checked, quick)
+    return document, composition
 
 
 def _document(folder: Path, findings: _Findings) -> Mapping[str, Json]:
@@ -177,18 +178,10 @@ def _check_rules(folder: Path, findings: _Findings) -> Iterator[Issue]:
 
 
 def _check_public(
-    folder: Path,
-    document: Mapping[str, Json],
-    composition: Composition,
-    findings: _Findings,
-    hidden: Path | None,
+    folder: Path, document: Mapping[str, Json], composition: Composition, findings: _Findings
 ) -> None:
     findings.gather("documents", check_documents(folder, document, composition))
     findings.gather(CROISSANT, _check_metadata(folder))
-    sibling = hidden or hidden_folder(folder)
-    if hidden is not None or sibling.is_dir():
-        findings.gather("hidden", check_hidden(folder, document, sibling))
-        findings.checked["hidden folder"] = 1
     findings.gather("read back", _read_back(folder, findings))
 
 

@@ -1,4 +1,4 @@
-"""What a validation found: the issues, sorted, and a summary by code."""
+"""What a check of data found: the issues, sorted, what was looked at, and a summary by code."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,26 +12,20 @@ KEPT_PER_CODE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationReport:
-    """All findings of one validation.
+class CheckReport:
+    """What every check of data reports.
 
     Attributes:
-        issues: the findings, sorted by place, path and code; at most :data:`KEPT_PER_CODE` per code.
-        checked: what was looked at: stories, scenes, transitions, questions, variants, reviews.
-        counts: code -> how many findings there are, kept or not.
-        path: the data set, as it was given.
-        kind: ``run``, ``release`` or ``file``.
+        issues: the findings, sorted.
+        checked: what was looked at -> how many.
     """
 
     issues: tuple[Issue, ...]
     checked: dict[str, int]
-    counts: dict[str, int]
-    path: str
-    kind: str
 
     @property
     def errors(self) -> tuple[Issue, ...]:
-        """The findings that make the data set invalid."""
+        """The findings that make the data unsound."""
         return tuple(issue for issue in self.issues if issue.level == "error")
 
     @property
@@ -39,27 +33,54 @@ class ValidationReport:
         """Whether there are no errors; warnings do not count."""
         return not self.errors
 
+    @property
+    def looked(self) -> str:
+        """What was looked at, as text for people."""
+        return ", ".join(f"{count} {name}" for name, count in self.checked.items())
+
+    def about(self) -> dict[str, Json]:
+        """Return what was checked, and how, as plain JSON."""
+        return {}
+
     def as_json(self) -> dict[str, Json]:
         """Return the report as plain JSON."""
         return {
-            "path": self.path,
-            "kind": self.kind,
+            **self.about(),
             "ok": self.ok,
             "checked": dict(self.checked),
-            "counts": dict(self.counts),
             "issues": [issue.as_dict() for issue in self.issues],
         }
 
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport(CheckReport):
+    """All findings of one validation; at most :data:`KEPT_PER_CODE` issues per code.
+
+    Attributes:
+        issues: the findings, sorted by place, path and code.
+        checked: what was looked at: stories, scenes, transitions, questions, variants, reviews.
+        counts: code -> how many findings there are, kept or not.
+        path: the data set, as it was given.
+        kind: ``run``, ``release`` or ``file``.
+    """
+
+    counts: dict[str, int]
+    path: str
+    kind: str
+
+    def about(self) -> dict[str, Json]:
+        """Return the data set and how many findings each code has."""
+        return {"path": self.path, "kind": self.kind, "counts": dict(self.counts)}
+
     def summary(self) -> str:
         """Return what was checked and how many findings each code has, as lines for people."""
-        looked = ", ".join(f"{count} {name}" for name, count in self.checked.items())
         if not self.counts:
-            return f"checked {looked}: no findings"
+            return f"checked {self.looked}: no findings"
         levels = {issue.code: issue.level for issue in self.issues}
         lines = [
             f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
         ]
-        return "\n".join([f"checked {looked}: {sum(self.counts.values())} findings", *lines])
+        return "\n".join([f"checked {self.looked}: {sum(self.counts.values())} findings", *lines])
 
 
 def _unshown(count: int) -> str:

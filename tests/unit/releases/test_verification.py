@@ -11,6 +11,8 @@ from fabula.errors import InputError
 from fabula.releases import verify
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
+from fabula.validators import validate
+from fabula.validators.report import CheckReport
 
 
 def codes(report):
@@ -23,7 +25,8 @@ def test_a_packed_release_is_sound(packed):
     assert report.ok
     assert report.checked["files"] == 27
     assert report.checked["stories under rules"] == 23
-    assert report.checked["hidden folder"] == 1
+    assert report.checked["hidden files"] == 5
+    assert report.checked["hidden stories under rules"] == 1
     # 23 stories, 115 scenes, 92 transitions, 138 questions and 46 variants
     assert report.checked["rows read back twice"] == 414
     assert report.summary().endswith("the release is sound")
@@ -215,6 +218,42 @@ def test_the_hidden_folder_of_another_version_is_found(packed, tmp_path, helpers
 
     helpers.edit_json(other / "release.json", change)
     assert {"hidden-version", "hidden-count"} <= codes(verify(release, hidden=other))
+
+
+def test_a_changed_byte_of_the_hidden_folder_beside_the_release_is_found(packed, tmp_path):
+    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
+    hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
+    content = (hidden / "annotations.jsonl").read_bytes()
+    (hidden / "annotations.jsonl").write_bytes(content.replace(b"the", b"The", 1))
+    found = verify(release, quick=True)
+    assert {"record-hash", "file-hash", "checksum"} <= codes(found)
+    assert all(issue.where.startswith(f"{hidden.name}/") for issue in found.issues)
+
+
+def test_a_resealed_change_in_the_hidden_folder_is_found_by_the_rules(packed, tmp_path, helpers):
+    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
+    hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
+    helpers.edit_line(
+        hidden / "annotations.jsonl", 0, lambda record: record["questions"][0].update(gold_answer="else")
+    )
+    helpers.reseal(hidden)
+    found = verify(release, quick=True)
+    assert not found.ok
+    assert not codes(found) & {"checksum", "file-hash", "record-hash"}
+
+
+def test_a_hidden_folder_that_is_not_there_is_a_finding(release, tmp_path):
+    found = verify(release, quick=True, hidden=tmp_path / "nothing")
+    assert any(issue.where == "nothing/release.json" for issue in found.issues)
+
+
+def test_both_reports_of_checks_share_one_base(packed):
+    found = verify(packed.folder, quick=True)
+    checked = validate(packed.folder)
+    assert isinstance(found, CheckReport)
+    assert isinstance(checked, CheckReport)
+    assert set(found.as_json()) == {"path", "version", "quick", "ok", "checked", "issues"}
+    assert set(checked.as_json()) == {"path", "kind", "counts", "ok", "checked", "issues"}
 
 
 def test_garbage_in_every_document_is_reported_and_never_raised(release):
