@@ -31,7 +31,7 @@ from .licence import Licence, licence
 from .options import PackOptions
 from .run_folder import FinishedRun, open_finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
-from .target import require_free, staged
+from .target import remove_half_placed, require_free, staged
 from .write_data import DataFiles, write_data
 
 
@@ -93,6 +93,7 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     chosen = None if options.license is None else licence(options.license)
     require_free(out)
     hidden_out = hidden_folder(out.absolute())
+    remove_half_placed(out.absolute(), hidden_out)
     require_free(hidden_out)
     finished = open_finished_run(run)
     selection = _select(finished)

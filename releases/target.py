@@ -1,12 +1,15 @@
 """The folder that a release is packed into: checked first, filled beside itself, renamed when whole."""
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import TargetError
+from ..schemas.canonical import Json
+from .layout import RELEASE
 
 _MARK = ".packing-"
 
@@ -37,12 +40,30 @@ def require_free(target: Path) -> None:
         )
 
 
+def remove_half_placed(public: Path, hidden: Path) -> None:
+    """Remove a hidden folder that a pack put in place before it was killed, so that packing can be repeated.
+
+    Only such a folder: the draft of its public sibling, of the same name and version, still lies there, and
+    the process that made it is gone.
+    """
+    identity = _identity(hidden)
+    if identity is not None and any(_identity(draft) == identity for draft in _abandoned(public)):
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _identity(folder: Path) -> tuple[Json, Json] | None:
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        document = json.loads((folder / RELEASE).read_bytes())
+        return document["about"]["name"], document["version"]
+    return None
+
+
 @contextmanager
 def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
     """Give an empty folder beside each target; at the end rename them into place, the first target last.
 
-    A folder that was not filled is dropped. When anything fails, or the process is killed, no target exists
-    in part; what a killed process left beside the target is removed by the next one.
+    A folder that was not filled is dropped. When anything fails, no target exists. When the process is
+    killed, none exists in part, and the next one removes what it left (see :func:`remove_half_placed`).
 
     Raises:
         TargetError: the place cannot be written, or the disk is full.
@@ -51,12 +72,11 @@ def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
     try:
         for target, draft in zip(targets, drafts, strict=True):
             target.parent.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(target)
+            for left in _abandoned(target):
+                shutil.rmtree(left, ignore_errors=True)
             draft.mkdir()
         yield drafts
-        for target, draft in reversed(list(zip(targets, drafts, strict=True))):
-            if any(draft.iterdir()):
-                draft.replace(target)
+        _place(dict(zip(reversed(targets), reversed(drafts), strict=True)))
     except OSError as error:
         raise _unwritable(targets[0], error) from error
     finally:
@@ -64,13 +84,28 @@ def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _remove_abandoned(target: Path) -> None:
+def _place(drafts: Mapping[Path, Path]) -> None:
+    """Rename each draft to its target; when one cannot be, take the others back."""
+    placed: list[Path] = []
+    try:
+        for target, draft in drafts.items():
+            if any(draft.iterdir()):
+                draft.replace(target)
+                placed.append(target)
+    except BaseException:
+        for target in placed:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def _abandoned(target: Path) -> Iterator[Path]:
+    """Yield the drafts of a target whose processes are gone."""
     import psutil
 
     for draft in target.parent.glob(f".{_escaped(target.name)}{_MARK}*"):
         owner = draft.name.rpartition("-")[2]
         if owner.isdigit() and (int(owner) == os.getpid() or not psutil.pid_exists(int(owner))):
-            shutil.rmtree(draft, ignore_errors=True)
+            yield draft
 
 
 def _escaped(name: str) -> str:

@@ -290,6 +290,52 @@ def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
     assert whole >= 1
 
 
+KILLED_BETWEEN_THE_RENAMES = """
+import os, signal, sys
+from pathlib import Path
+from fabula.releases import PackOptions, pack
+rename = Path.replace
+def rename_and_die(draft, target):
+    rename(draft, target)
+    if Path(target).name == "out-hidden":
+        os.kill(os.getpid(), signal.SIGKILL)
+Path.replace = rename_and_die
+pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions("0.1.0"))
+"""
+
+
+def test_a_pack_after_one_that_was_killed_between_its_renames_goes_on(run, packed, tmp_path):
+    command = [sys.executable, "-P", "-c", KILLED_BETWEEN_THE_RENAMES, run, tmp_path / "out"]
+    assert subprocess.run(command, check=False).returncode < 0
+    assert (tmp_path / "out-hidden").is_dir()
+    assert not (tmp_path / "out").exists()
+    pack(run, tmp_path / "out", OPTIONS)
+    assert tree(tmp_path / "out-hidden") == tree(packed.hidden)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-hidden"]
+
+
+def test_hidden_stories_whose_release_was_moved_away_are_never_removed(run, tmp_path):
+    pack(run, tmp_path / "out", OPTIONS)
+    (tmp_path / "out").rename(tmp_path / "published")
+    with pytest.raises(TargetError, match="out-hidden"):
+        pack(run, tmp_path / "out", OPTIONS)
+    assert (tmp_path / "out-hidden" / "annotations.jsonl").is_file()
+
+
+def test_when_the_release_cannot_be_renamed_the_hidden_folder_is_taken_back(run, tmp_path, monkeypatch):
+    rename = target.Path.replace
+
+    def refuse(draft, place):
+        if place.name == "out":
+            raise OSError(errno.EACCES, "Permission denied", str(place))
+        return rename(draft, place)
+
+    monkeypatch.setattr(target.Path, "replace", refuse)
+    with pytest.raises(TargetError, match="Permission denied"):
+        pack(run, tmp_path / "out", OPTIONS)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_empty_folder_is_a_fine_target(run, tmp_path):
     (tmp_path / "out").mkdir()
     assert pack(run, tmp_path / "out", OPTIONS).folder == tmp_path / "out"
