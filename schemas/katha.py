@@ -42,7 +42,9 @@ class Transition(Own):
     consequence: str | None = Field(description="Outcome produced or revealed.")
     expected_change: str | None = Field(description="Expected change of state.")
     moral_target: str | None = Field(description="Moral label, on one transition of a story.")
-    recoverability_target: str | None = Field(description="What a viewer must be able to tell from the pictures.")
+    recoverability_target: str | None = Field(
+        description="What a viewer must be able to tell from the pictures."
+    )
 
 
 class Question(Own):
@@ -55,7 +57,9 @@ class Question(Own):
     gold_answer: str = Field(description="Canonical answer.")
     accepted_answers: tuple[str, ...] = Field(description="Accepted answers, the canonical one included.")
     target_scene: int | None = Field(description="The scene that the question is about.")
-    target_transition: tuple[int, int] | None = Field(description="The transition that the question is about, as a pair of scenes.")
+    target_transition: tuple[int, int] | None = Field(
+        description="The transition that the question is about, as a pair of scenes."
+    )
     evidence_scenes: tuple[int, ...] = Field(description="Scenes that hold the evidence.")
     required_evidence: str | None = Field(description="Evidence needed to answer.")
     answerability: str = Field(description="See the vocabulary answerability.")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.schemas.text import normalize_answer, normalize_text
+from fabula.schemas.text import contains_phrase, is_unspaced, normalize_answer, normalize_text, unspaced_count
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ from fabula.schemas.text import normalize_answer, normalize_text
     [
         ("  A fox.\r\n\r\n\tA crane. ", "A fox. A crane."),
         ("cafe\u0301", "caf\u00e9"),
+        ("cafe\u00ad\u0301", "caf\u00e9"),
+        ("\u1112\u200b\u1161\u00ad\u11ab", "\ud55c"),
         ("a\u00a0b\u2003c\u3000d", "a b c d"),
         ("a\x00b\x07c", "abc"),
         ("\ufeffone\u200btwo\u202ethree\u00ad", "onetwothree"),
@@ -55,6 +57,21 @@ def test_normalize_text_when_applied_leaves_single_spaces_and_no_control_charact
     assert all(unicodedata.category(char) not in ("Cc", "Cs") for char in normal)
 
 
+# Letters that compose, what may stand between them, and spaces; drawn often enough to meet each other.
+PIECES = st.text(
+    st.sampled_from(
+        "ae\u0301\u0323\u0338=\u1112\u1161\u11ab\u0915\u093c\u00ad\u200b\u200d\ufeff\x07 \n\u2000"
+    )
+)
+
+
+@given(st.text() | PIECES)
+def test_normalize_text_when_applied_twice_changes_nothing_more_and_is_composed(text: str) -> None:
+    normal = normalize_text(text)
+    assert normalize_text(normal) == normal
+    assert unicodedata.is_normalized("NFC", normal)
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
@@ -79,3 +96,40 @@ def test_normalize_answer_when_answer_is_written_otherwise_returns_what_is_compa
 def test_normalize_answer_when_case_or_padding_changes_stays_the_same(text: str) -> None:
     assert normalize_answer(f" \u201c{text}\u201d.") == normalize_answer(text)
     assert normalize_answer(text) == " ".join(normalize_answer(text).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "found"),
+    [
+        ("the elephant wanted water", "ant", False),
+        ("the elephant met an ant", "ant", True),
+        ("ant", "ant", True),
+        ("a heart of art", "art", True),
+        ("a heart", "art", False),
+        ("an ant hill", "ant hill", True),
+        ("an ant hills", "ant hill", False),
+        ("room 12", "12", True),
+        ("room 123", "12", False),
+        ("anything", "", False),
+        ("", "ant", False),
+        ("die b\u00e4renh\u00f6hle", "b\u00e4r", False),
+        ("\u0434\u043e\u043c\u0430", "\u0434\u043e\u043c", False),
+        ("\u4ece\u524d\u6709\u4e00\u53ea\u72d0\u72f8\u5f88\u997f", "\u72d0\u72f8", True),
+        ("\u4ed6\u7684ipod\u574f\u4e86", "ipod", True),
+        ("\u4ed6\u7684ipods\u574f\u4e86", "ipod", False),
+        ("\u0643\u0627\u0646 \u0627\u0644\u0623\u0633\u062f", "\u0623\u0633\u062f", True),
+    ],
+)
+def test_contains_phrase_when_the_script_tells_words_apart_finds_whole_words_only(
+    text: str, phrase: str, found: bool
+) -> None:
+    assert contains_phrase(text, phrase) is found
+
+
+def test_unspaced_when_a_script_puts_no_space_between_words_is_told_by_its_characters() -> None:
+    chinese, thai, tibetan = "\u4ece\u524d\u6709\u4e00", "\u0e01\u0e32\u0e25", "\u0f40\u0f0b\u0f41"
+    assert all(is_unspaced(text) for text in (chinese, thai, tibetan, f"ab {chinese}"))
+    assert not any(
+        is_unspaced(text) for text in ("a fox", "\u0939\u093f\u0928\u094d\u0926\u0940", "\ud55c\uad6d", "")
+    )
+    assert unspaced_count(f"fox {chinese}") == 4
