@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from ..schemas.text import normalize_answer
+from ..schemas.text import contains_phrase, normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .codes import issue, show
 from .view import Story
@@ -80,11 +80,11 @@ def says_nothing(answer: str) -> bool:
 
 
 def _check_leak(story: Story, path: str, question: Mapping[str, Json], answers: list[str]) -> Iterator[Issue]:
-    asked = f" {normalize_answer(question['question'])} "
+    asked = normalize_answer(question["question"])
     if offers_choice(question["question_type"], asked):
         return
     for answer in answers:
-        if answer and (f" {answer} " in asked or (not answer.isascii() and answer in asked)):
+        if contains_phrase(asked, answer):
             yield issue(
                 "answer-leak", story.where, f"{path}.question", f"the question contains {show(answer)}"
             )
@@ -98,9 +98,9 @@ def offers_choice(question_type: str, asked: str) -> bool:
     them; that gives nothing away. A temporal question is known by the word "or".
     """
     if question_type == "temporal_order":
-        return any(f" {word} " in asked or (not word.isascii() and word in asked) for word in _OR)
+        return any(contains_phrase(asked, word) for word in _OR)
     labels = (name.replace("_", " ") for name in vocabulary("moral_label").values)
-    return question_type == "moral" and sum(f" {label} " in asked for label in labels) >= 3
+    return question_type == "moral" and sum(contains_phrase(asked, label) for label in labels) >= 3
 
 
 def check_temporal(story: Story) -> Iterator[Issue]:
@@ -114,7 +114,9 @@ def check_temporal(story: Story) -> Iterator[Issue]:
         answer = normalize_answer(question["gold_answer"])
         if question["question_type"] != "temporal_order" or len(evidence) < 2 or not answer:
             continue
-        first = next((i for i, text in enumerate(story.scene_answers, 1) if answer in text), None)
+        first = next(
+            (i for i, text in enumerate(story.scene_answers, 1) if contains_phrase(text, answer)), None
+        )
         if first is not None and first >= max(evidence):
             found = (
                 f"the answer is first found in scene {first}, the latest evidence scene is {max(evidence)}"

@@ -1,12 +1,11 @@
 """Near-duplicate texts: MinHash signatures and the pairs whose estimated Jaccard similarity is high."""
 
-import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.text import normalize_answer
+from ..schemas.text import is_unspaced, normalize_answer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +18,6 @@ WORDS, CHARACTERS = 3, 5
 DEFAULT_THRESHOLD = 0.8
 """Estimated Jaccard similarity from which two texts count as the same story."""
 
-# Scripts that do not put spaces between words: a "word" there can be the whole text.
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
-
 
 def shingles(text: str) -> set[str]:
     """Return the word 3-grams of a text, or its character 5-grams where the script has no spaces.
@@ -30,25 +26,12 @@ def shingles(text: str) -> set[str]:
     do not count). A text shorter than one shingle is its own single shingle; only an empty one has none.
     """
     words = normalize_answer(text).split()
-    if _is_unspaced(words):
-        joined = "".join(words)
+    joined = "".join(words)
+    if is_unspaced(joined):
         return {joined[i : i + CHARACTERS] for i in range(max(1, len(joined) - CHARACTERS + 1))}
     if not words:
         return set()
     return {" ".join(words[i : i + WORDS]) for i in range(max(1, len(words) - WORDS + 1))}
-
-
-def _is_unspaced(words: Sequence[str]) -> bool:
-    if not words or all(word.isascii() for word in words):
-        return False
-    letters = "".join(words)
-    unspaced = sum(_script_has_no_spaces(char) for char in letters)
-    return 2 * unspaced > len(letters)
-
-
-@cache
-def _script_has_no_spaces(char: str) -> bool:
-    return unicodedata.name(char, "").startswith(_UNSPACED)
 
 
 def signature(text: str) -> list[int]:

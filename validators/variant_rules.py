@@ -50,7 +50,7 @@ def check_entities(story: Story) -> Iterator[Issue]:
         changed = variant.data["changed_scene_id"]
         if not 1 <= changed <= len(story.scenes):
             continue
-        text = f" {normalize_answer(variant.data['contrastive_story_text'])} "
+        text = normalize_answer(variant.data["contrastive_story_text"])
         for name in story.scenes[changed - 1]["characters"]:
             plain = without_article(name)
             if mentions(story.answer_text, plain) and not mentions(text, plain):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from ..schemas.canonical import Json
-from ..schemas.text import normalize_answer, normalize_text
+from ..schemas.text import contains_phrase, normalize_answer, normalize_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class Story:
 
     @cached_property
     def answer_text(self) -> str:
-        """The story text as answers are compared, with a space at both ends."""
-        return f" {normalize_answer(self.record['story_text'])} "
+        """The story text as answers are compared."""
+        return normalize_answer(self.record["story_text"])
 
     @cached_property
     def scene_answers(self) -> tuple[str, ...]:
-        """The scene texts as answers are compared, with a space at both ends."""
-        return tuple(f" {normalize_answer(scene['scene_text'])} " for scene in self.scenes)
+        """The scene texts as answers are compared."""
+        return tuple(normalize_answer(scene["scene_text"]) for scene in self.scenes)
 
 
 def _touches(broken: str, name: str) -> bool:
@@ -83,12 +83,9 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def mentions(padded: str, phrase: str) -> bool:
-    """Return whether a text that :class:`Story` prepared contains a phrase, as whole words if it is ASCII."""
-    wanted = _as_answer(phrase)
-    if not wanted:
-        return False
-    return f" {wanted} " in padded or (not wanted.isascii() and wanted in padded)
+def mentions(normal: str, phrase: str) -> bool:
+    """Return whether a text, as answers are compared, contains a phrase; see ``contains_phrase``."""
+    return contains_phrase(normal, _as_answer(phrase))
 
 
 # Names come again in scene after scene and variant after variant.

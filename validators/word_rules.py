@@ -1,20 +1,14 @@
 """Rules about ids, languages and word lists."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 from ..schemas.canonical import Json
+from ..schemas.ids import is_language_tag, is_part_id, is_story_id
 from ..schemas.issue import Issue
 from ..schemas.vocabulary import vocabulary
 from .codes import issue, show
 from .view import Story
-
-STORY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-PART_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}", re.ASCII)
-"""Ids of questions, variants and pairs; longer, because they may begin with the story's."""
-
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 RECORD_WORDS = {"narrative_type": "narrative_type", "moral_label": "moral_label", "split": "split",
                 "validation_status": "validation_status"}  # fmt: skip
@@ -31,7 +25,7 @@ REVIEW_WORDS = {"decision": "decision", "validation_status": "validation_status"
 def check_ids(story: Story) -> Iterator[Issue]:
     """Check that ids are well-formed and that parts carry the id of their story."""
     record = story.record
-    if not STORY_ID.fullmatch(record["story_id"]):
+    if not is_story_id(record["story_id"]):
         yield issue("id-form", story.where, "$.story_id", f"found {show(record['story_id'])}")
     for name in ("scenes", "transitions", "questions"):
         for position, part in enumerate(record[name]):
@@ -51,14 +45,14 @@ def check_variant_id_forms(story: Story) -> Iterator[Issue]:
 
 def check_id(where: str, path: str, value: str) -> Iterator[Issue]:
     """Check the id of a part of a story: it becomes part of file names and keys."""
-    if not PART_ID.fullmatch(value):
+    if not is_part_id(value):
         yield issue("id-form", where, path, f"found {show(value)}")
 
 
 def check_language(story: Story) -> Iterator[Issue]:
     """Check that the language has the shape of a BCP 47 tag."""
     language = story.record["language"]
-    if not _LANGUAGE.fullmatch(language):
+    if not is_language_tag(language):
         yield issue("language-tag", story.where, "$.language", f"found {show(language)}")
 
 

@@ -19,6 +19,7 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.ids import primary_language
 from ...schemas.vocabulary import vocabulary
 from .rules.screening import event_share, moral_conflict, personal_data, quoted_cue
 from .rules.words import word_count
@@ -72,7 +73,7 @@ class _Case:
 
     @property
     def english(self) -> bool:
-        return str(self.story["language"]).split("-")[0].lower() == "en"
+        return primary_language(self.story["language"]) == "en"
 
 
 _Verdict = tuple[bool | None, str]

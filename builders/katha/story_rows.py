@@ -1,6 +1,5 @@
 """Rows into stories: required columns, ids, word lists and sizes, with every problem named."""
 
-import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -8,6 +7,7 @@ from pydantic import Field
 
 from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.ids import is_language_tag, is_story_id
 from ...schemas.story import Story
 from ...schemas.text import normalize_text
 from ...schemas.vocabulary import vocabulary
@@ -31,8 +31,6 @@ ALIASES = {
     "story": "text",
 }
 RESERVED = "sources"
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
 class Settings(Own):
@@ -132,7 +130,7 @@ class StoryRows:
         story_id = given if given else self._next_id(row)
         if story_id is None:
             return None
-        if not _ID.fullmatch(story_id) or story_id == RESERVED:
+        if not is_story_id(story_id) or story_id == RESERVED:
             found = repr(story_id[:80]) + (f" ({len(story_id)} characters)" if len(story_id) > 80 else "")
             self.reader.problem(
                 f"{row.where}, id", "1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter or digit",
@@ -179,7 +177,7 @@ class StoryRows:
 
     def _check_words(self, row: Row, required: dict[str, str | None], fields: dict[str, str | None]) -> None:
         language = required["language"]
-        if language and language.strip() and not _LANGUAGE.fullmatch(language):
+        if language and language.strip() and not is_language_tag(language):
             self.reader.problem(
                 f"{row.where}, language",
                 "a BCP 47 tag such as en, hi or zh-Hans",

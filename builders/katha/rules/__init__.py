@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ....schemas.canonical import Json
+from ....schemas.ids import primary_language
 from .analysis import Analysis
 from .contrast import write_variants
 from .emotions import find_feelings
@@ -30,7 +31,7 @@ class RulesPlanner:
     def analyze(self, story: Json) -> Json:
         """Return the analysis of a story as compact JSON."""
         text, language = story["normalized_text"], story["language"]
-        english = language.split("-")[0].lower() == "en"
+        english = primary_language(language) == "en"
         segments = segment_text(text, language, english)
         if not english:
             return Analysis(False, segments, (), ()).as_json()
@@ -48,7 +49,7 @@ class RulesPlanner:
 
     def labels(self, story: Json) -> tuple[str | None, str | None]:
         """Return narrative type and moral label, each null where cue words do not settle it."""
-        if story["language"].split("-")[0].lower() != "en":
+        if primary_language(story["language"]) != "en":
             return None, None
         return narrative_type(story["normalized_text"]), moral_label(story["normalized_text"])
 

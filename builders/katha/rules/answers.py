@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ....schemas.text import normalize_answer
+from ....schemas.text import contains_phrase, normalize_answer
 from .lexicon import word_set
 from .reading import LONGEST_CLAUSE
 from .segments import strip_lead
@@ -23,18 +23,14 @@ def accepted_answers(
     if len(gold.split()) > LONGEST_CLAUSE:
         return None
     forms = [gold, *extra, *(_shorter(gold) if english else ())]
-    asked = f" {normalize_answer(question)} "
+    asked = normalize_answer(question)
     kept: dict[str, str] = {}
     for form in forms:
         normal = normalize_answer(form)
         degenerate = not normal or (english and not content_words(form)) or len(normal) < 2
-        if not degenerate and not _contains(asked, normal):
+        if not degenerate and not contains_phrase(asked, normal):
             kept.setdefault(normal, form)
     return tuple(kept.values()) if normalize_answer(gold) in kept else None
-
-
-def _contains(asked: str, normal: str) -> bool:
-    return f" {normal} " in asked or (not normal.isascii() and normal in asked)
 
 
 def _shorter(gold: str) -> list[str]:

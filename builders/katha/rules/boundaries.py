@@ -7,9 +7,9 @@ place, a contrast, a character who was not there before.
 
 from collections.abc import Sequence
 
+from ....schemas.text import is_unspaced
 from .analysis import Analysis, Segment
 from .lexicon import phrase_pattern
-from .words import is_spaceless
 
 SPLIT_PENALTY = (0.0, 0.35, 0.6, 0.9)
 TIME_BONUS, PLACE_BONUS, CONTRAST_BONUS, CHARACTER_BONUS = 0.3, 0.1, 0.1, 0.2
@@ -36,7 +36,7 @@ def divide(text: str, analysis: Analysis, count: int) -> tuple[tuple[int, int], 
 
 
 def _lengths(text: str, segments: Sequence[Segment]) -> list[int]:
-    if is_spaceless(text):
+    if is_unspaced(text):
         return [segment.end - segment.start for segment in segments]
     return [len(text[segment.start : segment.end].split()) for segment in segments]
 

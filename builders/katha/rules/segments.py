@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from ....schemas.text import is_unspaced
 from .analysis import Segment
 from .lexicon import lexicon, phrase_pattern, whole_words, word_set
 from .verbs import find_verb, is_participle
-from .words import is_spaceless, lower_words
+from .words import lower_words
 
 MIN_WORDS = 3
 MIN_CHARACTERS = 4
@@ -24,7 +25,7 @@ def segment_text(text: str, language: str, english: bool) -> tuple[Segment, ...]
     The segments cover the text but for white space. Clauses have at least three words, or four
     characters in a script without spaces.
     """
-    spaceless = is_spaceless(text)
+    spaceless = is_unspaced(text)
     segments: list[Segment] = []
     for number, (start, end) in enumerate(sentence_spans(text, language)):
         cuts = [(start, 0), *_clause_cuts(text, start, end, english, spaceless)]

@@ -3,11 +3,10 @@
 import re
 from dataclasses import dataclass
 
+from ....schemas.text import is_unspaced, unspaced_count
 from .lexicon import word_set
 
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
-# Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
-_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,9 @@ def lower_words(text: str, start: int = 0, end: int | None = None) -> list[str]:
     return [word.replace("’", "'").removesuffix("'s") if "s" in word[-1:] else word for word in found]
 
 
-def is_spaceless(text: str) -> bool:
-    """Return whether a text is mostly in a script without spaces between words."""
-    return len(_SPACELESS.findall(text)) * 3 > len(text)
-
-
 def word_count(text: str) -> int:
     """Return the number of words; in a script without spaces, of its characters."""
-    return len(_SPACELESS.findall(text)) if is_spaceless(text) else len(text.split())
+    return unspaced_count(text) if is_unspaced(text) else len(text.split())
 
 
 def content_words(text: str) -> list[str]:
