@@ -29,7 +29,9 @@ StoriesArgument = Annotated[
 def katha(
     sources: StoriesArgument,
     out: Annotated[Path, typer.Option("--out", help="Run folder; made if missing, continued if there.")],
-    planner: Annotated[str, typer.Option("--planner", help="Who drafts: rules.")] = "rules",
+    planner: Annotated[
+        str | None, typer.Option("--planner", help="Who drafts, in every stage: rules [as set, else rules].")
+    ] = None,
     records: Annotated[
         Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
     ] = None,

@@ -22,9 +22,11 @@ class BuildOptions:
 
     Attributes:
         records: JSONL of hand-written records for some of the stories.
-        planner: who drafts; ``rules`` needs neither model nor network.
+        planner: who drafts, for every stage that a planner drafts for; None for the settings' own, which
+            are ``rules`` by default. ``rules`` needs neither model nor network.
         config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values.
+        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
+            go before ``planner`` and the file.
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         limit: only the first so many stories.
         items: only these story ids.
@@ -34,7 +36,7 @@ class BuildOptions:
     """
 
     records: Path | None = None
-    planner: str = "rules"
+    planner: str | None = None
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None
@@ -71,10 +73,8 @@ def build_katha(
     from ...engine.execute import Options, RunRequest, Source, execute
     from ...engine.pipeline import stages_through
     from .pipeline import PIPELINE
-    from .planner import load_planner
 
     chosen = options if options is not None else BuildOptions()
-    load_planner(chosen.planner)
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     listed = [Source("stories", Path(path)) for path in named]
     if not listed:
@@ -86,7 +86,11 @@ def build_katha(
     request = RunRequest(
         folder=Path(out),
         pipeline=PIPELINE,
-        config=resolve_config(PIPELINE, _settings_file(chosen.config), _setting_texts(chosen.settings)),
+        config=resolve_config(
+            PIPELINE,
+            _settings_file(chosen.config),
+            [*_planner_texts(chosen.planner), *_setting_texts(chosen.settings)],
+        ),
         sources=tuple(listed),
         created_at=chosen.created_at,
         options=Options(
@@ -105,6 +109,24 @@ def _settings_file(named: Path | None) -> Path | None:
         return Path(named)
     found = Path(SETTINGS_FILE)
     return found if found.is_file() else None
+
+
+def _planner_texts(planner: str | None) -> list[str]:
+    """Return the planner as a setting of every stage that has one.
+
+    Raises:
+        ConfigError: there is no such planner.
+    """
+    if planner is None:
+        return []
+    from ...engine.pipeline import load_pipeline
+    from .pipeline import PIPELINE
+    from .planner import PlannerSettings, load_planner
+
+    load_planner(planner)
+    stages = load_pipeline(PIPELINE).stages
+    drafting = [stage.name for stage in stages if issubclass(stage.spec.settings, PlannerSettings)]
+    return [f"{name}.planner={planner}" for name in drafting]
 
 
 def _setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:

@@ -1,17 +1,7 @@
 """Stage: what the planner reads off the text once, so that no later stage has to read it again."""
 
-from typing import Literal
-
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
-from .planner import load_planner
-
-
-class Settings(Own):
-    """Settings of the stage."""
-
-    planner: Literal["rules"] = "rules"
-
+from .planner import PlannerSettings, planner_of
 
 SPEC = StageSpec(
     name="analyze_story",
@@ -20,12 +10,10 @@ SPEC = StageSpec(
     reads=("story",),
     writes=("analysis",),
     libraries=("sentencex", "empath"),
-    settings=Settings,
+    settings=PlannerSettings,
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the planner's analysis of the story."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    return Made({"analysis": load_planner(settings.planner).analyze(item["story"])})
+    return Made({"analysis": planner_of(tools).analyze(item["story"])})

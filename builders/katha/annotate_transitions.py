@@ -1,18 +1,8 @@
 """Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8 and 9)."""
 
-from typing import Literal
-
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
 from .parts import fill, given_list
-from .planner import load_planner
-
-
-class Settings(Own):
-    """Settings of the stage."""
-
-    planner: Literal["rules"] = "rules"
-
+from .planner import PlannerSettings, planner_of
 
 SPEC = StageSpec(
     name="annotate_transitions",
@@ -20,15 +10,13 @@ SPEC = StageSpec(
     shape="map",
     reads=("story", "given", "analysis", "scenes", "moral_label"),
     writes=("transitions",),
-    settings=Settings,
+    settings=PlannerSettings,
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return T - 1 transitions; hand-written ones keep their fields."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    planner = load_planner(settings.planner)
+    planner = planner_of(tools)
     drafted = planner.transitions(item["story"], item["analysis"], item["scenes"], item["moral_label"])
     given = given_list(item["given"], "transitions")
     return Made({"transitions": drafted if given is None else fill(given, drafted)})

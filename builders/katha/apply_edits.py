@@ -6,25 +6,16 @@ edited: correct the source file. Scene texts may be edited only so that the scen
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from .parts import LABELS, LISTS, producers
-from .planner import load_planner
+from .planner import PlannerSettings, planner_of
 from .spans import scene_spans
-
-
-class Settings(Own):
-    """Settings of the stage."""
-
-    planner: Literal["rules"] = "rules"
-
 
 SPEC = StageSpec(
     name="apply_edits",
@@ -32,7 +23,7 @@ SPEC = StageSpec(
     shape="map",
     reads=("story", "given", "edits", *LABELS, *LISTS),
     writes=("draft", "labels"),
-    settings=Settings,
+    settings=PlannerSettings,
 )
 
 _IDS = frozenset(
@@ -55,10 +46,8 @@ class _Refused(Exception):
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
-    made = producers(draft, item["story"], item["given"], load_planner(settings.planner).name)
+    made = producers(draft, item["story"], item["given"], planner_of(tools).name)
     try:
         for edit in item["edits"]:
             draft, made = _apply(draft, made, edit)

@@ -4,20 +4,16 @@ This is the only stage that knows how many scenes a story gets; every later one 
 the stage that turns away a story with fewer clauses than scenes.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from .parts import fill, given_list
-from .planner import load_planner
+from .planner import PlannerSettings, planner_of
 
 
-class Settings(Own):
+class Settings(PlannerSettings):
     """Settings of the stage."""
 
-    planner: Literal["rules"] = "rules"
     scenes: int = Field(default=5, ge=2, le=100, description="Scenes per story, T in the paper.")
 
 
@@ -28,6 +24,7 @@ SPEC = StageSpec(
     reads=("story", "given", "analysis"),
     writes=("scenes",),
     libraries=("jinja2",),
+    prompts=("scene_image",),
     reject_codes={"too_short": "The story has fewer sentences and clauses than scenes."},
     settings=Settings,
 )
@@ -37,7 +34,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     """Return the scenes; hand-written ones keep their fields, and what they leave out is drafted."""
     settings = tools.settings
     assert isinstance(settings, Settings)
-    planner = load_planner(settings.planner)
+    planner = planner_of(tools)
     story, analysis = item["story"], item["analysis"]
     given = given_list(item["given"], "scenes")
     if given is not None:

@@ -1,18 +1,8 @@
 """Stage: narrative type and moral target: a person's label, else the author's, else cue words, else null."""
 
-from typing import Literal
-
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
 from .parts import LABELS, given_label
-from .planner import load_planner
-
-
-class Settings(Own):
-    """Settings of the stage."""
-
-    planner: Literal["rules"] = "rules"
-
+from .planner import PlannerSettings, planner_of
 
 SPEC = StageSpec(
     name="label_story",
@@ -20,17 +10,15 @@ SPEC = StageSpec(
     shape="map",
     reads=("story", "given"),
     writes=LABELS,
-    settings=Settings,
+    settings=PlannerSettings,
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the two labels, each a value of its vocabulary or null."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
     story = item["story"]
     labels = {name: given_label(item["given"], name) or story[name] for name in LABELS}
     if None in labels.values():
-        drafted = dict(zip(LABELS, load_planner(settings.planner).labels(story), strict=True))
+        drafted = dict(zip(LABELS, planner_of(tools).labels(story), strict=True))
         labels = {name: label or drafted[name] for name, label in labels.items()}
     return Made(labels)

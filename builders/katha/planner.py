@@ -2,13 +2,21 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
+from ...engine.stage import Tools
 from ...errors import ConfigError
+from ...schemas.base import Own
 from ...schemas.canonical import Json
 
 PLANNERS = ("rules",)
 """Names that a planner setting may have."""
+
+
+class PlannerSettings(Own):
+    """Settings of a stage that a planner drafts for."""
+
+    planner: Literal["rules"] = "rules"
 
 
 class Planner(Protocol):
@@ -81,3 +89,10 @@ def load_planner(name: str) -> Planner:
     from .rules import RulesPlanner
 
     return RulesPlanner()
+
+
+def planner_of(tools: Tools) -> Planner:
+    """Return the planner that a stage's settings name."""
+    settings = tools.settings
+    assert isinstance(settings, PlannerSettings)
+    return load_planner(settings.planner)

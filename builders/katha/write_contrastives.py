@@ -1,19 +1,15 @@
 """Stage: contrastive variants: one scene changed in its meaning, everything else byte for byte the same."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from .parts import given_list
-from .planner import load_planner
+from .planner import PlannerSettings, planner_of
 
 
-class Settings(Own):
+class Settings(PlannerSettings):
     """Settings of the stage."""
 
-    planner: Literal["rules"] = "rules"
     variants: int = Field(
         default=2, ge=0, le=10, description="Variants per story; a story with fewer is rejected."
     )
@@ -38,7 +34,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     if given is not None:
         return Made({"variants": given})
     labels = (item["narrative_type"], item["moral_label"])
-    variants = load_planner(settings.planner).variants(
+    variants = planner_of(tools).variants(
         item["story"], item["analysis"], item["scenes"], labels, settings.variants
     )
     if len(variants) < settings.variants:

@@ -1,18 +1,8 @@
 """Stage: the recoverability questions, with answers that come from the text (Tables 13 and 14)."""
 
-from typing import Literal
-
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from .parts import given_list
-from .planner import load_planner
-
-
-class Settings(Own):
-    """Settings of the stage."""
-
-    planner: Literal["rules"] = "rules"
-
+from .planner import PlannerSettings, planner_of
 
 SPEC = StageSpec(
     name="write_questions",
@@ -21,18 +11,16 @@ SPEC = StageSpec(
     reads=("story", "given", "analysis", "scenes", "transitions", "moral_label"),
     writes=("questions",),
     reject_codes={"not_askable": "The text supports no recoverability question."},
-    settings=Settings,
+    settings=PlannerSettings,
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the questions; a hand-written list replaces the drafted one."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
     given = given_list(item["given"], "questions")
     if given is not None:
         return Made({"questions": given})
-    questions = load_planner(settings.planner).questions(
+    questions = planner_of(tools).questions(
         item["story"], item["analysis"], item["scenes"], item["transitions"], item["moral_label"]
     )
     if all(question["question_type"] == "moral" for question in questions):

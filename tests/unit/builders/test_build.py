@@ -6,7 +6,8 @@ import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
-from fabula.builders.katha.planner import load_planner
+from fabula.builders.katha.planner import PLANNERS, PlannerSettings, load_planner
+from fabula.engine.config import resolve_config
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError
 
@@ -84,6 +85,53 @@ def test_planner_when_unknown_is_a_configuration_error(katha, tmp_path) -> None:
     with pytest.raises(ConfigError, match="one of: rules"):
         build(katha.samples / "stories.jsonl", tmp_path / "r", planner="oracle")
     assert load_planner("rules").name == "rules@1"
+
+
+DRAFTING = (
+    "analyze_story",
+    "draft_scenes",
+    "label_story",
+    "annotate_transitions",
+    "write_questions",
+    "write_contrastives",
+    "apply_edits",
+)
+
+
+def test_planner_when_named_is_set_for_every_stage_that_drafts_before_single_settings(
+    katha, tmp_path, monkeypatch
+) -> None:
+    import fabula.engine.config as config
+
+    given = []
+
+    def resolve(pipeline, toml, sets):
+        given.extend(sets)
+        return resolve_config(pipeline, toml, sets)
+
+    monkeypatch.setattr(config, "resolve_config", resolve)
+    build(
+        katha.samples / "stories.jsonl",
+        tmp_path / "r",
+        planner="rules",
+        settings=["draft_scenes.scenes=4"],
+        limit=1,
+    )
+    assert given == [*(f"{name}.planner=rules" for name in DRAFTING), "draft_scenes.scenes=4"]
+
+
+def test_planner_settings_when_a_stage_has_a_planner_are_the_shared_ones() -> None:
+    specs = [stage.spec for stage in load_pipeline(PIPELINE).stages]
+    assert tuple(spec.name for spec in specs if "planner" in spec.settings.model_fields) == DRAFTING
+    assert all(issubclass(spec.settings, PlannerSettings) for spec in specs if spec.name in DRAFTING)
+    for name in PLANNERS:
+        assert load_planner(PlannerSettings(planner=name).planner).name.startswith(name)
+
+
+def test_prompts_when_a_stage_fills_them_in_are_declared() -> None:
+    declared = {stage.name: stage.spec.prompts for stage in load_pipeline(PIPELINE).stages}
+    assert declared.pop("draft_scenes") == ("scene_image",)
+    assert set(declared.values()) == {()}
 
 
 def test_sources_when_none_are_named_is_a_configuration_error(tmp_path) -> None:
