@@ -12,7 +12,7 @@ from ...schemas.story import Story
 from ...schemas.text import normalize_text
 from ...schemas.values import Edit
 from ...schemas.vocabulary import vocabulary
-from .parts import LABELS, LISTS
+from .parts import DEFAULT_AUTHOR, LABELS, LISTS
 from .rows import Reader, Row
 from .spans import scene_spans
 
@@ -93,7 +93,7 @@ class _GivenRecord:
             self._problem(key, f"one of: {', '.join(_KEYS)}", "an unknown field", "remove it")
         for name in LABELS:
             self._check_label(name, data.get(name))
-        author = data.get("author", "hand")
+        author = data.get("author", DEFAULT_AUTHOR)
         if not isinstance(author, str) or not author.strip():
             self._problem("author", "a name", repr(author)[:60], "write who made the record")
         lists = {name: self._list(name, data[name]) for name in LISTS if name in data}

@@ -7,6 +7,7 @@ are refused.
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")
 MAX_FRONT_MATTER = 64 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_FENCE = "---"
+_FENCE = re.compile(r"^---\r?(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,23 +195,21 @@ class Reader:
         text = self.decode(data, where)
         if text is None:
             return None
-        front: dict[str, Json] = {}
-        lines = text.replace("\r\n", "\n")
-        if lines.startswith(_FENCE + "\n"):
-            head, mark, body = lines[len(_FENCE) + 1 :].partition(f"\n{_FENCE}\n")
-            if not mark and head.endswith(f"\n{_FENCE}"):
-                head, mark, body = head.removesuffix(f"\n{_FENCE}"), _FENCE, ""
-            parsed = self._front_matter(head, where) if mark else None
-            if parsed is None:
-                if not mark:
-                    self.problem(
-                        where, "front matter between two lines ---", "no closing line", "add a line ---"
-                    )
+        front: dict[str, Json] | None = {}
+        opening = _FENCE.match(text)
+        if opening:
+            closing = _FENCE.search(text, opening.end())
+            if closing is None:
+                self.problem(where, "front matter between two lines ---", "no closing line", "add a line ---")
                 return None
-            front, lines = parsed, body
-        title, lines = _heading(lines) if path.suffix.lower() == ".md" else (None, lines)
+            front = self._front_matter(text[opening.end() : closing.start()], where)
+            # The text is sliced, not joined from lines: it keeps its line ends.
+            text = text[closing.end() :]
+        if front is None:
+            return None
+        title, text = _heading(text) if path.suffix.lower() == ".md" else (None, text)
         defaults = {"id": path.stem, **({"title": title} if title else {})}
-        return Row(where, {**defaults, **front, "text": lines})
+        return Row(where, {**defaults, **front, "text": text})
 
     def _front_matter(self, head: str, where: str) -> dict[str, Json] | None:
         import yaml

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from fabula.builders.katha.parts import person
 from fabula.errors import InputError
 
 GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}
@@ -15,6 +16,7 @@ def errors_of(call) -> str:
 
 
 def write(path, data: bytes):
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
     return path
 
@@ -186,6 +188,24 @@ def test_folder_when_files_have_front_matter_reads_them_in_name_order(katha, tmp
     assert found["a"]["story"]["normalized_text"] == "An ant ran."
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_folder_when_files_are_read_keeps_every_line_end_of_the_text(katha, tmp_path, end) -> None:
+    front = b"---\ntitle: T\nlanguage: en\nsource: aesop\nrights_status: unresolved\n---\n"
+    body = b"\nA bee flew.\n---\n\nIt stung.\n\n".replace(b"\n", end)
+    write(tmp_path / "fronted" / "plain.txt", front.replace(b"\n", end) + body)
+    write(
+        tmp_path / "fronted" / "heading.md",
+        front.replace(b"title: T\n", b"").replace(b"\n", end) + b"# T" + end + body,
+    )
+    found = katha.load([("stories", tmp_path / "fronted")])
+    assert {fields["story"]["text"] for fields in found.values()} == {body.decode()}
+    assert {fields["story"]["title"] for fields in found.values()} == {"T"}
+    settings = {"language": "en", "source_collection": "aesop", "rights_status": "unresolved"}
+    write(tmp_path / "bare" / "none.md", b"# T" + end + body)
+    bare = katha.load([("stories", tmp_path / "bare")], **settings)
+    assert bare["none"]["story"]["text"] == body.decode()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("---\ntitle: x\n", "no closing line"), ("---\n[a: b\n---\nx", "YAML"), ("---\n- a\n---\nx", "a list")],
@@ -198,7 +218,7 @@ def test_folder_when_front_matter_is_broken_says_so(katha, tmp_path, text, expec
 def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, tmp_path) -> None:
     path = write(tmp_path / "gold.jsonl", json.dumps(GIVEN).encode())
     given = katha.load([("stories", write_rows({})), ("records", path)])["one"]["given"]
-    assert given["author"] == "hand"
+    assert given["author"] == "unnamed" and person(given) == "hand:unnamed"
     assert [scene["scene_index"] for scene in given["scenes"]] == [1, 2]
 
 
