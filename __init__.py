@@ -9,6 +9,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _LAZY = {
+    "BuildOptions": ".builders.katha",
+    "PackOptions": ".releases",
     "build_katha": ".builders.katha",
     "load": ".releases",
     "pack": ".releases",
@@ -16,7 +18,16 @@ _LAZY = {
     "verify": ".releases",
 }
 
-__all__ = ["__version__", "build_katha", "load", "pack", "validate", "verify"]
+__all__ = [
+    "BuildOptions",
+    "PackOptions",
+    "__version__",
+    "build_katha",
+    "load",
+    "pack",
+    "validate",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the attribute loaded

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .advice import incomplete_lines, summary_first
 from .common import JsonOption, example, guarded, say, show
 
 app = typer.Typer(
@@ -59,23 +60,22 @@ def katha(
     from ..builders.katha import BuildOptions, build_katha
     from ..engine.progress import choose_reporter
 
-    report = build_katha(
-        sources,
-        out,
-        BuildOptions(
-            records=records,
-            planner=planner,
-            config=config,
-            settings=tuple(settings or ()),
-            workers=workers,
-            limit=limit,
-            items=tuple(items or ()),
-            stage=stage,
-            created_at=created_at,
-        ),
-        reporter=choose_reporter(as_json=as_json),
+    options = BuildOptions(
+        records=records,
+        planner=planner,
+        config=config,
+        settings=tuple(settings or ()),
+        workers=workers,
+        limit=limit,
+        items=tuple(items or ()),
+        stage=stage,
+        created_at=created_at,
     )
+    with summary_first(out, as_json=as_json):
+        report = build_katha(sources, out, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
     if not as_json:
+        for line in incomplete_lines(out):
+            say(line)
         say(f"run: {out}\nnext: fabula validate {out}")
     return 0

@@ -24,6 +24,8 @@ SETTINGS = """\
 STORY = {
     "id": "kb25k_0001",
     "language": "en",
+    "moral_label": "gratitude",
+    "narrative_type": "causal_transition",
     "rights_status": "public_domain_or_rights_compatible",
     "source_collection": "aesop",
     "source_reference": "Perry 150",

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, example, guarded, show
+from .advice import incomplete_lines, summary_first
+from .common import JsonOption, example, guarded, say, show
 
 app = typer.Typer(
     name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
@@ -60,8 +61,11 @@ def retry(
     from ..builders.registry import continue_run
     from ..engine.progress import choose_reporter
 
-    report = continue_run(
-        run, retry_failed=failed, workers=workers, reporter=choose_reporter(as_json=as_json)
-    )
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(run, as_json=as_json):
+        report = continue_run(run, retry_failed=failed, workers=workers, reporter=reporter)
     show(report, as_json=as_json)
+    if not as_json:
+        for line in incomplete_lines(run):
+            say(line)
     return 0

@@ -11,7 +11,6 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import fabula
-from fabula.releases import PackOptions
 
 
 def main(stories: Path, out: Path) -> None:
@@ -20,7 +19,7 @@ def main(stories: Path, out: Path) -> None:
     print(f"built: {report.totals}")
     findings = fabula.validate(out / "run")
     print(findings.summary())
-    fabula.pack(out / "run", out / "release", PackOptions(version="0.1.0", name="my-stories"))
+    fabula.pack(out / "run", out / "release", fabula.PackOptions(version="0.1.0", name="my-stories"))
     release = fabula.load(out / "release")
     record = release.records[0]
     print(f"{record.title}: {len(release.records)} public records, version {release.version}")

@@ -7,24 +7,43 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import fabula
 from fabula.cli.common import guarded
 from fabula.cli.main import app
 from fabula.errors import ConfigError
 
 
-def test_init_when_folder_is_new_writes_files_that_build(fabula_command, tmp_path: Path) -> None:
-    folder = tmp_path / "new"
+def test_readme_walk_when_followed_ends_in_a_sound_release(fabula_command, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
     assert fabula_command("init", folder).returncode == 0
-    built = fabula_command(
-        "build",
-        "katha",
-        folder / "stories.jsonl",
-        "--config",
-        folder / "fabula.toml",
-        "--out",
-        tmp_path / "run",
+    run, release = folder / "runs" / "mine", folder / "dist" / "mine-0.1.0"
+    for command in (
+        ("build", "katha", folder / "stories.jsonl", "--config", folder / "fabula.toml", "--out", run),
+        ("run", "status", run),
+        ("validate", run),
+        ("release", "pack", run, "--version", "0.1.0", "--out", release),
+        ("release", "verify", release),
+    ):
+        done = fabula_command(*command)
+        assert done.returncode == 0, done.stderr + done.stdout
+    loaded = fabula.load(release)
+    assert [scene.scene_index for record in loaded.records for scene in record.scenes] == [1, 2, 3, 4, 5]
+
+
+def test_build_when_records_are_incomplete_says_what_they_lack(fabula_command, tmp_path: Path) -> None:
+    fabula_command("init", tmp_path)
+    story = json.loads((tmp_path / "stories.jsonl").read_text("utf-8"))
+    del story["moral_label"]
+    (tmp_path / "stories.jsonl").write_text(json.dumps(story) + "\n", encoding="utf-8")
+    built = fabula_command("build", "katha", tmp_path / "stories.jsonl", "--out", tmp_path / "run")
+    assert built.returncode == 0, built.stderr
+    assert "1 of 1 records are incomplete" in built.stdout
+    assert "$.moral_label" in built.stdout
+    packed = fabula_command(
+        "release", "pack", tmp_path / "run", "--version", "0.1.0", "--out", tmp_path / "release"
     )
-    assert built.returncode == 0, built.stderr + built.stdout
+    assert packed.returncode == 1
+    assert "moral_label" in packed.stderr
 
 
 def test_init_when_asked_for_samples_writes_all_of_them(fabula_command, tmp_path: Path) -> None:

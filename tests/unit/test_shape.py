@@ -156,7 +156,17 @@ def test_import_when_package_is_imported_loads_none_of_its_modules() -> None:
 
 
 def test_exported_names_when_listed_are_pinned_and_resolve() -> None:
-    assert fabula.__all__ == ["__version__", "build_katha", "load", "pack", "validate", "verify"]
+    names = [
+        "BuildOptions",
+        "PackOptions",
+        "__version__",
+        "build_katha",
+        "load",
+        "pack",
+        "validate",
+        "verify",
+    ]
+    assert fabula.__all__ == names
     for name in fabula.__all__:
         assert getattr(fabula, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -1,0 +1,54 @@
+"""What to tell the user after a build: whether the records could be packed, and what they lack."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import BelowThreshold
+from .common import say
+
+RECORDS = "records.jsonl"
+SHOWN = 6
+
+
+def incomplete_lines(run: Path) -> Iterator[str]:
+    """Yield lines about the records of a run that lack a required string; none if all are complete.
+
+    Reads the check ``incomplete`` that the build left with each record.
+    """
+    path = run / RECORDS
+    if not path.exists():
+        return
+    stories, lacking = 0, 0
+    fields: Counter[str] = Counter()
+    with path.open("rb") as lines:
+        for line in lines:
+            checks = json.loads(line)["payload"]["checks"]
+            notes = [check["note"] for check in checks if check["code"] == "incomplete"]
+            stories += 1
+            lacking += bool(notes)
+            fields.update({re.sub(r"\[\d+\]", "[*]", name) for note in notes for name in _named(note)})
+    if lacking:
+        yield f"{lacking} of {stories} records are incomplete; until filled they stay out of a release:"
+        yield from (f"  {name}: missing in {count} stories" for name, count in fields.most_common(SHOWN))
+        yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
+
+
+def _named(note: str) -> list[str]:
+    return re.findall(r"\$[^\s,]*", note)
+
+
+@contextmanager
+def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
+    """Print the run's report before the error of a run that came out below its threshold."""
+    try:
+        yield
+    except BelowThreshold:
+        from ..engine.report import read_report
+
+        for line in () if as_json else read_report(run).lines():
+            say(line)
+        raise
