@@ -1,5 +1,6 @@
 """What every command shares: the error guard, output, and the options that mean the same everywhere."""
 
+import errno
 import functools
 import json
 import sys
@@ -99,6 +100,7 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
         as_json = bool(kwargs.get("as_json"))
         try:
             code = command(*args, **kwargs) or ExitCode.OK
+            sys.stdout.flush()
         except FabulaError as error:
             _report(error, error.exit_code, as_json=as_json)
             code = error.exit_code
@@ -107,17 +109,25 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
             code = ExitCode.INTERRUPTED
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
-        except Exception as error:  # noqa: BLE001 - the command line's top: a bug is shown, with its traceback
-            import traceback
-
-            traceback.print_exc()
-            warn("This is a bug in fabula. Please report it with the traceback above.")
-            if as_json:
-                _report(error, ExitCode.BUG, as_json=True)
-            code = ExitCode.BUG
+        except Exception as error:  # noqa: BLE001 - the command line's top
+            code = _unforeseen(error, as_json=as_json)
         raise typer.Exit(int(code))
 
     return run
+
+
+def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
+    """Report what no command foresaw: our bug, with its traceback, unless the output itself is full."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        warn("error: standard output: no space left\n  fix: write the output to another place")
+        return ExitCode.USAGE
+    import traceback
+
+    traceback.print_exception(error)
+    warn("This is a bug in fabula. Please report it with the traceback above.")
+    if as_json:
+        _report(error, ExitCode.BUG, as_json=True)
+    return ExitCode.BUG
 
 
 def _report(error: Exception, code: ExitCode, *, as_json: bool) -> None:
