@@ -19,7 +19,6 @@ class Encoded:
         status: ``made``, ``rejected`` or ``failed``.
         code: code of a rejection or failure.
         reason: its reason, in words.
-        retryable: whether a failure may go away by itself.
         evidence: what helps to understand a failure, such as a traceback.
         outputs: digest of each field that was made.
         blob: the fields, compressed; see :func:`decode`.
@@ -28,7 +27,6 @@ class Encoded:
     status: str
     code: str | None = None
     reason: str | None = None
-    retryable: bool = False
     evidence: str | None = None
     outputs: Mapping[str, str] | None = None
     blob: bytes | None = None
@@ -44,7 +42,7 @@ def encode(outcome: Outcome) -> Encoded:
         return Encoded("rejected", outcome.code, _clean(outcome.reason))
     if isinstance(outcome, Failed):
         evidence = None if outcome.evidence is None else _clean(outcome.evidence)
-        return Encoded("failed", outcome.code, _clean(outcome.reason), outcome.retryable, evidence)
+        return Encoded("failed", outcome.code, _clean(outcome.reason), evidence)
     if not isinstance(outcome, Made):
         raise TypeError(f"an outcome is Made, Rejected or Failed, not {type(outcome).__name__}")
     pieces = {name: canonical_bytes(value) for name, value in outcome.fields.items()}

@@ -140,7 +140,7 @@ class Journal:
         row = (
             self._seq, entry.key, entry.stage, entry.item, entry.part, entry.version, entry.settings,
             entry.libraries, json.dumps(dict(entry.inputs)), kept.status, kept.code, kept.reason,
-            kept.evidence, int(kept.retryable), json.dumps(dict(kept.outputs or {})), kept.blob,
+            kept.evidence, json.dumps(dict(kept.outputs or {})), kept.blob,
         )  # fmt: skip
         self._enqueue((journal_file.PUT_RESULT, row))
         return self._seq

@@ -12,7 +12,7 @@ FORMAT = 1
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
-PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 16)})"
+PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 
 TABLES = """
@@ -40,7 +40,6 @@ CREATE TABLE IF NOT EXISTS results (
     code TEXT,
     reason TEXT,
     evidence TEXT,
-    retryable INTEGER NOT NULL,
     outputs TEXT NOT NULL,
     blob BLOB
 );

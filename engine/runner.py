@@ -13,7 +13,7 @@ from .decisions import Decisions, Listing, read_decisions
 from .items import LazyItems
 from .journal import Entry, Head, Journal
 from .keys import Basis, content_key
-from .pipeline import LoadedPipeline, Stage, unknown_stage
+from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
 from .stage import Child, Made, Tools
@@ -89,10 +89,10 @@ class Runner(Walk):
     def put_root(self, sources: Any) -> Head:  # noqa: ANN401 - a JSON value
         """Write down the item that stands for the sources, unless the journal has it."""
         key = root_key(sources)
-        known = {head.key: head for head in self.journal.heads("sources")}
+        known = {head.key: head for head in self.journal.heads(SOURCES)}
         if key not in known:
-            basis = Basis("sources", 1, {}, {})
-            known[key] = self._put(basis, "sources", key, encode(Made({"sources": sources})))
+            basis = Basis(SOURCES, 1, {}, {})
+            known[key] = self._put(basis, SOURCES, key, encode(Made({SOURCES: sources})))
         return known[key]
 
     # -- the walk's decisions

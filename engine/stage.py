@@ -14,10 +14,10 @@ Field values are plain JSON. A map stage runs in the worker pool, so it must be 
 and gather run in the main process.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from ..schemas.base import Own
 from ..schemas.canonical import Json
@@ -93,7 +93,6 @@ class Failed:
 
     code: str
     reason: str
-    retryable: bool = False
     evidence: str | None = None
 
 
@@ -125,10 +124,3 @@ class Tools:
     seed: int = 42
     previous: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
-
-
-class StageModule(Protocol):
-    """The face of a stage module."""
-
-    SPEC: StageSpec
-    run: Callable[..., Outcome | Iterator[Child] | Mapping[str, Mapping[str, Json]]]

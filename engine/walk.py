@@ -15,7 +15,7 @@ from .decisions import Listing, read_listing
 from .items import Items, Stop
 from .journal import Head, Journal
 from .keys import Basis, table_digest
-from .pipeline import LoadedPipeline, Stage, dependencies
+from .pipeline import SOURCES, LoadedPipeline, Stage, dependencies
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Table:
 
 def root_key(sources: Any) -> str:  # noqa: ANN401 - a JSON value
     """Return the key of the item that stands for the sources."""
-    return digest(["sources", sources])
+    return digest([SOURCES, sources])
 
 
 def _unique(stage: Stage, children: Sequence[tuple[str, str]]) -> dict[str, str]:

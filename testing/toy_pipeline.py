@@ -69,7 +69,7 @@ ACTIONS: dict[str, Callable[[], object]] = {
 }
 OUTCOMES: dict[str, Outcome] = {
     "reject": Rejected("unwanted", "asked to reject"),
-    "fail": Failed("tired", "asked to fail", retryable=True),
+    "fail": Failed("tired", "asked to fail"),
 }
 
 

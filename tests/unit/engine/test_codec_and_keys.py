@@ -32,7 +32,7 @@ def test_encode_when_not_an_outcome_raises() -> None:
 
 def test_encode_when_reason_holds_a_lone_surrogate_stores_text() -> None:
     assert encode(Rejected("x", "bad \ud800 text")).reason == "bad ? text"
-    assert encode(Failed("x", "r", True, "\udfff")).evidence == "?"
+    assert encode(Failed("x", "r", "\udfff")).evidence == "?"
 
 
 def test_gather_fields_when_blobs_hold_more_takes_only_the_named_ones() -> None:
