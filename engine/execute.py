@@ -77,14 +77,27 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         ) from None
     finally:
         told.close()
-    threshold = request.config.run.threshold
-    if report.share < threshold:
-        made, tried = report.totals["made"], report.totals["made"] + report.totals["failed"]
-        raise BelowThreshold(
-            f"{folder}: {made} of {tried} items were made, a share of {report.share:.4g}; the threshold is "
-            f"{threshold:g}, and report.json lists the others"
-        )
+    _check_share(folder, report, request)
     return report
+
+
+def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
+    """Raise BelowThreshold when too few of the items that were tried were made, or none at all.
+
+    Items that wait because stages were left out on purpose are on their way: they do not count against it.
+    """
+    totals, threshold = report.totals, request.config.run.threshold
+    underway = totals["pending"] if request.options.stages else 0
+    share = report.share_with(underway)
+    if share >= threshold:
+        return
+    made, words = totals["made"] + underway, "made or are on their way" if underway else "made"
+    said = f"{made} of {made + totals['failed']} items were {words}, a share of {share:.4g}"
+    if not made + totals["failed"]:
+        said = f"no item was made: all {totals['rejected']} that were tried were rejected"
+    raise BelowThreshold(
+        f"{folder}: {said}; the threshold is {threshold:g}, and report.json lists the others"
+    )
 
 
 def _execute(

@@ -80,9 +80,19 @@ class RunReport:
 
     @property
     def share(self) -> float:
-        """Share of the items made among those made or failed; 1 if there are none."""
-        tried = self.totals["made"] + self.totals["failed"]
-        return self.totals["made"] / tried if tried else 1.0
+        """Share of the items made among those made or failed.
+
+        Without any of these it is 0 when every item that was tried was rejected, and 1 when none was tried.
+        """
+        return self.share_with(0)
+
+    def share_with(self, underway: int) -> float:
+        """Return the share when so many items, stopped by nothing but the end of the run, count as made."""
+        made = self.totals["made"] + underway
+        tried = made + self.totals["failed"]
+        if tried:
+            return made / tried
+        return 0.0 if self.totals["rejected"] else 1.0
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``report.json`` holds."""

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.config import resolve_config
+from fabula.engine.config import RunSettings, resolve_config
 from fabula.engine.execute import Options, RunRequest, Source, execute
 from fabula.engine.inspect import show_item
 from fabula.engine.manifest import read_manifest
-from fabula.engine.pipeline import Pipeline
+from fabula.engine.pipeline import Pipeline, load_pipeline
+from fabula.engine.pool import WorkerPool
 from fabula.engine.progress import Event
 from fabula.engine.report import RunReport, read_report
 from fabula.engine.status import run_status
@@ -246,12 +247,34 @@ def test_execute_when_too_few_are_made_writes_everything_and_raises(
     assert run(sets=["run.threshold=0.8"]).share == 0.8
 
 
-def test_execute_when_every_item_is_rejected_is_no_failure(
+def test_execute_when_every_item_is_rejected_writes_everything_and_raises(
     run: Callable, lines: Path, tmp_path: Path
 ) -> None:
     lines.write_text("a reject\nb reject\n")
-    assert run().totals == {"made": 0, "rejected": 2, "failed": 0, "pending": 0}
+    with pytest.raises(BelowThreshold, match="no item was made: all 2 that were tried were rejected"):
+        run()
+    assert read_report(tmp_path / "run").totals == {"made": 0, "rejected": 2, "failed": 0, "pending": 0}
     assert outputs(tmp_path / "run") == []
+    assert run(sets=["run.threshold=0"]).share == 0.0
+
+
+def test_execute_when_every_item_that_was_chosen_is_rejected_raises(run: Callable, lines: Path) -> None:
+    lines.write_text("a reject\nb bee\n")
+    with pytest.raises(BelowThreshold, match="all 1 that were tried"):
+        run(limit=1)
+    assert run(limit=0, folder=lines.parent / "none").share == 1.0
+
+
+def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
+    run: Callable, lines: Path
+) -> None:
+    lines.write_text("a reject\nb fail\n" + "".join(f"m{n} moth\n" for n in range(19)))
+    assert run(stages=("read_lines", "work")).totals["pending"] == 19
+    with pytest.raises(
+        BelowThreshold, match=r"19 of 21 items were made or are on their way"
+    ):
+        lines.write_text(lines.read_text() + "c fail\n")
+        run(stages=("read_lines", "work"))
 
 
 def test_execute_when_source_is_empty_makes_empty_outputs(run: Callable, lines: Path, tmp_path: Path) -> None:
@@ -378,6 +401,25 @@ def test_execute_when_run_exists_keeps_its_creation_time_and_sources(
     assert read_manifest(tmp_path / "run").created_at == "2023-11-14T22:13:20Z"
     with pytest.raises(ConfigError, match="2023-11-14T22:13:20Z, when this run was created"):
         execute(RunRequest(tmp_path / "run", toy(), config, created_at="2026-01-01T00:00:00Z"))
+
+
+def test_execute_when_continued_takes_all_settings_but_the_workers_from_the_run(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(sets=["run.item_timeout=7.5", "run.threshold=1", "run.seed=3", "run.workers=5", "work.suffix=?"])
+    config = read_manifest(tmp_path / "run").config(load_pipeline(toy()))
+    assert config.run == RunSettings(workers=None, item_timeout=7.5, threshold=1, seed=3)
+    assert config.stages["work"] == toys.WorkSettings(suffix="?")
+    seen: list[float] = []
+    real = WorkerPool.__init__
+
+    def watched(self: WorkerPool, workers: int, item_timeout: float) -> None:
+        seen.append(item_timeout)
+        real(self, workers, item_timeout)
+
+    monkeypatch.setattr(WorkerPool, "__init__", watched)
+    execute(RunRequest(tmp_path / "run", toy(), config, options=Options(workers=0)))
+    assert seen == [7.5]
 
 
 def test_execute_when_folder_was_moved_with_its_edits_finds_them(
