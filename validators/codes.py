@@ -101,6 +101,10 @@ _RECORD = {
     "answer-repeated": Code("Accepted answers differ after normalisation.", "remove one of the two"),
     "answer-empty": Code("Answers say something.", "write an answer that could be wrong"),
     "answer-leak": Code("The question does not contain its answer.", "ask without naming the answer"),
+    "moral-answer": Code(
+        "The answers to a moral question name the record's moral label.",
+        "correct the question's answers, or the label",
+    ),
     "temporal-order": Code(
         "The answer to a temporal question happens before the latest evidence scene.",
         "correct the answer or the evidence scenes",

@@ -74,6 +74,24 @@ def check_answers(story: Story) -> Iterator[Issue]:
         yield from _check_leak(story, path, question, [gold, *accepted])
 
 
+def check_moral_answers(story: Story) -> Iterator[Issue]:
+    """Check that the answers to a moral question name the record's moral label."""
+    label = story.record["moral_label"]
+    for position, question in enumerate(story.record["questions"]):
+        if question["question_type"] == "moral" and not answers_label(question, label):
+            wanted = f"an answer that names {show(label)}" if label is not None else "a moral label"
+            gold = f"the gold answer {show(question['gold_answer'])}"
+            found = f"expected {wanted}, found {gold}" + ("" if label is not None else " and no label")
+            yield issue("moral-answer", story.where, f"$.questions[{position}].gold_answer", found)
+
+
+def answers_label(question: Mapping[str, Json], label: str | None) -> bool:
+    """Return whether the gold answer of a question or an accepted one contains a label, as whole words."""
+    wanted = normalize_answer(label or "")
+    answers = (question["gold_answer"], *question["accepted_answers"])
+    return any(contains_phrase(normalize_answer(answer), wanted) for answer in answers)
+
+
 def says_nothing(answer: str) -> bool:
     """Return whether a normalised answer is empty or stands for no answer."""
     return not answer or answer in _SAYS_NOTHING

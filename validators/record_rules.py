@@ -59,6 +59,7 @@ STORY_RULES: tuple[StoryRule, ...] = (
     StoryRule("moral-target", "scene_rules:check_moral_target", ("transitions", "moral_label")),
     StoryRule("question-places", "question_rules:check_question_places", ("scenes", "questions")),
     StoryRule("answers", "question_rules:check_answers", ("questions",)),
+    StoryRule("moral-answers", "question_rules:check_moral_answers", ("questions", "moral_label")),
     StoryRule("temporal", "question_rules:check_temporal", ("scenes", "questions")),
     StoryRule(
         "variant-ids",

@@ -8,10 +8,12 @@ drafted one; in scenes and transitions, fields left out are filled by the planne
 from collections.abc import Mapping, Sequence
 
 from ...schemas.canonical import Json
+from ...schemas.paths import parse_path
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
 DEFAULT_AUTHOR = "unnamed"
+_EVERY = 10**9
 
 
 def given_list(given: Json, name: str) -> list[Json] | None:
@@ -68,3 +70,17 @@ def _list_producers(
         else:
             rows += [(f"$.{name}[{i}].{key}", maker) for i, maker in enumerate(makers)]
     return rows
+
+
+def maker_of(path: str, made: Sequence[Json]) -> str | None:
+    """Return who made what stands at a path, by the last entry about it or something around it, if any."""
+    steps = parse_path(path)
+    makers = [str(entry["producer"]) for entry in made if _covers(str(entry["path"]), steps)]
+    return makers[-1] if makers else None
+
+
+def _covers(path: str, steps: tuple[str | int, ...]) -> bool:
+    # No list has so many elements: the number stands for "every element".
+    entry = parse_path(path.replace("[*]", f"[{_EVERY}]"))
+    pairs = zip(entry, steps, strict=False)
+    return len(entry) <= len(steps) and all(own in (step, _EVERY) for own, step in pairs)

@@ -62,6 +62,10 @@ class Planner(Protocol):
         """Return the recoverability questions (Table 13)."""
         ...
 
+    def relabelled(self, question: Json, moral: str) -> Json | None:
+        """Return a moral question of this planner answered by another label; None where it has no words."""
+        ...
+
     def variants(
         self,
         story: Json,

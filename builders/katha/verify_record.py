@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
-from ...schemas.text import normalize_answer
+from ...schemas.text import contains_phrase, normalize_answer
+from ...validators.question_rules import answers_label
 from ...validators.record_rules import check_story
+from ...validators.scene_rules import without_article
+from ...validators.view import mentions
 from .records import make_bundle
 from .rules.lexicon import word_set
 
@@ -39,10 +42,13 @@ def _check(code: str, path: str, passed: bool | None, note: str) -> Json:
 
 
 def _own_checks(story: Json, draft: Json) -> Iterator[Json]:
-    text = f" {normalize_answer(story['normalized_text'])} "
+    text = normalize_answer(story["normalized_text"])
     authors = {entry["path"]: str(entry["producer"]) for entry in draft["producers"]}
     for number, question in enumerate(draft["questions"]):
-        yield _answerable(number, question, text, draft["scenes"], authors)
+        if question["question_type"] in _LABEL_QUESTIONS:
+            yield _names_label(number, question, draft["moral_label"])
+        else:
+            yield _answerable(number, question, text, draft["scenes"], authors)
         yield _covered(number, question)
     yield from _continuity(draft["scenes"], text)
     for number, variant in enumerate(draft["variants"]):
@@ -54,25 +60,32 @@ def _answerable(
 ) -> Json:
     path = f"$.questions[{number}].gold_answer"
     gold = normalize_answer(question["gold_answer"])
-    if question["question_type"] in _LABEL_QUESTIONS:
-        return _check("answerable", path, True, "the answer is the story's moral label")
+    if not gold:
+        return _check("answerable", path, False, "the answer is empty")
     evidence = [scene for scene in question["evidence_scenes"] if 1 <= scene <= len(scenes)]
     shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
-    if gold in f" {shown} ":
+    if contains_phrase(shown, gold):
         return _check("answerable", path, True, f"found in the evidence scenes {evidence}")
     words = [word for word in gold.split() if word not in word_set("words", "function")]
-    missing = [word for word in words if f" {word} " not in f" {shown} "]
+    missing = [word for word in words if not contains_phrase(shown, word)]
     if words and not missing:
         return _check("answerable", path, True, f"its words are found in the evidence scenes {evidence}")
     drafted = authors.get("$.questions[*].gold_answer", "").startswith("rules")
     if drafted and path not in authors:
         return _check("answerable", path, False, f"not in the evidence scenes: {' '.join(missing)}")
     elsewhere = (
-        "" if any(f" {word} " not in text for word in missing) else "; they are elsewhere in the story"
+        "; they are elsewhere in the story" if all(contains_phrase(text, word) for word in missing) else ""
     )
     return _check(
         "answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}"
     )
+
+
+def _names_label(number: int, question: Json, label: str | None) -> Json:
+    path = f"$.questions[{number}].gold_answer"
+    if answers_label(question, label):
+        return _check("answerable", path, True, f"the answer names the moral label {label}")
+    return _check("answerable", path, False, f"the answers do not name the moral label {label}")
 
 
 def _covered(number: int, question: Json) -> Json:
@@ -86,10 +99,9 @@ def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
     """Check that each character of a scene is named in it, or was in the scene before."""
     before: frozenset[str] = frozenset()
     for number, scene in enumerate(scenes):
-        shown = f" {normalize_answer(scene['scene_text'])} "
-        names = {name: normalize_answer(name) for name in scene["characters"]}
-        strange = [name for name, plain in names.items() if plain not in shown and name not in before]
-        unknown = [name for name in strange if names[name] not in text]
+        shown, names = normalize_answer(scene["scene_text"]), scene["characters"]
+        strange = [name for name in names if not _names(shown, name) and name not in before]
+        unknown = [name for name in strange if not _names(text, name)]
         note = (
             f"not in the scene nor in the one before: {', '.join(strange)}"
             if strange
@@ -100,6 +112,10 @@ def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
         before = frozenset(names)
 
 
+def _names(text: str, name: str) -> bool:
+    return mentions(text, without_article(name))
+
+
 def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
     path = f"$.variants[{number}].contrastive_scene_text"
     index = variant["changed_scene_id"]
@@ -107,8 +123,8 @@ def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
         return _check("entities_preserved", path, False, f"there is no scene {index}")
     before = normalize_answer(scenes[index - 1]["scene_text"])
     after = normalize_answer(variant["contrastive_scene_text"])
-    named = [name for name in scenes[index - 1]["characters"] if normalize_answer(name) in before]
-    lost = [name for name in named if normalize_answer(name) not in after]
+    named = [name for name in scenes[index - 1]["characters"] if _names(before, name)]
+    lost = [name for name in named if not _names(after, name)]
     note = f"no longer named: {', '.join(lost)}" if lost else f"{len(named)} characters kept"
     return _check("entities_preserved", path, not lost, note)
 

@@ -135,17 +135,37 @@ def _words_for(view: StoryView, scene: int) -> list[str]:
 
 
 def _moral(view: StoryView, transitions: Sequence[Json], label: str | None) -> Iterator[Asked]:
-    if label is None or label not in lexicon("morals")["answers"]:
-        return
-    gold, *others = lexicon("morals")["answers"][label]
     question = _word_it(view, "moral")
-    accepted = accepted_answers(gold, question, english=True, extra=others)
+    accepted = _moral_answers(label, question)
     bearers = [t for t in transitions if t["moral_target"] == label]
     if accepted is None or not bearers:
         return
     pair = (bearers[0]["from_scene"] - 1, bearers[0]["to_scene"] - 1)
-    evidence = f"The choice between scene {pair[0] + 1} and scene {pair[1] + 1} must show {gold}."
-    yield Asked("moral", question, gold, accepted, pair, evidence, pair)
+    evidence = _moral_evidence(pair[0] + 1, pair[1] + 1, accepted[0])
+    yield Asked("moral", question, accepted[0], accepted, pair, evidence, pair)
+
+
+def _moral_answers(label: str | None, question: str) -> tuple[str, ...] | None:
+    words = lexicon("morals")["answers"].get(label)
+    return accepted_answers(words[0], question, english=True, extra=words[1:]) if words else None
+
+
+def _moral_evidence(first: int, second: int, gold: str) -> str:
+    return f"The choice between scene {first} and scene {second} must show {gold}."
+
+
+def relabelled(question: Json, label: str) -> Json | None:
+    """Return a moral question answered by another label; None where there are no words for it."""
+    accepted = _moral_answers(label, question["question"])
+    if accepted is None:
+        return None
+    gold, evidence = accepted[0], question["required_evidence"]
+    if question["target_transition"] is not None:
+        first, second = question["target_transition"]
+        evidence = _moral_evidence(first, second, gold)
+    return {
+        **question, "gold_answer": gold, "accepted_answers": list(accepted), "required_evidence": evidence,
+    }  # fmt: skip
 
 
 def _consequence(view: StoryView) -> Iterator[Asked]:

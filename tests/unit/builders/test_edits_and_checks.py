@@ -82,6 +82,115 @@ def test_moral_label_when_edited_changes_its_copies(katha, tale) -> None:
     assert {variant["original_moral"] for variant in draft["variants"]} == {"kindness"}
 
 
+def moral_question(draft):
+    return next(question for question in draft["questions"] if question["question_type"] == "moral")
+
+
+def test_moral_label_when_edited_rewrites_the_answers_of_a_drafted_question(katha, tale) -> None:
+    before = moral_question(tale["draft"])
+    draft = apply(katha, tale, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
+    after = moral_question(draft)
+    assert after["gold_answer"] == "courage"
+    assert after["accepted_answers"] == ["courage", "being brave", "bravery"]
+    assert after["required_evidence"].endswith("must show courage.")
+    changed = {key for key in before if before[key] != after[key]}
+    assert changed == {"gold_answer", "accepted_answers", "required_evidence"}
+    assert settled(katha, tale, draft) == "auto_checked"
+
+
+def settled(katha, fields, draft):
+    checks = checks_of(katha, fields, draft)
+    outcome = katha.run_stage("assemble_records", {**fields, "draft": draft, "checks": checks})
+    return outcome.fields["bundle"]["record"]["validation_status"]
+
+
+@pytest.mark.parametrize("key", ["gold_answer", "accepted_answers"])
+def test_moral_label_when_edited_leaves_answers_of_a_person_and_asks_for_review(katha, tale, key) -> None:
+    number, question = next((n, q) for n, q in enumerate(tale["questions"]) if q["question_type"] == "moral")
+    new = {"gold_answer": "being grateful", "accepted_answers": [*question["accepted_answers"], "thanks"]}
+    by_hand = edit(f"$.questions[{number}].{key}", question[key], new[key])
+    draft = apply(katha, tale, by_hand, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
+    assert draft["questions"][number] == {**question, key: new[key]}
+    assert settled(katha, tale, draft) == "review_needed"
+    failed = {check["code"] for check in checks_of(katha, tale, draft) if check["passed"] is False}
+    assert {"answerable", "moral-answer"} <= failed
+
+
+def test_moral_label_when_edited_leaves_a_hand_written_question_alone(katha) -> None:
+    loaded = katha.load(
+        [("stories", katha.samples / "stories.jsonl"), ("records", katha.samples / "gold.jsonl")]
+    )
+    made = katha.draft(loaded["kb25k_0001"])
+    draft = apply(katha, made, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
+    assert draft["questions"] == made["draft"]["questions"]
+    assert settled(katha, made, draft) == "review_needed"
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("$.questions[0]", {"question_id": "kb25k_0001_q99"}),
+        ("$.scenes[1]", {"scene_index": 3}),
+        ("$.transitions[0]", {"to_scene": 3}),
+        ("$.variants[0]", {"pair_id": "other"}),
+    ],
+)
+def test_edit_when_a_whole_part_is_replaced_may_not_change_its_ids(katha, tale, path, change) -> None:
+    from fabula.schemas.paths import get_at
+
+    old = get_at(tale, path)
+    outcome = apply(katha, tale, edit(path, old, {**old, **change}))
+    assert isinstance(outcome, Failed) and "ids" in outcome.reason and path in outcome.reason
+    name = path[2:].partition("[")[0]
+    outcome = apply(katha, tale, edit(f"$.{name}", tale[name], tale[name][:-1]))
+    assert isinstance(outcome, Failed) and "the number of parts" in outcome.reason
+    assert isinstance(apply(katha, tale, edit(path, old, old)), Made)
+
+
+def test_edit_when_it_leaves_a_part_without_its_fields_fails_before_the_next_one(katha, tale) -> None:
+    old = tale["questions"][0]
+    bare = edit("$.questions[0]", old, {"question_id": old["question_id"]})
+    outcome = apply(katha, tale, bare, edit("$.moral_label", "gratitude", "courage"))
+    assert isinstance(outcome, Failed) and outcome.code == "bad_edit" and "$.questions[0]" in outcome.reason
+
+
+def verdicts(katha, tale, part, number, change, code, **texts):
+    """Return the verdicts of one check after a change of one part and of scene texts."""
+    scenes = [
+        {**scene, "scene_text": texts.get(f"scene{scene['scene_index']}", scene["scene_text"])}
+        for scene in tale["draft"]["scenes"]
+    ]
+    draft = {**tale["draft"], "scenes": scenes}
+    draft[part] = [{**e, **change} if i == number else e for i, e in enumerate(draft[part])]
+    path = f"$.{part}[{number}]"
+    checks = checks_of(katha, tale, draft)
+    return [c["passed"] for c in checks if c["code"] == code and c["path"].startswith(path)]
+
+
+@pytest.mark.parametrize(("gold", "passed"), [("art", False), ("...", False), ("a heart of gold", True)])
+def test_answer_when_it_is_only_inside_another_word_or_empty_is_not_found(katha, tale, gold, passed) -> None:
+    change = {"gold_answer": gold, "accepted_answers": [gold], "evidence_scenes": [1]}
+    shown = {"scene1": "The elephant had a heart of gold."}
+    assert verdicts(katha, tale, "questions", 0, change, "answerable", **shown) == [passed]
+
+
+def test_character_when_it_is_only_inside_another_word_is_not_accounted_for(katha, tale) -> None:
+    change = {"characters": ["ant"], "scene_text": "The elephant wanted water."}
+    assert verdicts(katha, tale, "scenes", 0, change, "entity_continuity") == [None]
+
+
+def test_variant_when_a_character_is_only_inside_another_word_has_lost_it(katha, tale) -> None:
+    index = tale["variants"][0]["changed_scene_id"]
+    scene = {f"scene{index}": "The ant wanted water."}
+    scenes = [
+        {**s, "characters": ["the ant"]} if s["scene_index"] == index else s for s in tale["draft"]["scenes"]
+    ]
+    fields = {**tale, "draft": {**tale["draft"], "scenes": scenes}}
+    for text, passed in (("The elephant wanted water.", False), ("An ant slept.", True)):
+        change = {"contrastive_scene_text": text}
+        assert verdicts(katha, fields, "variants", 0, change, "entities_preserved", **scene) == [passed]
+
+
 def test_checks_when_the_draft_is_sound_leave_only_the_screening_open(katha, tale) -> None:
     unsettled = {check["code"] for check in tale["checks"] if check["passed"] is not True}
     assert unsettled == {"screen_harmful_content", "screen_wordplay", "screen_external_knowledge"}

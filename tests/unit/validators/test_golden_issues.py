@@ -259,6 +259,16 @@ def _(bundles: Bundles) -> None:
     bundles[0]["record"]["questions"][1]["question"] = "Who was afraid, and why?"
 
 
+@run_case("moral-answer")
+def _(bundles: Bundles) -> None:
+    for bundle, label in zip(bundles, ("honesty", None), strict=True):
+        bundle["record"]["moral_label"] = label
+        for transition in bundle["record"]["transitions"]:
+            transition["moral_target"] = label if transition["moral_target"] else None
+        for variant in bundle["variants"]:
+            variant["original_moral"] = label
+
+
 @run_case("temporal-order")
 def _(bundles: Bundles) -> None:
     question = bundles[0]["record"]["questions"][4]

@@ -133,9 +133,9 @@ def test_moral_target_when_record_has_no_label_must_not_be_on_a_transition() -> 
     bundle["record"]["moral_label"] = None
     for variant in bundle["variants"]:
         variant["original_moral"] = None
-    assert codes(bundle) == ["incomplete", "moral-target", "moral-target"]
+    assert codes(bundle) == ["incomplete", "moral-answer", "moral-target", "moral-target"]
     bundle["record"]["transitions"][3]["moral_target"] = None
-    assert codes(bundle) == ["incomplete"]
+    assert codes(bundle) == ["incomplete", "moral-answer"]
 
 
 @pytest.mark.parametrize("scenes", [2, 3, 8])
