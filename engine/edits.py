@@ -1,12 +1,13 @@
 """``edits.jsonl``: corrections of single fields, as data, applied by a stage of the pipeline."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from ..errors import InputError, UserError
+from ..errors import InputError, RunBusy, UserError
 from ..schemas.canonical import canonical_bytes, write_atomic
 from ..schemas.paths import parse_path
 from ..schemas.values import Edit
@@ -15,30 +16,79 @@ from .manifest import read_manifest
 from .sources import EDITS as NAME
 from .sources import unreadable
 
-__all__ = ["NAME", "append_edit", "read_edits"]
+__all__ = ["NAME", "append_edit", "edits_of", "read_edits"]
+
+LOCK = f".{NAME}.lock"
+WAIT = 60.0  # seconds that one correction waits for others to be written
 
 
-def append_edit(folder: Path, edit: Edit) -> None:
+def append_edit(folder: Path, compose: Callable[[], Edit]) -> Edit:
     """Add one correction to a run's ``edits.jsonl``; the next build or retry applies it.
 
-    The file is replaced as a whole, so that a kill never leaves half a line.
+    The file is replaced as a whole, so that a kill never leaves half a line. Corrections that are added at
+    the same time wait for each other; the run itself may be at work.
+
+    Args:
+        folder: the run folder.
+        compose: makes the correction. Called when nobody else can add one, so that what it sees in the file
+            is what will stand before it.
+
+    Returns:
+        The correction.
 
     Raises:
-        RunError: the folder is not a run.
+        RunError: the folder is not a run. RunBusy: somebody else keeps the file for a long time.
         InputError: the file there is damaged, or the correction's path is not a JSON path.
         TargetError: the folder cannot be written.
     """
     folder = Path(folder)
     read_manifest(folder)
-    problem = _bad_path("the edit", edit)
-    if problem:
-        raise InputError([problem])
     path = folder / NAME
-    known = read_edits(path) if path.exists() else ()
+    with _alone(folder):
+        edit = compose()
+        problem = _bad_path("the edit", edit)
+        if problem:
+            raise InputError([problem])
+        known = read_edits(path) if path.exists() else ()
+        try:
+            for part in folder.glob(f".{NAME}.*.part"):  # of an earlier one that was killed
+                part.unlink()
+            write_atomic(path, (canonical_bytes(entry.as_json()) + b"\n" for entry in (*known, edit)))
+        except OSError as error:
+            raise unwritable(path, error) from error
+    return edit
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the file of corrections; the lock's name starts with a dot, so no output is mistaken for it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK, timeout=WAIT)
     try:
-        write_atomic(path, (canonical_bytes(entry.as_json()) + b"\n" for entry in (*known, edit)))
+        lock.acquire()
+    except Timeout as error:
+        raise RunBusy(
+            str(folder / NAME), expected="a file that others add to only for a moment",
+            found=f"somebody who has kept it for {WAIT:g} seconds",
+            fix="see which `fabula edit` still runs, then start again",
+        ) from error  # fmt: skip
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable(folder / LOCK, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def edits_of(folder: Path, item: str) -> tuple[Edit, ...]:
+    """Return the corrections of one item in a run's ``edits.jsonl``, in order; none if there is no file.
+
+    Raises:
+        InputError: the file cannot be read, or is damaged.
+    """
+    path = Path(folder) / NAME
+    return tuple(edit for edit in (read_edits(path) if path.exists() else ()) if edit.id == item)
 
 
 def read_edits(path: Path) -> tuple[Edit, ...]:

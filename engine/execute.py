@@ -181,10 +181,14 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove half-written files that a kill left behind; nobody else writes here while we hold the run."""
+    """Remove half-written files that a kill left behind.
+
+    While we hold the run, nobody else writes here but those who add corrections: their file is left to them.
+    """
     try:
         for part in folder.glob(".*.part"):
-            part.unlink(missing_ok=True)
+            if not part.name.startswith(f".{EDITS}."):
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
 

@@ -9,8 +9,7 @@ from typing import Any
 from ..errors import RunError
 from ..schemas.canonical import Json, canonical_text
 from .codec import decode
-from .edits import NAME as EDITS
-from .edits import read_edits
+from .edits import edits_of
 from .journal import Journal
 from .pipeline import Pipeline, Stage
 from .survey import Passage, Survey, surveyed
@@ -93,9 +92,7 @@ def show_item(folder: Path, pipeline: Pipeline, item_id: str) -> ItemView:
         if not survey.passages:
             raise _unknown(Path(folder), survey, item_id)
         stages = tuple(_view(survey.journal, stage, survey.passages) for stage in survey.loaded.stages)
-    path = Path(folder) / EDITS
-    edits = [edit.as_json() for edit in (read_edits(path) if path.exists() else ()) if edit.id == item_id]
-    return ItemView(item_id, stages, tuple(edits))
+    return ItemView(item_id, stages, tuple(edit.as_json() for edit in edits_of(folder, item_id)))
 
 
 def _view(journal: Journal, stage: Stage, passages: Mapping[str, Passage]) -> StageView:
