@@ -1,6 +1,6 @@
 import pytest
 
-from fabula.engine.stage import Made, Rejected
+from fabula.engine.stage import Item, Made, Rejected
 
 PLAIN = (
     "A wolf met a lamb by the stream and seized it. The lamb begged for its life, but the wolf ate the lamb"
@@ -82,18 +82,42 @@ def test_other_language_when_cue_lists_do_not_apply_is_not_judged(katha) -> None
     assert verdicts["screen_wordplay"] is None and verdicts["screen_mainly_descriptive"] is None
 
 
-def test_duplicates_when_three_are_alike_keep_the_first_id(katha, samples) -> None:
-    from fabula.engine.stage import Item
-
-    text = next(iter(samples.values()))["story"]["normalized_text"]
-    texts = {"c": text, "a": text + " The end.", "b": text.upper(), "d": PLAIN}
+def duplicates(katha, texts, previous=None):
+    """Return what each story is a duplicate of, by the ids of the stories kept."""
     module, sign = katha.stage("find_duplicates"), katha.stage("sign_stories")
     items = [
         Item(key, sign.run(Item(key, {"story": {"normalized_text": value}}), None).fields)
         for key, value in texts.items()
     ]
-    found = module.run(items, katha.tools_for(module.SPEC))
-    kept = [key for key, fields in found.items() if fields["duplicate_of"] is None]
-    assert kept == ["a", "d"]
-    assert {found[key]["duplicate_of"]["id"] for key in "bc"} == {"a"}
-    assert module.run(items[::-1], katha.tools_for(module.SPEC)) == found
+    found = module.run(items, katha.tools_for(module.SPEC, previous=previous or {}))
+    assert module.run(items[::-1], katha.tools_for(module.SPEC, previous=previous or {})) == found
+    return found
+
+
+def named(found):
+    return {key: fields["duplicate_of"] and fields["duplicate_of"]["id"] for key, fields in found.items()}
+
+
+@pytest.fixture
+def tale(samples):
+    return next(iter(samples.values()))["story"]["normalized_text"]
+
+
+def test_duplicates_when_three_are_alike_and_new_keep_the_first_id(katha, tale) -> None:
+    texts = {"c": tale, "a": tale + " The end.", "b": tale.upper(), "d": PLAIN}
+    assert named(duplicates(katha, texts)) == {"a": None, "b": "a", "c": "a", "d": None}
+
+
+@pytest.mark.parametrize("added", ["{}", "{} The end."])
+def test_duplicates_when_stories_are_added_keep_what_was_kept(katha, tale, added) -> None:
+    before = duplicates(katha, {"k": tale, "m": tale.upper(), "d": PLAIN})
+    assert named(before) == {"k": None, "m": "k", "d": None}
+    more = {"k": tale, "m": tale.upper(), "d": PLAIN, "a": added.format(tale), "z": added.format(tale)}
+    after = duplicates(katha, more, previous=before)
+    assert named(after) == {"a": "k", "d": None, "k": None, "m": "k", "z": "k"}
+    assert duplicates(katha, more, previous=after) == after
+
+
+def test_duplicates_when_the_kept_one_goes_keep_the_smallest_of_the_rest(katha, tale) -> None:
+    before = duplicates(katha, {"a": tale, "k": tale, "m": tale.upper()})
+    assert named(duplicates(katha, {"k": tale, "m": tale.upper()}, previous=before)) == {"k": None, "m": "k"}
