@@ -89,8 +89,10 @@ class Provenance(Own):
 
     source_dataset: str = Field(description="Source family; see the vocabulary source_dataset.")
     source_reference: str | None = Field(description="Where in the collection.")
-    source_prompt_hash: str = Field(description="Hash of the source story as it was handed in.")
-    source_annotations_sha256: str = Field(description="Hash of scenes, transitions and questions.")
+    source_prompt_hash: str = Field(
+        description="Hash of id, language and text of the source story, as handed in."
+    )
+    source_annotations_sha256: str = Field(description="Hash of title, scenes, transitions and questions.")
     source_contrastives_sha256: str = Field(description="Hash of the story's variants.")
     contrastive_variant_ids: tuple[str, ...] = Field(description="Ids of the story's variants, in order.")
     created_at: str = Field(

@@ -325,7 +325,7 @@ def _(bundles: Bundles) -> None:
 
 @run_case("hash", again=False)
 def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["title"] = "Another title"
+    bundles[0]["record"]["language"] = "en-GB"
     bundles[0]["record"]["scenes"][0]["objects"] = ["a sword"]
     bundles[0]["variants"][0]["semantic_delta"] = "something else changes"
 

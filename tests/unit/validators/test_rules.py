@@ -11,6 +11,7 @@ from fabula.schemas.text import normalize_text
 from fabula.testing.katha_folders import rehash, write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import check_story, validate
+from fabula.validators.provenance import record_hashes
 from fabula.validators.run_balance import RunBalance
 from fabula.validators.scene_rules import without_article
 from fabula.validators.view import first_difference
@@ -225,3 +226,12 @@ def test_run_balance_when_two_records_are_added_equals_the_numbers_by_hand() -> 
     # One of two stories is in train, whose share is 0.7; the public test has 0.5 instead of 0.1.
     assert document["split_tolerance"] == {"overall": 0.4, "largest_in_a_stratum_in_stories": 0.8}
     assert document["strata"] == {"*": {"train": 1, "validation": 0, "public_test": 1, "hidden_test": 0}}
+
+
+def test_hashes_when_the_title_is_corrected_keep_the_one_of_the_source() -> None:
+    (bundle,) = sample_bundles(1)
+    before = record_hashes(bundle["record"], bundle["variants"])
+    after = record_hashes({**bundle["record"], "title": "Another"}, bundle["variants"])
+    assert {name for name in before if before[name] != after[name]} == {"source_annotations_sha256"}
+    moved = record_hashes({**bundle["record"], "source_text": "Another."}, bundle["variants"])
+    assert {name for name in before if before[name] != moved[name]} == {"source_prompt_hash"}
