@@ -2,28 +2,23 @@
 
 from pathlib import Path
 
-FORMAT = 1
-"""Version of the folder's layout, in ``release.json``."""
+from ..validators import dataset
 
+FORMAT = dataset.FORMAT
 KIND = "katha"
 
-ANNOTATIONS = "annotations.jsonl"
-VARIANTS = "contrastive_variants.jsonl"
-PRODUCERS = "producers.jsonl"
-HUMAN_VALIDATION = "human_validation.jsonl"
+ANNOTATIONS, VARIANTS, PRODUCERS = dataset.ANNOTATIONS, dataset.VARIANTS, dataset.PRODUCERS
 JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
-VOTE_FILES = (HUMAN_VALIDATION, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
+VOTE_FILES = (dataset.REVIEWS, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
 
-STATISTICS = "statistics.json"
-MORAL_BALANCE = "moral_balance_requirements.json"
+STATISTICS, MORAL_BALANCE = dataset.STATISTICS, dataset.MORAL_BALANCE
 SOURCE_MANIFEST = "source_manifest.json"
 LICENSE = "LICENSE"
 CARD = "dataset_card.md"
 README = "README.md"
 CROISSANT = "croissant_metadata.json"
-RELEASE = "release.json"
+RELEASE = dataset.RELEASE
 SUMS = "SHA256SUMS"
-DOCUMENTS = (STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST, LICENSE, CARD, README, CROISSANT)
 
 DATA = "data"
 HIDDEN_SPLIT = "hidden_test"

@@ -7,8 +7,6 @@ from importlib.resources import files
 
 from ..errors import ConfigError
 
-DEFAULT = "CC-BY-4.0"
-
 
 @dataclass(frozen=True, slots=True)
 class Licence:

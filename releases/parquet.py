@@ -4,7 +4,6 @@ The bytes depend on the rows and the pyarrow version only: fixed row groups, cod
 A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -89,12 +88,3 @@ class TableWriter:
         writer.write_table(group, row_group_size=ROW_GROUP)
         self.counts[path] = self.counts.get(path, 0) + len(rows)
         rows.clear()
-
-
-def read_rows(path: Path) -> Iterator[dict[str, Json]]:
-    """Yield the rows of a Parquet file."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()

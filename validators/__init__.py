@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from .provenance import record_hashes
     from .record_rules import check_story, incomplete_reason
     from .report import ValidationReport
-    from .statistics import HiddenCounts, dataset_statistics, moral_balance
+    from .statistics import HiddenCounts, StatisticsCollector, moral_balance
     from .validation import statistics_of, validate
 
 _HOME = {
     "Dataset": "dataset",
     "HiddenCounts": "statistics",
+    "StatisticsCollector": "statistics",
     "ValidationReport": "report",
     "check_story": "record_rules",
-    "dataset_statistics": "statistics",
     "incomplete_reason": "record_rules",
     "iter_bundles": "dataset",
     "moral_balance": "statistics",
@@ -33,9 +33,9 @@ _HOME = {
 __all__ = [
     "Dataset",
     "HiddenCounts",
+    "StatisticsCollector",
     "ValidationReport",
     "check_story",
-    "dataset_statistics",
     "incomplete_reason",
     "iter_bundles",
     "moral_balance",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..engine.manifest import NAME as RUN
+from ..engine.manifest import read_manifest
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
@@ -16,13 +18,16 @@ from .view import Part, Story
 
 Kind = Literal["run", "release", "file"]
 
-FORMAT = 1
-"""The newest layout of run and release folders that this version reads."""
+RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
+"""What a builder writes into a run folder; the engine names the files that it writes itself."""
 
-RUN, RELEASE = "run.json", "release.json"
-RECORDS = "records.jsonl"
+FORMAT = 1
+"""The newest layout of release folders that this version reads; ``release.json`` states it."""
+
+RELEASE = "release.json"
 ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
 REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
+STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +131,6 @@ class Dataset:
             return None
         return read_document(self.path / name, name, report)
 
-    def records(self) -> Iterator[dict[str, Json]]:
-        """Yield the records; raise ``InputError`` with every bad line at the end."""
-        for story in self._sound_stories():
-            yield dict(story.record)
-
-    def variants(self) -> Iterator[dict[str, Json]]:
-        """Yield the variants in the order of their stories; raise ``InputError`` as :meth:`records` does."""
-        for story in self._sound_stories():
-            yield from (dict(variant.data) for variant in story.variants)
-
-    def _sound_stories(self) -> Iterator[Story]:
-        problems: list[Issue] = []
-        yield from self.stories(problems.append)
-        errors = [problem for problem in problems if problem.level == "error"]
-        if errors:
-            raise InputError([as_user_error(problem) for problem in errors])
-
 
 def as_user_error(problem: Issue) -> UserError:
     """Return an issue as an error that can be raised."""
@@ -230,33 +218,37 @@ def _open(path: Path) -> Dataset:
     if not path.is_dir():
         raise _not_a_dataset(path, "nothing there")
     if (path / RUN).is_file() or (path / RECORDS).is_file():
-        return _open_folder(path, "run", RUN)
+        return _open_run(path)
     if (path / RELEASE).is_file() or (path / ANNOTATIONS).is_file():
-        return _open_folder(path, "release", RELEASE)
+        return _open_release(path)
     found = "an empty folder" if not any(path.iterdir()) else "a folder with none of their files"
     raise _not_a_dataset(path, found)
 
 
-def _open_folder(path: Path, kind: Kind, manifest_name: str) -> Dataset:
-    problems: list[Issue] = []
-    manifest = read_document(path / manifest_name, manifest_name, problems.append)
-    manifest = manifest if isinstance(manifest, dict) else {}
-    made_with = manifest.get("format", FORMAT)
-    if not isinstance(made_with, int) or made_with > FORMAT:
-        raise UserError(
-            str(path / manifest_name),
-            expected=f"format {FORMAT} or lower",
-            found=f"format {made_with!r}",
-            fix="use the version of Fabula that made it, or a newer one",
-        )
-    if kind == "run" and not (path / RECORDS).is_file():
+def _open_run(path: Path) -> Dataset:
+    manifest = read_manifest(path)
+    if not (path / RECORDS).is_file():
         raise UserError(
             str(path),
             expected="a finished run",
             found=f"no {RECORDS}",
             fix=f"see what is left with `fabula run status {path}`",
         )
-    return Dataset(path, kind, manifest)
+    return Dataset(path, "run", manifest.as_json())
+
+
+def _open_release(path: Path) -> Dataset:
+    manifest = read_document(path / RELEASE, RELEASE, ignore)
+    manifest = manifest if isinstance(manifest, dict) else {}
+    made_with = manifest.get("format", FORMAT)
+    if not isinstance(made_with, int) or made_with > FORMAT:
+        raise UserError(
+            str(path / RELEASE),
+            expected=f"format {FORMAT} or lower",
+            found=f"format {made_with!r}",
+            fix="use the version of Fabula that made it, or a newer one",
+        )
+    return Dataset(path, "release", manifest)
 
 
 def _not_a_dataset(path: Path, found: str) -> UserError:
@@ -269,7 +261,7 @@ def _not_a_dataset(path: Path, found: str) -> UserError:
 
 
 def iter_bundles(run: Path) -> Iterator[dict[str, Json]]:
-    """Yield the bundles of a finished run, in id order.
+    """Yield the bundles of a finished run, in the order of its file.
 
     Raises:
         UserError: the folder is no finished run.

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import issue, show
-from .dataset import RELEASE, RUN, Dataset
+from .dataset import ASSIGNMENTS, BALANCE, MORAL_BALANCE, RELEASE, STATISTICS, Dataset
 from .lines import ignore
 from .run_balance import RunBalance
 from .schema_check import check_schema
@@ -20,9 +20,6 @@ from .statistics import (
     moral_balance,
 )
 from .view import Story
-
-ASSIGNMENTS, BALANCE = "assignments.jsonl", "balance.json"
-STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
 
 MOST = 1_000_000
 """The largest tolerance that is taken from a file."""
@@ -238,5 +235,6 @@ class Manifest(SetRule):
 
     def finish(self) -> Iterator[Issue]:
         """Yield what add found, and what keeps the manifest itself from being read."""
-        self.dataset.document(RUN if self.dataset.kind == "run" else RELEASE, self.found.append)
+        if self.dataset.kind == "release":  # a run is not opened without a sound one
+            self.dataset.document(RELEASE, self.found.append)
         yield from self.found

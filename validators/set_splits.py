@@ -4,24 +4,31 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import ClassVar
 
 from ..schemas.issue import Issue
 from ..schemas.vocabulary import vocabulary
 from .codes import issue
+from .dataset import STATISTICS
 from .lines import ignore
 from .set_rules import SetRule
 from .similarity import DEFAULT_THRESHOLD, near_duplicates, signature
 from .statistics import hidden_counts
 from .view import Story
 
-STATISTICS = "statistics.json"
-
 SIZE_TOLERANCE = (2.0, 0.02)
 """A split may miss its share by two stories or two per cent of all, whichever is more."""
 
 STRATUM_TOLERANCE = (2.0, 0.1)
-"""A narrative type may miss its share of a split by two stories or a tenth of the type."""
+"""A narrative type or moral label may miss its share of a split by two stories or a tenth of its own."""
+
+LABEL_DEVIATIONS = 4.0
+"""A moral label may also miss it by so many standard deviations of a draw at random.
+
+Small strata are collapsed over the labels first, so that in a data set of some hundred stories the labels
+fall to the splits by chance.
+"""
 
 FEWEST = 20
 """Below so many stories there is no share of 5 per cent to speak of."""
@@ -29,33 +36,45 @@ FEWEST = 20
 
 @dataclass(slots=True)
 class SplitSizes(SetRule):
-    """Split sizes are near 70/15/10/5, and every narrative type is spread as the whole is.
+    """Split sizes are near 70/15/10/5, and narrative types and moral labels are spread as the whole is.
 
-    A data set with a single split, such as the folder of the hidden test, has no sizes to check.
+    Only the folder of the hidden test, and a bare file, may hold a single split: they are a part of a whole.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("split", "narrative_type")
+    reads: ClassVar[tuple[str, ...]] = ("split", "narrative_type", "moral_label")
     sizes: Counter[str] = field(default_factory=Counter)
-    strata: Counter[tuple[str, str]] = field(default_factory=Counter)
+    types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    labels: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, story: Story) -> None:
         """Count a story."""
         split = story.record["split"]
         self.sizes[split] += 1
-        self.strata[str(story.record["narrative_type"]), split] += 1
+        self.types[str(story.record["narrative_type"]), split] += 1
+        self.labels[str(story.record["moral_label"]), split] += 1
 
     def finish(self) -> Iterator[Issue]:
         """Yield the splits and strata outside their tolerance."""
-        total, splits = sum(self.sizes.values()), vocabulary("split").targets
-        if len(self.sizes) < 2 or total < FEWEST:
+        total = sum(self.sizes.values())
+        a_part = self.dataset.kind == "file" or self.dataset.manifest.get("visibility") == "hidden"
+        if total < FEWEST or (len(self.sizes) < 2 and a_part):
             return
-        yield from self._check_sizes(total, splits)
-        for kind in sorted({kind for kind, _ in self.strata}):
-            of_kind = sum(self.strata[kind, split] for split in splits)
-            for split in splits:
-                expected = of_kind * self.sizes[split] / total
-                count = self.strata[kind, split]
-                if abs(count - expected) > max(STRATUM_TOLERANCE[0], STRATUM_TOLERANCE[1] * of_kind):
+        yield from self._check_sizes(total, vocabulary("split").targets)
+        yield from self._check_spread(total, self.types, 0.0)
+        yield from self._check_spread(total, self.labels, LABEL_DEVIATIONS)
+
+    def _check_spread(
+        self, total: int, counts: Counter[tuple[str, str]], deviations: float
+    ) -> Iterator[Issue]:
+        of_kinds: Counter[str] = Counter()
+        for (kind, _), count in counts.items():
+            of_kinds[kind] += count
+        for kind, of_kind in sorted(of_kinds.items()):
+            for split in vocabulary("split").targets:
+                share = self.sizes[split] / total
+                expected, count = of_kind * share, counts[kind, split]
+                chance = deviations * sqrt(of_kind * share * (1 - share))
+                if abs(count - expected) > max(STRATUM_TOLERANCE[0], STRATUM_TOLERANCE[1] * of_kind, chance):
                     message = f"expected about {expected:.1f} stories of {kind} in {split}, found {count}"
                     yield issue("split-strata", self.dataset.main_file.name, "$.split", message)
 

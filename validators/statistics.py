@@ -88,7 +88,16 @@ class StatisticsCollector:
         self.tables.setdefault(table, Counter())[NO_VALUE if value is None else str(value)] += 1
 
     def result(self, hidden: HiddenCounts) -> dict[str, Json]:
-        """Return the statistics; see :func:`dataset_statistics`."""
+        """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
+
+        Args:
+            hidden: counts of the hidden test stories, none of which were added.
+
+        Returns:
+            ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
+            aggregate ``test``), and one distribution per vocabulary over the public part; see
+            :func:`distribution`.
+        """
         names = tuple(HiddenCounts.model_fields)
         public = {name: self.parts[name] for name in names}
         secret = hidden.as_json()
@@ -122,31 +131,6 @@ class StatisticsCollector:
 
     def _distribution(self, name: str) -> dict[str, Json]:
         return distribution(name, self.tables.get(name, Counter()))
-
-
-def dataset_statistics(
-    records: Iterable[Mapping[str, Json]], variants: Iterable[Mapping[str, Json]], hidden: HiddenCounts
-) -> dict[str, Json]:
-    """Return the statistics of a data set, the content of ``statistics.json`` (paper, Table 23).
-
-    Args:
-        records: the public records; read once.
-        variants: the public variants; read once.
-        hidden: counts of the hidden test stories, which are in neither.
-
-    Returns:
-        ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the aggregate
-        ``test``), and one distribution per vocabulary over the public part; see :func:`distribution`.
-
-    Raises:
-        KeyError: a record or a variant lacks a field of its schema.
-    """
-    collector = StatisticsCollector()
-    for record in records:
-        collector.add_record(record)
-    for variant in variants:
-        collector.add_variant(variant)
-    return collector.result(hidden)
 
 
 def distribution(name: str, counts: Mapping[str, int]) -> dict[str, Json]:

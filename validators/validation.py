@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .dataset import open_dataset
+from .dataset import STATISTICS, open_dataset
 from .lines import ignore
 from .record_rules import check_part
 from .report import IssueBin, ValidationReport
@@ -75,7 +75,7 @@ def _count(checked: Counter[str], story: Story) -> None:
 
 
 def statistics_of(path: Path) -> dict[str, Json]:
-    """Return the statistics of a data set; see :func:`fabula.validators.statistics.dataset_statistics`.
+    """Return the statistics of a data set; see :meth:`.statistics.StatisticsCollector.result`.
 
     Stories with schema errors are left out and counted under ``not_counted``.
 
@@ -94,5 +94,5 @@ def statistics_of(path: Path) -> dict[str, Json]:
             counts.add_variant(variant.data)
     for fields in producer_fields(dataset):
         counts.add_producers(fields)
-    result = counts.result(hidden_counts(dataset.document("statistics.json", ignore)))
+    result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)))
     return {**result, "not_counted": left_out}

@@ -7,9 +7,8 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
+from ...validators.dataset import ASSIGNMENTS, BALANCE, RECORDS
 from ...validators.run_balance import RunBalance
-
-RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
 
 STAGES = (
     "load_stories",

@@ -1,63 +1,36 @@
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fabula.engine.report import ItemReport
 from fabula.releases import PackOptions, PackResult, pack
 from fabula.releases.documents import checksums, file_entries
 from fabula.releases.layout import JSONL_FILES, RECORD_IDS, RELEASE, SUMS
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
-from fabula.testing.katha_samples import CREATED_AT, sample_bundles
+from fabula.testing.katha_folders import settle, write_run
+from fabula.testing.katha_samples import sample_bundles
 
 NOT_MADE = (
-    {
-        "id": "zz_1",
-        "stage": "screen_stories",
-        "status": "rejected",
-        "code": "near_duplicate",
-        "reason": "nearly the same as kb25k_0005",
-    },
-    {
-        "id": "zz_2",
-        "stage": "draft_scenes",
-        "status": "failed",
-        "code": "timeout",
-        "reason": "took longer than 60 s",
-    },
+    ItemReport(
+        "zz_1",
+        "screen_stories",
+        "rejected",
+        "near_duplicate",
+        "nearly the same as kb25k_0005",
+        "The story is nearly the same as another one.",
+    ),
+    ItemReport(
+        "zz_2",
+        "draft_scenes",
+        "failed",
+        "timeout",
+        "took longer than 60 s",
+        "The stage could not do its work on the item.",
+    ),
 )
-
-
-def write_run(folder: Path, bundles: Sequence[Json], not_made: Sequence[Json] = NOT_MADE) -> Path:
-    """Write what packing reads of a finished run."""
-    folder.mkdir(parents=True)
-    lines = [
-        canonical_bytes(
-            {"kind": "katha", "schema_version": "1", "id": one["record"]["story_id"], "payload": one}
-        )
-        for one in bundles
-    ]
-    (folder / "records.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-    manifest = {
-        "format": 1,
-        "kind": "katha",
-        "created_at": CREATED_AT,
-        "fabula_version": "0.1.0",
-        "seed": 42,
-        "settings": {"draft_scenes": {"count": 5}},
-        "stages": [{"name": "draft_scenes", "version": 1, "libraries": {}}],
-        "sources": [
-            {"role": "stories", "name": "fables.jsonl", "path": "/home/me/fables.jsonl", "sha256": "0" * 64}
-        ],
-        "threshold": 0.5,
-    }
-    totals = {"made": len(bundles), "rejected": 1, "failed": 1, "pending": 0}
-    (folder / "run.json").write_bytes(pretty_bytes(manifest))
-    (folder / "report.json").write_bytes(
-        pretty_bytes({"totals": totals, "stages": [], "items": list(not_made)})
-    )
-    return folder
 
 
 def edit_json(path: Path, change: Callable[[Json], None]) -> None:
@@ -88,7 +61,7 @@ def reseal(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of 24 stories, one of them in the hidden test split."""
-    return write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(24))
+    return write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(24), NOT_MADE)
 
 
 @pytest.fixture(scope="session")
@@ -105,8 +78,8 @@ def release(packed: PackResult, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Path]:
-    """Write a run from bundles, as :func:`write_run` does."""
-    return lambda bundles, **more: write_run(tmp_path / "run", bundles, **more)
+    """Write a run from bundles, as :func:`write_run` does, by default with two items that were not made."""
+    return lambda bundles, **more: write_run(tmp_path / "run", bundles, **{"not_made": NOT_MADE, **more})
 
 
 @pytest.fixture
@@ -114,7 +87,8 @@ def helpers() -> object:
     """The functions of this file, for tests."""
 
     class Helpers:
-        write_run = staticmethod(write_run)
+        write_run = staticmethod(lambda folder, bundles: write_run(folder, bundles, NOT_MADE))
+        settle = staticmethod(settle)
         edit_json = staticmethod(edit_json)
         edit_line = staticmethod(edit_line)
         reseal = staticmethod(reseal)

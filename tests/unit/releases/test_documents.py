@@ -19,9 +19,10 @@ from fabula.releases.croissant import CONTEXT
 from fabula.releases.front_matter import check_front_matter, parse_front_matter, size_category
 from fabula.releases.layout import files_in
 from fabula.releases.licence import hub_licences, licence
-from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema, read_rows
+from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
 from fabula.releases.tables import tables
 from fabula.schemas.katha import Question, Scene, Transition, Variant
+from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import record_hashes
 

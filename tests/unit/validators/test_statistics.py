@@ -7,16 +7,19 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.statistics import (
     BalanceTolerance,
     HiddenCounts,
-    dataset_statistics,
+    StatisticsCollector,
     distribution,
     moral_balance,
 )
 
 
 def statistics_over(bundles, hidden=None):
-    records = (bundle["record"] for bundle in bundles)
-    variants = (variant for bundle in bundles for variant in bundle["variants"])
-    return dataset_statistics(records, variants, hidden or HiddenCounts())
+    counts = StatisticsCollector()
+    for bundle in bundles:
+        counts.add_record(bundle["record"])
+        for variant in bundle["variants"]:
+            counts.add_variant(variant)
+    return counts.result(hidden or HiddenCounts())
 
 
 def test_statistics_when_two_stories_equal_the_counts_by_hand() -> None:
