@@ -28,7 +28,10 @@ def source_manifest(facts: Facts, run: FinishedRun) -> dict[str, Json]:
         "rights_scope": RIGHTS_SCOPE,
         "collections": facts.composition.manifest(),
         # Paths on the author's machine are nobody's business; names and hashes identify the inputs.
-        "inputs": [{key: source.get(key) for key in ("role", "name", "sha256")} for source in _sources(run)],
+        "inputs": [
+            {"role": source.role, "name": source.name, "sha256": source.sha256}
+            for source in sorted(run.manifest.sources, key=lambda source: (source.role, source.name))
+        ],
     }
 
 
@@ -104,12 +107,12 @@ def _head(facts: Facts, run: FinishedRun, visibility: str) -> dict[str, Json]:
         "about": facts.options.as_json(),
         "tools": {"python": platform.python_version(), **_versions()},
         "run": {
-            "fabula_version": run.manifest.get("fabula_version"),
-            "seed": run.manifest.get("seed"),
-            "settings": run.manifest.get("settings", {}),
-            "stages": run.manifest.get("stages", []),
+            "fabula_version": run.manifest.fabula_version,
+            "seed": run.manifest.seed,
+            "settings": run.manifest.settings,
+            "stages": [stage.as_json() for stage in run.manifest.stages],
         },
-        "prompts": run.manifest.get("prompts", {}),
+        "prompts": run.manifest.prompts,
     }
 
 
@@ -121,9 +124,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "unknown"
     return found
-
-
-def _sources(run: FinishedRun) -> list[dict[str, Json]]:
-    return sorted(
-        run.manifest.get("sources", []), key=lambda source: (str(source.get("role")), str(source.get("name")))
-    )

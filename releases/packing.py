@@ -29,7 +29,7 @@ from .layout import (
 )
 from .licence import Licence, licence
 from .options import PackOptions
-from .run_folder import FinishedRun, open_finished_run
+from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
 from .target import remove_half_placed, require_free, staged
 from .write_data import DataFiles, write_data
@@ -86,7 +86,8 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     Raises:
         ConfigError: an option has a wrong value.
         TargetError: ``out`` exists, is a file or cannot be written.
-        RunError: ``run`` is no finished run.
+        RunError: ``run`` is no finished run, or its records are not up to date with it. RunBusy: another
+            process is at it.
         InputError: the run has findings, or no record can be released; lists why.
     """
     options.checked()
@@ -95,15 +96,15 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     hidden_out = hidden_folder(out.absolute())
     remove_half_placed(out.absolute(), hidden_out)
     require_free(hidden_out)
-    finished = open_finished_run(run)
-    selection = _select(finished)
-    released_under = _one_licence(selection, chosen, run)
-    with staged(out.absolute(), hidden_out) as (draft, hidden_draft):
-        data = write_data(finished, selection, draft, hidden_draft)
-        facts = _facts(finished, selection, data, options, released_under)
-        _write_public(draft, finished, facts, data)
-        if selection.hidden:
-            _write_hidden(hidden_draft, finished, facts, data, selection)
+    with finished_run(run) as finished:
+        selection = _select(finished)
+        released_under = _one_licence(selection, chosen, run)
+        with staged(out.absolute(), hidden_out) as (draft, hidden_draft):
+            data = write_data(finished, selection, draft, hidden_draft)
+            facts = _facts(finished, selection, data, options, released_under)
+            _write_public(draft, finished, facts, data)
+            if selection.hidden:
+                _write_hidden(hidden_draft, finished, facts, data, selection)
     return PackResult(
         folder=out,
         hidden=hidden_out if selection.hidden else None,
@@ -127,7 +128,7 @@ def _select(run: FinishedRun) -> Selection:
     for bundle in run.bundles():
         record, variants = bundle["record"], bundle["variants"]
         selection.add(record, left_out_reason(record, incomplete_reason(record, variants)))
-    selection.add_unmade(run.items_not_made)
+    selection.add_unmade(run.report.items, run.splits)
     require_records(selection, str(run.folder))
     return selection
 

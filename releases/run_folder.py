@@ -1,15 +1,24 @@
-"""What packing needs of a run folder: its manifest, its report and its finished records."""
+"""What packing needs of a run folder: its manifest, its report, what it assigned, its finished records."""
 
-import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError, RunError, UserError
-from ..schemas.canonical import Json, canonical_bytes
+from ..engine.decisions import decisions
+from ..engine.lock import hold
+from ..engine.manifest import NAME as MANIFEST
+from ..engine.manifest import Manifest, read_manifest
+from ..engine.report import NAME as REPORT
+from ..engine.report import RunReport, read_report
+from ..engine.sources import EDITS
+from ..errors import RunError
+from ..schemas.canonical import Json, sha256_file
+from ..validators.dataset import RECORDS, iter_bundles
+from .layout import KIND
 
-MANIFEST_FORMAT = 1
-RECORDS = "records.jsonl"
+SPLIT_STAGE = "assign_splits"
+"""The stage that decides the split of each story, and never decides again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,113 +29,87 @@ class FinishedRun:
         folder: where it is.
         manifest: its ``run.json``.
         report: its ``report.json``.
+        splits: story id -> the split that it was last given, of every story that ever got as far.
     """
 
     folder: Path
-    manifest: Mapping[str, Json]
-    report: Mapping[str, Json]
+    manifest: Manifest
+    report: RunReport
+    splits: Mapping[str, str]
 
     @property
     def created_at(self) -> str:
         """When the run was created: the only time that enters a release."""
-        return str(self.manifest["created_at"])
-
-    @property
-    def items_not_made(self) -> list[dict[str, Json]]:
-        """The items that were rejected or failed, with stage, code and reason."""
-        return [dict(item) for item in self.report.get("items", ()) if item.get("status") != "made"]
+        return self.manifest.created_at
 
     def bundles(self) -> Iterator[dict[str, Json]]:
         """Yield the finished bundles in id order.
 
         Raises:
-            InputError: a line cannot be read, is of another kind, or is out of order.
+            InputError: lines cannot be read or are of another kind.
         """
-        previous = ""
-        with (self.folder / RECORDS).open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                envelope = self._envelope(line, number)
-                if number > 1 and envelope["id"] <= previous:
-                    raise InputError(
-                        [
-                            UserError(
-                                f"{self.folder / RECORDS}:{number}",
-                                expected="ids in ascending order, each once",
-                                found=f"{envelope['id']!r} after {previous!r}",
-                                fix="run the build again; it writes the file anew",
-                            )
-                        ]
-                    )
-                previous = envelope["id"]
-                yield envelope["payload"]
-
-    def _envelope(self, line: bytes, number: int) -> dict[str, Json]:
-        try:
-            envelope = json.loads(line)
-            if b"\\ud" in line:
-                canonical_bytes(envelope)  # a lone surrogate cannot be written as UTF-8
-            record_id = envelope["payload"]["record"]["story_id"]
-            if envelope["kind"] == "katha" and envelope["id"] == record_id:
-                return dict(envelope)
-            found = f"kind {envelope['kind']!r}, id {envelope['id']!r} for the record {record_id!r}"
-        except (ValueError, KeyError, TypeError) as error:
-            found = f"{type(error).__name__}: {error}"
-        raise InputError(
-            [
-                UserError(
-                    f"{self.folder / RECORDS}:{number}",
-                    expected="an envelope of kind 'katha' around a record of the same id",
-                    found=found,
-                    fix="run the build again; it writes the file anew",
-                )
-            ]
-        )
+        return iter_bundles(self.folder)
 
 
-def open_finished_run(folder: Path) -> FinishedRun:
-    """Open a run folder for packing.
+@contextmanager
+def finished_run(folder: Path) -> Iterator[FinishedRun]:
+    """Open a run folder for packing; nobody can work on the run meanwhile.
 
     Raises:
-        RunError: it is no run folder, was made by a newer version, or is not finished.
+        RunError: it is no run folder, was made by a newer version, is not finished, or its records are not
+            what its settings, sources and edits ask for. RunBusy: another process is at it.
+        TargetError: it cannot be locked, because its folder cannot be written.
     """
-    manifest = _document(
-        folder, "run.json", "a run folder", "give the folder that `fabula build` wrote with --out"
-    )
-    made_with = manifest.get("format")
-    if not isinstance(made_with, int) or made_with > MANIFEST_FORMAT:
-        raise RunError(
-            str(folder / "run.json"),
-            expected=f"format {MANIFEST_FORMAT} or lower",
-            found=f"format {made_with!r}",
-            fix="use the version of Fabula that made the run, or a newer one",
-        )
-    if manifest.get("kind") != "katha" or "created_at" not in manifest:
-        raise RunError(
-            str(folder / "run.json"),
-            expected="a run of kind 'katha' with created_at",
-            found=f"kind {manifest.get('kind')!r}, created_at {manifest.get('created_at')!r}",
-            fix="give the folder of a `fabula build katha` run",
-        )
-    finish = f"finish it with the same `fabula build katha` command, --out {folder}"
-    report = _document(folder, "report.json", "a finished run", finish)
-    pending = report.get("totals", {}).get("pending", 0)
+    read_manifest(folder)  # before the lock, whose file would be put into any folder
+    with hold(folder.absolute()):
+        manifest, report = read_manifest(folder), _finished_report(folder)
+        if manifest.kind != KIND:
+            raise RunError(
+                str(folder / MANIFEST),
+                expected=f"a run of kind {KIND!r}",
+                found=f"kind {manifest.kind!r}",
+                fix=f"give the folder of a `fabula build {KIND}` run",
+            )
+        stale = next(_stale(folder, manifest, report), None)
+        if stale is not None:
+            raise RunError(
+                str(folder),
+                expected="records that are up to date with the run's settings and edits",
+                found=stale,
+                fix=f"bring the run up to date with `fabula run retry {folder}`",
+            )
+        yield FinishedRun(folder, manifest, report, _splits(folder, report))
+
+
+def _finished_report(folder: Path) -> RunReport:
+    report = read_report(folder)
+    pending = report.totals["pending"]
     if pending:
         raise RunError(
-            str(folder), expected="a finished run", found=f"{pending} items still to do", fix=finish
+            str(folder),
+            expected="a finished run",
+            found=f"{pending} items still to do",
+            fix=f"finish it with `fabula run retry {folder}`",
         )
-    if not (folder / RECORDS).is_file():
-        raise RunError(str(folder), expected="a finished run", found=f"no {RECORDS}", fix=finish)
-    return FinishedRun(folder, manifest, report)
+    return report
 
 
-def _document(folder: Path, name: str, expected: str, fix: str) -> dict[str, Json]:
-    path = folder / name
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise RunError(str(folder), expected=expected, found=f"no {name}", fix=fix) from error
-    except (OSError, ValueError) as error:
-        raise RunError(str(path), expected="a readable JSON document", found=str(error), fix=fix) from error
-    if not isinstance(document, dict):
-        raise RunError(str(path), expected="a JSON object", found=type(document).__name__, fix=fix)
-    return document
+def _stale(folder: Path, manifest: Manifest, report: RunReport) -> Iterator[str]:
+    """Yield what shows that the records are not those that the run would have now."""
+    if report.manifest_sha256 != sha256_file(folder / MANIFEST):
+        yield f"a {MANIFEST} that changed after the run last finished"
+    for name, sha256 in sorted({RECORDS: None, **report.outputs}.items()):
+        if not (folder / name).is_file():
+            yield f"no {name}"
+        elif sha256_file(folder / name) != sha256:
+            yield f"a {name} that is not the one in {REPORT}"
+    own = (folder / EDITS).absolute()
+    applied = {source.sha256 for source in manifest.sources if (folder / source.path).absolute() == own}
+    if applied != ({sha256_file(own)} if own.exists() else set()):
+        yield f"corrections in {EDITS} that are not applied yet"
+
+
+def _splits(folder: Path, report: RunReport) -> dict[str, str]:
+    if not report.items:  # every split stands in a record
+        return {}
+    return {story_id: str(fields["split"]) for story_id, fields in decisions(folder, SPLIT_STAGE).items()}

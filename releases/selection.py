@@ -1,9 +1,10 @@
 """Which finished records a release takes, and why the others are left out."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 
+from ..engine.report import ItemReport
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
@@ -17,7 +18,7 @@ class LeftOut:
     Attributes:
         id: story id.
         code: the stage's reject or failure code, or ``incomplete``, or ``rights``.
-        reason: why, in one line.
+        reason: why, in one line; of what the run did not make, the meaning of the code, nothing of the story.
         stage: the stage that rejected it or failed, or ``release`` when packing left it out.
         status: ``rejected``, ``failed`` or ``left_out``.
     """
@@ -56,13 +57,10 @@ class Selection:
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_hidden: list[LeftOut] = field(default_factory=list)
     licences: Counter[str] = field(default_factory=Counter)
-    secrets: set[str] = field(default_factory=set)
 
     def add(self, record: Json, reason: LeftOut | None) -> None:
         """Take one finished record, or leave it out for a reason."""
         story_id, hidden = record["story_id"], record["split"] == HIDDEN_SPLIT
-        if hidden:
-            self.secrets |= {story_id, record["title"]}
         if reason is not None:
             (self.left_out_hidden if hidden else self.left_out).append(reason)
             return
@@ -72,25 +70,21 @@ class Selection:
         else:
             self.public[story_id] = record["split"]
 
-    def add_unmade(self, items: Iterable[Json]) -> None:
-        """List the items that the run rejected or failed on, without naming a hidden story in a reason."""
+    def add_unmade(self, items: Iterable[ItemReport], splits: Mapping[str, str]) -> None:
+        """List the items that the run rejected or failed on.
+
+        The run's own reasons stay in the run: they quote stories, and may quote a hidden one.
+
+        Args:
+            items: what was not made.
+            splits: story id -> the split that it was last given; a story that was hidden stays hidden.
+        """
         for item in items:
-            entry = LeftOut(
-                str(item["id"]),
-                str(item.get("code")),
-                str(item.get("reason")),
-                str(item.get("stage")),
-                str(item.get("status")),
-            )
-            self.left_out.append(replace(entry, reason=self._without_secrets(entry.reason)))
+            entry = LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
+            hidden = splits.get(item.id) == HIDDEN_SPLIT
+            (self.left_out_hidden if hidden else self.left_out).append(entry)
         self.left_out.sort()
         self.left_out_hidden.sort()
-
-    def _without_secrets(self, reason: str) -> str:
-        # A near-duplicate's reason names the story that it resembles, which may be a hidden one.
-        for secret in sorted(self.secrets, key=lambda text: (-len(text), text)):
-            reason = reason.replace(secret, "(a hidden-test story)")
-        return reason
 
 
 def left_out_reason(record: Json, incomplete: str | None) -> LeftOut | None:

@@ -1,5 +1,6 @@
 """Every error text of packing, verifying and loading, pinned by ``tests/golden/releases/errors.txt``."""
 
+import os
 import re
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def damaged_runs(folder, helpers):
         run = helpers.write_run(folder / name, bundles)
         helpers.edit_json(run / file, change)
         yield name, run
+    run = helpers.write_run(folder / "changed settings", bundles)
+    helpers.edit_json(run / "run.json", lambda found: found["settings"]["draft_scenes"].update(scenes=4))
+    yield "changed settings", run
+    run = helpers.write_run(folder / "changed records", bundles)
+    with (run / "records.jsonl").open("ab") as file:
+        file.write(b"\n")
+    yield "changed records", run
+    run = helpers.write_run(folder / "waiting edits", bundles)
+    (run / "edits.jsonl").write_text("{}")
+    yield "waiting edits", run
     run = helpers.write_run(folder / "no report", bundles)
     (run / "report.json").unlink()
     yield "no report", run
@@ -47,6 +58,7 @@ def damaged_runs(folder, helpers):
             number,
             lambda row: row["payload"]["record"]["provenance"].update(source_rights_status="restricted"),
         )
+    helpers.settle(run)
     yield "nothing releasable", run
     run = helpers.write_run(folder / "a finding", bundles)
     helpers.edit_line(
@@ -54,6 +66,7 @@ def damaged_runs(folder, helpers):
         0,
         lambda row: row["payload"]["record"]["provenance"].update(source_prompt_hash="0" * 64),
     )
+    helpers.settle(run)
     yield "a finding", run
 
 
@@ -97,6 +110,8 @@ def test_the_error_texts_are_the_pinned_ones(tmp_path, run, release, packed, hel
     shown = "\n\n".join(f"== {name}\n{text}" for name, text in texts.items()) + "\n"
     shown = shown.replace(str(tmp_path), "TMP").replace(str(run.parent), "RUNS")
     shown = re.sub(r'(found )\{"about".*', r"\1...", shown)
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        GOLDEN.write_text(shown, "utf-8")
     assert shown == GOLDEN.read_text("utf-8")
 
 

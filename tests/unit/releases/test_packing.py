@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
-from fabula.errors import ConfigError, InputError, RunError, TargetError
+from fabula.engine.lock import hold
+from fabula.engine.report import ItemReport
+from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
 from fabula.releases import PackOptions, pack, target, verify
 from fabula.releases import packing as packing_module
-from fabula.releases.parquet import read_rows
-from fabula.schemas.canonical import canonical_bytes, digest
+from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
+from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
 from fabula.validators import record_hashes
 
@@ -104,7 +106,8 @@ def test_release_json_says_what_was_packed_and_what_was_not(packed):
     assert document["files"]["dataset_card.md"]["sha256"] == card
     assert set(document["files"]) == set(tree(packed.folder)) - {"release.json", "SHA256SUMS"}
     assert document["tools"]["pyarrow"]
-    assert document["run"]["settings"] == {"draft_scenes": {"count": 5}}
+    assert document["run"]["settings"] == {"draft_scenes": {"scenes": 5}}
+    assert document["prompts"] == {"scene_image": "1" * 64}
 
 
 def test_checksums_are_what_sha256sum_prints(packed):
@@ -153,10 +156,58 @@ def test_nothing_of_a_hidden_story_is_in_a_public_file(packed, run):
             assert needle not in content, path.name
 
 
-def test_a_reason_that_names_a_hidden_story_is_told_without_it(packed):
+def test_a_reason_is_told_by_its_meaning_and_never_in_the_words_of_the_run(packed):
     document = json.loads((packed.folder / "release.json").read_bytes())
     reasons = {one["id"]: one["reason"] for one in document["left_out"]["stories"]}
-    assert reasons["zz_1"] == "nearly the same as (a hidden-test story)"
+    assert reasons == {
+        "zz_1": "The story is nearly the same as another one.",
+        "zz_2": "The stage could not do its work on the item.",
+    }
+
+
+def test_a_hidden_story_that_is_no_longer_made_is_counted_in_public_and_named_nowhere(make_run, tmp_path):
+    bundles = sample_bundles(24)
+    hidden = bundles.pop(4)["record"]
+    assert hidden["split"] == "hidden_test"
+    found = f"expected the old value, found {hidden['questions'][0]['gold_answer']!r}"
+    for number, also in enumerate(((), sample_bundles(5)[4:])):
+        failed = ItemReport(
+            "kb25k_9999" if also else hidden["story_id"], "apply_edits", "failed", "bad_edit", found, "No."
+        )
+        run = write_run(
+            tmp_path / f"run{number}",
+            sorted((*bundles, *also), key=lambda one: one["record"]["story_id"]),
+            (failed,),
+            {failed.id: "hidden_test"},
+        )
+        out = tmp_path / f"out{number}"
+        result = pack(run, out, OPTIONS)
+        assert [one.id for one in result.left_out] == [failed.id]
+        document = json.loads((out / "release.json").read_bytes())
+        assert document["left_out"]["stories"] == []
+        assert document["left_out"]["hidden_test_stories"] == 1
+        assert failed.id.encode() not in b"".join(tree(out).values())
+        assert verify(out).ok
+    secret = json.loads((tmp_path / "out1-hidden" / "release.json").read_bytes())
+    assert secret["left_out"]["stories"] == [
+        {"id": "kb25k_9999", "code": "bad_edit", "reason": "No.", "stage": "apply_edits", "status": "failed"}
+    ]
+
+
+def test_an_item_that_was_given_a_public_split_earlier_is_named(make_run, tmp_path):
+    run = make_run(sample_bundles(4), splits={"zz_1": "train", "zz_2": "hidden_test"})
+    result = pack(run, tmp_path / "out", OPTIONS)
+    document = json.loads((tmp_path / "out/release.json").read_bytes())
+    assert [one["id"] for one in document["left_out"]["stories"]] == ["zz_1"]
+    assert [one.id for one in result.left_out] == ["zz_1", "zz_2"]
+
+
+def test_a_run_that_forgot_what_it_assigned_is_refused(make_run, tmp_path):
+    run = make_run(sample_bundles(4))
+    for path in run.glob("journal.sqlite*"):
+        path.unlink()
+    with pytest.raises(RunError, match=r"journal\.sqlite"):
+        pack(run, tmp_path / "out", OPTIONS)
 
 
 def test_hidden_stories_are_packed_beside_the_release(packed):
@@ -457,12 +508,76 @@ def test_a_run_that_is_not_finished_is_refused(make_run, tmp_path, helpers):
         pack(folder, tmp_path / "out", OPTIONS)
 
 
-@pytest.mark.parametrize("name", ["run.json", "report.json", "records.jsonl"])
+@pytest.mark.parametrize("name", ["run.json", "report.json", "records.jsonl", "balance.json"])
 def test_a_run_without_one_of_its_files_is_refused(make_run, tmp_path, name):
     folder = make_run(sample_bundles(2))
     (folder / name).unlink()
-    with pytest.raises(RunError, match=f"no {name}"):
+    with pytest.raises(RunError, match=name):
         pack(folder, tmp_path / "out", OPTIONS)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_whose_settings_changed_since_it_finished_is_refused(make_run, tmp_path, helpers):
+    folder = make_run(sample_bundles(2))
+    helpers.edit_json(folder / "run.json", lambda found: found["settings"]["draft_scenes"].update(scenes=4))
+    with pytest.raises(RunError, match=r"(?s)a run\.json that changed.*fabula run retry"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    helpers.settle(folder)
+    assert pack(folder, tmp_path / "out", OPTIONS).counts["stories"] == 2
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "assignments.jsonl", "balance.json"])
+def test_a_run_whose_outputs_changed_since_it_finished_is_refused(make_run, tmp_path, name):
+    folder = make_run(sample_bundles(2))
+    with (folder / name).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(
+        RunError, match=rf"(?s)a {name} that is not the one in report\.json.*fabula run retry"
+    ):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+def test_a_run_that_left_stages_out_is_refused(make_run, tmp_path, helpers):
+    folder = make_run(sample_bundles(2))
+    helpers.edit_json(folder / "report.json", lambda found: found.update(manifest_sha256=None, outputs={}))
+    with pytest.raises(RunError, match="fabula run retry"):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+def test_a_run_with_edits_that_wait_or_are_gone_is_refused(make_run, tmp_path, helpers):
+    folder = make_run(sample_bundles(2))
+    edits = folder / "edits.jsonl"
+    edits.write_text("one\n")
+    with pytest.raises(RunError, match=r"(?s)corrections in edits\.jsonl.*fabula run retry"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    applied = {"role": "edits", "name": "edits.jsonl", "path": "edits.jsonl", "sha256": sha256_file(edits)}
+    helpers.edit_json(folder / "run.json", lambda found: found["sources"].append(applied))
+    helpers.settle(folder)
+    assert pack(folder, tmp_path / "applied", OPTIONS).counts["stories"] == 2
+    with edits.open("a") as file:
+        file.write("two\n")
+    with pytest.raises(RunError, match="corrections"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    edits.unlink()
+    with pytest.raises(RunError, match="corrections"):
+        pack(folder, tmp_path / "out", OPTIONS)
+
+
+def test_a_run_that_somebody_works_on_is_refused_and_left_free_afterwards(make_run, tmp_path):
+    folder = make_run(sample_bundles(2))
+    with hold(folder), pytest.raises(RunBusy, match=f"process {os.getpid()}"):
+        pack(folder, tmp_path / "out", OPTIONS)
+    pack(folder, tmp_path / "out", OPTIONS)
+    with hold(folder):
+        pass
+
+
+def test_a_folder_that_is_no_run_gets_no_lock_file(tmp_path):
+    (tmp_path / "notes").mkdir()
+    for name in ("notes", "nothing"):
+        with pytest.raises(RunError, match="a run folder"):
+            pack(tmp_path / name, tmp_path / "out", OPTIONS)
+    assert [path.name for path in tmp_path.rglob("*")] == ["notes"]
 
 
 def test_a_run_of_a_newer_version_or_another_kind_is_refused(make_run, tmp_path, helpers):
@@ -473,12 +588,10 @@ def test_a_run_of_a_newer_version_or_another_kind_is_refused(make_run, tmp_path,
     helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=1, kind="shots"))
     with pytest.raises(RunError, match="kind 'shots'"):
         pack(folder, tmp_path / "out", OPTIONS)
-    (folder / "run.json").write_text("[1]")
-    with pytest.raises(RunError, match="a JSON object"):
-        pack(folder, tmp_path / "out", OPTIONS)
-    (folder / "run.json").write_text("{")
-    with pytest.raises(RunError, match="a readable JSON document"):
-        pack(folder, tmp_path / "out", OPTIONS)
+    for damage in ("[1]", "{", '{"format": 1}'):
+        (folder / "run.json").write_text(damage)
+        with pytest.raises(RunError, match="the manifest of a run"):
+            pack(folder, tmp_path / "out", OPTIONS)
 
 
 def test_the_result_can_be_printed_and_sent(packed):
