@@ -1,20 +1,29 @@
 """The builders there are, and what can be done with a run whatever built it."""
 
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import append_edit, edits_of
 from ..engine.execute import Options, RunRequest, execute
 from ..engine.inspect import show_item
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import Pipeline, load_pipeline
+from ..engine.pipeline import Pipeline, load_object, load_pipeline
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
-from ..errors import RunError
+from ..engine.stage import Tools
+from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import get_at
+from ..schemas.values import Edit
 
 BUILDERS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pipeline:PIPELINE"),)
 """Kind of run -> where its pipeline is."""
+
+DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_edits:draft_with"),)
+"""Kind of run -> what gives an item's draft from the fields that its editing stage read and the edits."""
 
 
 def pipeline_of(run: Path) -> Pipeline:
@@ -32,8 +41,7 @@ def pipeline_of(run: Path) -> Pipeline:
             found=f"kind {kind}",
             fix="use the program that made it",
         )
-    module, attribute = place.split(":")
-    pipeline: Pipeline = getattr(import_module(module), attribute)
+    pipeline: Pipeline = load_object(place)
     return pipeline
 
 
@@ -51,19 +59,63 @@ def continue_run(
     return execute(RunRequest(run, pipeline, config, options=options), reporter)
 
 
-def draft_value(run: Path, item: str, path: str) -> Json:
-    """Return what stands at a JSON path of an item's draft now: the old value of an edit.
+def add_edit(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> Edit:
+    """Add a correction of one field of an item's draft to a run; the next build or retry applies it.
+
+    The old value that it names is the one that stands there once the corrections that still wait are applied.
 
     Raises:
-        RunError: the run has no such item, or its draft has nothing at the path.
+        ConfigError: the correction cannot be applied; the message says why.
+        RunError: the run has no such item or no draft of it, or a correction that waits cannot be applied.
+        InputError: ``edits.jsonl`` is damaged.
     """
-    shown = show_item(run, pipeline_of(run), item)
     try:
-        return get_at(shown.field("draft"), path)
-    except (LookupError, ValueError) as error:
-        raise RunError(
-            f"{run}: item {item}",
-            expected=f"a value at {path}",
-            found=str(error),
-            fix=f"look at the draft with: fabula run show {run} {item}",
+        asked = Edit(id=item, path=path, old=None, new=new, who=who, why=why)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigError(
+            f"--{first['loc'][0]}", expected="some text", found=repr(first["input"]), fix="say who and why"
         ) from error
+    return append_edit(run, lambda: _with_old(run, asked))
+
+
+def _with_old(run: Path, asked: Edit) -> Edit:
+    """Return a correction with the value that it replaces, once it is clear that it can be applied."""
+    draft_of = _drafter(run, asked.id)
+    waiting = edits_of(run, asked.id)
+    try:
+        draft = draft_of(waiting)
+    except ValueError as error:
+        raise RunError(
+            f"{run / EDITS}: {asked.id}", expected="corrections that can be applied", found=str(error),
+            fix="correct or remove that line",
+        ) from error  # fmt: skip
+    try:
+        edit = asked.model_copy(update={"old": get_at(draft, asked.path)})
+        draft_of((*waiting, edit))
+    except (LookupError, ValueError) as error:
+        raise ConfigError(
+            f"{asked.id} {asked.path}", expected="a correction that can be applied", found=str(error),
+            fix=f"look at the draft with: fabula run show {run} {asked.id}",
+        ) from error  # fmt: skip
+    return edit
+
+
+def _drafter(run: Path, item: str) -> Callable[[Sequence[Edit]], Json]:
+    """Return what gives the item's draft under corrections, from what the run's journal holds."""
+    manifest, pipeline = read_manifest(run), pipeline_of(run)
+    loaded = load_pipeline(pipeline)
+    config = manifest.config(loaded)
+    stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
+    shown = show_item(run, pipeline, item)
+    view = next(view for view in shown.stages if view.name == stage.name)
+    if view.reads.keys() != set(stage.spec.reads):
+        last = next(view for view in shown.stages if view.status != "made")
+        raise RunError(
+            f"{run}: item {item}", expected="an item with a draft",
+            found=f"{last.status} in {last.name}" + (f": {last.reason}" if last.reason else ""),
+            fix="finish the run first: fabula run retry",
+        )  # fmt: skip
+    tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
+    draft_with = load_object(dict(DRAFTS)[manifest.kind])
+    return lambda edits: draft_with(view.reads, edits, tools)

@@ -33,9 +33,7 @@ def edit(
     as_json: JsonOption = False,
 ) -> int:
     """Append one correction to the run's edits.jsonl; the next build or retry applies it."""
-    from ..builders.registry import draft_value
-    from ..engine.edits import append_edit
-    from ..schemas.values import Edit
+    from ..builders.registry import add_edit
 
     try:
         value = json.loads(new)
@@ -43,8 +41,7 @@ def edit(
         raise ConfigError(
             "--new", expected="a JSON value", found=f"{new!r} ({error})", fix="put text in quotes: '\"text\"'"
         ) from error
-    made = Edit(id=item, path=path, old=draft_value(run, item, path), new=value, who=who, why=why)
-    append_edit(run, made)
+    made = add_edit(run, item, path, value, who=who, why=why)
     if as_json:
         emit(made.as_json())
     else:
