@@ -45,6 +45,7 @@ _FILE = {
         "remove the field, or keep it knowingly",
         "warning",
     ),
+    "empty": Code("A run or release holds a story.", "build it from stories that qualify, then pack it"),
     "envelope": Code("An envelope's kind, version and id agree with its payload.", "build the run again"),
 }
 
@@ -178,7 +179,7 @@ _SET = {
     ),
     "split-size": Code("Split sizes are near 70/15/10/5.", "assign the splits again in a new run", "warning"),
     "split-strata": Code(
-        "Each narrative type is spread over the splits as the whole is.",
+        "Each narrative type and moral label is spread over the splits as the whole is.",
         "assign the splits again in a new run",
         "warning",
     ),

@@ -15,6 +15,22 @@ from .word_rules import VARIANT_WORDS, check_values
 
 
 @dataclass(slots=True)
+class AnyStory(SetRule):
+    """A run or release holds a story; a bare file may hold variants or reviews alone."""
+
+    stories: int = 0
+
+    def add(self, story: Story) -> None:  # noqa: ARG002 - that there is one is enough
+        """Count a story, whatever else is wrong with it."""
+        self.stories += 1
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield the finding that there is none."""
+        if self.dataset.kind != "file" and not self.stories:
+            yield issue("empty", self.dataset.main_file.name, "$", "there is no story")
+
+
+@dataclass(slots=True)
 class UniqueIds(SetRule):
     """Story, question and variant ids occur once; a pair id belongs to one story."""
 

@@ -47,6 +47,7 @@ class SetRule:
 
 
 SET_RULES: tuple[tuple[str, str], ...] = (
+    ("any-story", "set_ids:AnyStory"),
     ("unique-ids", "set_ids:UniqueIds"),
     ("orphans", "set_ids:Orphans"),
     ("producers", "set_ids:ProducerLines"),

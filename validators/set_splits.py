@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar
 
 from ..schemas.issue import Issue
@@ -23,11 +23,9 @@ SIZE_TOLERANCE = (2.0, 0.02)
 STRATUM_TOLERANCE = (2.0, 0.1)
 """A narrative type or moral label may miss its share of a split by two stories or a tenth of its own."""
 
-LABEL_DEVIATIONS = 4.0
-"""A moral label may also miss it by so many standard deviations of a draw at random.
-
-Small strata are collapsed over the labels first, so that in a data set of some hundred stories the labels
-fall to the splits by chance.
+CHANCE = (1.0, 4.0)
+"""What is too small for a stratum falls to the splits by chance, and may miss its share by one story and four
+standard deviations of a draw at random. Moral labels always may: strata are collapsed over them first.
 """
 
 FEWEST = 20
@@ -60,12 +58,13 @@ class SplitSizes(SetRule):
         if total < FEWEST or (len(self.sizes) < 2 and a_part):
             return
         yield from self._check_sizes(total, vocabulary("split").targets)
-        yield from self._check_spread(total, self.types, 0.0)
-        yield from self._check_spread(total, self.labels, LABEL_DEVIATIONS)
+        yield from self._check_spread(total, self.types, FEWEST)
+        yield from self._check_spread(total, self.labels, inf)
 
     def _check_spread(
-        self, total: int, counts: Counter[tuple[str, str]], deviations: float
+        self, total: int, counts: Counter[tuple[str, str]], stratum_from: float
     ) -> Iterator[Issue]:
+        """Check kinds against the splits; those with so many stories are taken to be strata."""
         of_kinds: Counter[str] = Counter()
         for (kind, _), count in counts.items():
             of_kinds[kind] += count
@@ -73,7 +72,8 @@ class SplitSizes(SetRule):
             for split in vocabulary("split").targets:
                 share = self.sizes[split] / total
                 expected, count = of_kind * share, counts[kind, split]
-                chance = deviations * sqrt(of_kind * share * (1 - share))
+                chance = CHANCE[0] + CHANCE[1] * sqrt(of_kind * share * (1 - share))
+                chance = 0.0 if of_kind >= stratum_from else chance
                 if abs(count - expected) > max(STRATUM_TOLERANCE[0], STRATUM_TOLERANCE[1] * of_kind, chance):
                     message = f"expected about {expected:.1f} stories of {kind} in {split}, found {count}"
                     yield issue("split-strata", self.dataset.main_file.name, "$.split", message)

@@ -134,6 +134,11 @@ def _(bundles: Bundles) -> None:
     bundles[0]["record"]["scenes"][2]["camera"] = {"lens": 35}
 
 
+@file_case("empty")
+def _(folder: Path) -> Path:
+    return write_run(folder / "run", [])
+
+
 @file_case("envelope")
 def _(folder: Path) -> Path:
     run = write_run(folder / "run", sample_bundles(1))

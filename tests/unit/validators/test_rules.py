@@ -3,12 +3,14 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.text import normalize_text
-from fabula.testing.katha_folders import rehash, write_jsonl, write_run
+from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import check_story, validate
 from fabula.validators.provenance import record_hashes
@@ -235,3 +237,50 @@ def test_hashes_when_the_title_is_corrected_keep_the_one_of_the_source() -> None
     assert {name for name in before if before[name] != after[name]} == {"source_annotations_sha256"}
     moved = record_hashes({**bundle["record"], "source_text": "Another."}, bundle["variants"])
     assert {name for name in before if before[name] != moved[name]} == {"source_prompt_hash"}
+
+
+def split_findings(folder: Path) -> set[str]:
+    return {found.code for found in validate(folder).issues if found.code.startswith("split-")}
+
+
+def in_split(bundles: Sequence[Any], split: str) -> None:
+    for bundle in bundles:
+        bundle["record"]["split"] = split
+        for variant in bundle["variants"]:
+            variant["subset"] = split
+        rehash(bundle)
+
+
+def test_splits_when_all_stories_are_in_one_are_uneven_unless_the_data_set_is_a_part(tmp_path: Path) -> None:
+    bundles = sample_bundles(20)
+    in_split(bundles, "validation")
+    run, part = write_run(tmp_path / "run", bundles), tmp_path / "part.jsonl"
+    assert "split-size" in split_findings(run)
+    write_jsonl(part, bundles)
+    assert split_findings(part) == set()
+    release = write_release(tmp_path / "release", bundles)
+    for visibility, codes_found in (("public", {"split-size"}), ("hidden", set())):
+        document = json.loads((release / "release.json").read_bytes())
+        (release / "release.json").write_bytes(pretty_bytes({**document, "visibility": visibility}))
+        assert split_findings(release) == codes_found
+
+
+def test_splits_when_a_moral_label_fills_all_but_the_largest_are_reported(tmp_path: Path) -> None:
+    bundles = sample_bundles(60)
+    for bundle in bundles:
+        label = "courage" if bundle["record"]["split"] != "train" else "kindness"
+        bundle["record"]["moral_label"] = label
+    run = write_run(tmp_path / "run", bundles)
+    issues = [found for found in validate(run).issues if found.code == "split-strata"]
+    assert {found.message.split(" of ")[1].split(" in ")[0] for found in issues} == {"courage"}
+
+
+def test_splits_when_labels_fall_to_them_by_chance_are_not_reported(tmp_path: Path) -> None:
+    bundles = sample_bundles(120)
+    for name in ("moral_label", "narrative_type"):
+        values = [bundle["record"][name] for bundle in bundles]
+        Random(1).shuffle(values)
+        for bundle, value in zip(bundles, values, strict=True):
+            bundle["record"][name] = value
+    run = write_run(tmp_path / "run", bundles)
+    assert [found for found in validate(run).issues if found.code == "split-strata"] == []

@@ -167,7 +167,9 @@ def test_hidden_folder_when_it_holds_one_split_has_no_sizes_to_check(tmp_path: P
     write_jsonl(folder / "annotations.jsonl", [bundle["record"] for bundle in bundles])
     write_jsonl(folder / "contrastive_variants.jsonl", [v for bundle in bundles for v in bundle["variants"]])
     assert len(bundles) == 25
-    assert validate(folder).issues == ()
+    assert {found.code for found in validate(folder).issues} == {"split-size"}
+    write_jsonl(folder / "release.json", [{"format": 1, "visibility": "hidden"}])
+    assert {found.code for found in validate(folder).issues} == {"missing-file"}  # the producers
 
 
 def test_registries_when_loaded_resolve_every_name_once() -> None:
