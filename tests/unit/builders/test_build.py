@@ -151,3 +151,32 @@ def test_edit_when_put_into_the_run_changes_one_field_and_says_who(katha, tmp_pa
     assert first["record"]["title"] == "Dove and Ant"
     assert {"path": "$.title", "producer": "edit:ann"} in first["producers"]
     assert second["record"]["title"] == "The Woodcutter's Axe"
+
+
+def test_near_duplicates_when_added_with_a_smaller_id_leave_the_story_that_was_made(katha, tmp_path) -> None:
+    stories, out = tmp_path / "stories.jsonl", tmp_path / "r"
+    first, second = (katha.samples / "stories.jsonl").read_text("utf-8").splitlines()[:2]
+    stories.write_text(f"{first}\n{second}\n", "utf-8")
+    build(stories, out)
+    before = (out / "records.jsonl").read_bytes()
+    copy = {**json.loads(first), "id": "a_copy"}
+    stories.write_text(f"{first}\n{second}\n{json.dumps(copy)}\n", "utf-8")
+    report = build(stories, out)
+    assert [(item.id, item.code) for item in report.items] == [("a_copy", "near_duplicate")]
+    assert (out / "records.jsonl").read_bytes() == before
+
+
+def test_moral_label_when_edited_in_a_run_leaves_records_that_validate(katha, tmp_path) -> None:
+    from fabula.validators import validate
+
+    out = tmp_path / "r"
+    build(katha.samples / "stories.jsonl", out, limit=3)
+    change = {"id": "kb25k_0003", "path": "$.moral_label", "old": "patience", "new": "courage"}
+    (out / "edits.jsonl").write_text(json.dumps({**change, "who": "ann", "why": "it is"}) + "\n")
+    build(katha.samples / "stories.jsonl", out, limit=3)
+    record = json.loads((out / "records.jsonl").read_text("utf-8").splitlines()[2])["payload"]["record"]
+    (question,) = (q for q in record["questions"] if q["question_type"] == "moral")
+    assert (record["moral_label"], question["gold_answer"]) == ("courage", "courage")
+    assert "patience" not in question["accepted_answers"]
+    assert record["validation_status"] == "auto_checked"
+    assert validate(out).issues == ()
