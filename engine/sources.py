@@ -87,17 +87,27 @@ def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint
     """Return the fingerprints of a run's sources, with the run's own edits last, if there are any.
 
     Raises:
-        InputError: some cannot be read; all of them are listed.
+        InputError: some cannot be read, or have a path that ``run.json`` cannot hold; all of them are listed.
     """
     found, problems = [], []
     for source in with_edits(sources, folder):
         try:
+            str(source.path.absolute()).encode("utf-8")
             found.append(fingerprint(source))
         except OSError as error:
             problems.append(unreadable(source.path, error))
+        except UnicodeEncodeError:
+            problems.append(_unwritable_name(source.path))
     if problems:
         raise InputError(problems)
     return tuple(found)
+
+
+def _unwritable_name(path: Path) -> UserError:
+    return UserError(
+        ascii(str(path)), expected="a path in Unicode", found="bytes that are no text in this locale",
+        fix="rename the file or folder, or move it elsewhere",
+    )  # fmt: skip
 
 
 def unreadable(path: Path, error: OSError) -> UserError:

@@ -270,9 +270,7 @@ def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
 ) -> None:
     lines.write_text("a reject\nb fail\n" + "".join(f"m{n} moth\n" for n in range(19)))
     assert run(stages=("read_lines", "work")).totals["pending"] == 19
-    with pytest.raises(
-        BelowThreshold, match=r"19 of 21 items were made or are on their way"
-    ):
+    with pytest.raises(BelowThreshold, match=r"19 of 21 items were made or are on their way"):
         lines.write_text(lines.read_text() + "c fail\n")
         run(stages=("read_lines", "work"))
 

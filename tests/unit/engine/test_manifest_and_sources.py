@@ -155,6 +155,13 @@ def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> Non
     assert [entry.role for entry in fingerprints(sources, run)] == ["lines", "edits"]
 
 
+def test_fingerprints_when_a_path_is_no_text_says_which(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff.txt")
+    path.write_text("a")
+    with pytest.raises(InputError, match=r"udcff\.txt'?: expected a path in Unicode"):
+        fingerprints((Source("lines", path),), tmp_path)
+
+
 def test_fingerprints_when_several_are_missing_lists_them_all(tmp_path: Path) -> None:
     sources = tuple(Source("lines", tmp_path / name) for name in "ab")
     with pytest.raises(InputError) as caught:
