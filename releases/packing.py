@@ -4,6 +4,7 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,11 @@ def _seal(draft: Path, document: dict[str, Any]) -> None:
     (draft / SUMS).write_bytes(checksums(draft))
 
 
+def _named(entries: Sequence[LeftOut], selection: Selection) -> str:
+    hidden = sum(entry in selection.left_out_hidden for entry in entries)
+    return f"release.json names {f'all but {hidden}, which are hidden' if hidden else 'them'}"
+
+
 def _notes(selection: Selection) -> tuple[str, ...]:
     notes = []
     for status in ("left_out", "rejected", "failed"):
@@ -212,6 +218,6 @@ def _notes(selection: Selection) -> tuple[str, ...]:
             codes = Counter(entry.code for entry in entries)
             why = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
             verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
-            notes.append(f"{len(entries)} stories {verb} ({why}); release.json names them")
+            notes.append(f"{len(entries)} stories {verb} ({why}); {_named(entries, selection)}")
     notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
     return tuple(notes)

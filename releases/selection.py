@@ -117,18 +117,19 @@ def require_records(selection: Selection, where: str) -> None:
     """
     if selection.public:
         return
-    counts = Counter(entry.why for entry in (*selection.left_out, *selection.left_out_hidden))
+    entries = (*selection.left_out, *selection.left_out_hidden)
+    counts = Counter(entry.why for entry in entries)
+    ours = [entry for entry in entries if entry.status == "left_out"]  # the run's report explains the others
+    examples = {entry.why: f", such as {entry.id}: {entry.reason}" for entry in reversed(ours)}
     if selection.hidden:
         counts["in the hidden test split"] = len(selection.hidden)
-    why = (
-        "; ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "the run holds no story"
-    )
+    reasons = [f"{count} {why}{examples.get(why, '')}" for why, count in sorted(counts.items())]
     raise InputError(
         [
             UserError(
                 where,
                 expected="at least one complete record with releasable rights in a public split",
-                found=f"none ({why})",
+                found=f"none ({'; '.join(reasons) or 'the run holds no story'})",
                 fix="complete the records (hand-written records, edits or another planner) and build again",
             )
         ]

@@ -23,7 +23,7 @@ from .loading import read_release_document
 from .read_back import OFFLINE
 
 # What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback.
-_DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)
+_DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class _Findings:
     def take(self, found: "_Findings", folder: str, name: str) -> None:
         """Take the findings of another folder, and say that they are its."""
         self.issues.extend(replace(issue, where=f"{folder}/{issue.where}") for issue in found.issues)
-        self.checked |= {f"{name} {what}": count for what, count in found.checked.items()}
+        shown = ("files", "stories under rules")
+        self.checked |= {f"{name} {what}": found.checked[what] for what in shown if what in found.checked}
 
 
 def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None = None) -> VerifyReport:
@@ -80,7 +81,7 @@ def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None =
 
     Args:
         path: the folder of the release.
-        quick: check hashes, schemas and rules only; documents and readers are left out.
+        quick: check hashes, schemas, rules and hidden stories only; documents and readers are left out.
         hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
 
     Returns:
@@ -103,10 +104,9 @@ def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None =
         found = _Findings()
         _check_data(sibling, found)
         findings.take(found, sibling.name, "hidden")
+        findings.gather("hidden", check_hidden(folder, document, sibling))
     if not quick:
         findings.gather(RELEASE, check_left_out(document))
-        if beside:
-            findings.gather("hidden", check_hidden(folder, document, sibling))
         if public:
             _check_public(folder, document, composition, findings)
     version = document.get("version")

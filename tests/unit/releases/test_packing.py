@@ -240,7 +240,9 @@ def test_incomplete_records_are_left_out_and_named(make_run, tmp_path):
     assert [one["id"] for one in document["left_out"]["stories"]] == ["kb25k_0002"]
     assert document["left_out"]["hidden_test_stories"] == 1
     assert b"kb25k_0005" not in b"".join(tree(tmp_path / "out").values())
-    assert result.notes[0] == "2 stories left out of the release (2 incomplete); release.json names them"
+    assert result.notes[0] == (
+        "2 stories left out of the release (2 incomplete); release.json names all but 1, which are hidden"
+    )
     assert result.hidden is None
 
 
@@ -495,8 +497,11 @@ def test_a_run_without_a_releasable_story_is_refused_with_the_reasons(make_run, 
         pack(make_run(bundles), tmp_path / "out", OPTIONS)
     found = error.value.problems[0].found
     assert found == (
-        "none (1 failed by draft_scenes: timeout; 1 in the hidden test split; "
-        "3 left out by packing: incomplete; 1 left out by packing: rights; "
+        "none (1 failed by draft_scenes: timeout; "
+        "1 in the hidden test split; "
+        "3 left out by packing: incomplete, such as kb25k_0001: missing: $.scenes[0].state; "
+        "1 left out by packing: rights, such as kb25k_0004: its rights status is restricted, which does not "
+        "allow release; "
         "1 rejected by screen_stories: near_duplicate)"
     )
 
