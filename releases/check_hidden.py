@@ -10,7 +10,7 @@ from ..schemas.canonical import Json, canonical_text
 from ..schemas.issue import Issue
 from .layout import ANNOTATIONS, RELEASE, VARIANTS, files_in
 
-_OPENING = 120
+_MARK = 120
 _CURE = "do not publish this release; pack the run again"
 
 
@@ -18,7 +18,8 @@ def check_hidden(public: Path, document: Mapping[str, Json], hidden: Path) -> It
     """Yield every place where a public file names or quotes a hidden-test story.
 
     Ids are compared wherever ids stand, and searched as text when they look like ids (a digit, six
-    characters or more). Texts are searched by their openings. The Parquet tables are not searched: reading
+    characters or more). Texts are searched by their openings and
+    endings, but for those that a public story has as well. The Parquet tables are not searched: reading
     them back shows that they hold what the JSONL files hold.
 
     Args:
@@ -44,22 +45,33 @@ def check_hidden(public: Path, document: Mapping[str, Json], hidden: Path) -> It
     if digests & {digest for hashes in records.values() for digest in hashes.values()}:
         yield Issue(RELEASE, "$.records", "hidden-leak", "holds the hash of a hidden-test record", _CURE)
     id_pattern = _any_of(name for name in ids if len(name) >= 6 and any(char.isdigit() for char in name))
-    text_pattern = _any_of(_openings(hidden))
+    secret_texts, public_texts = set(_texts(hidden)), set(_texts(public))
+    if secret_texts & public_texts:
+        yield Issue(ANNOTATIONS, "$", "hidden-leak", "holds the whole text of a hidden story", _CURE)
+    marks = {mark for text in secret_texts for mark in _marks(text)}
+    # Tales of one frame begin alike: what a public story shares by itself is no sign of a leak.
+    marks -= {mark for text in public_texts for mark in _marks(text)}
+    text_pattern = _any_of(form for _, mark in marks for form in (canonical_text(mark)[1:-1], mark))
     for path in files_in(public):
         if not path.endswith(".parquet"):
             yield from _search(public / path, path, (id_pattern, text_pattern))
 
 
-def _openings(hidden: Path) -> Iterator[str]:
+def _texts(folder: Path) -> Iterator[str]:
+    """Yield the texts of the stories of a folder, and of their variants."""
     fields = {ANNOTATIONS: ("source_text", "story_text"), VARIANTS: ("contrastive_story_text",)}
     for name, texts in fields.items():
-        with (hidden / name).open("rb") as lines:
+        with (folder / name).open("rb") as lines:
             for line in lines:
                 row = json.loads(line)
-                for opening in (row[text][:_OPENING] for text in texts):
-                    if len(opening) >= _OPENING // 2:
-                        # As it stands in JSON, and as it would stand in Markdown.
-                        yield from (canonical_text(opening)[1:-1], opening)
+                yield from (row[text] for text in texts)
+
+
+def _marks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield how a text begins and how it ends, where that is long enough to tell."""
+    if len(text) >= _MARK // 2:
+        yield "opening", text[:_MARK]
+        yield "ending", text[-_MARK:]
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[bytes]:
