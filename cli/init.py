@@ -15,7 +15,7 @@ SETTINGS = """\
 [run]
 # workers = 2            # worker processes; all cores if not set
 # item_timeout = 120.0   # seconds that one stage may take for one story
-# threshold = 0.95       # share of stories that must not fail (exit code 5 below it)
+# threshold = 0.95       # share of stories that must not fail (exit code 5 below it, or if all are rejected)
 
 # [draft_scenes]
 # scenes = 5             # scenes per story, at least 2
