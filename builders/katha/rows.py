@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ...errors import UserError
 from ...schemas.canonical import Json
+from ...schemas.ids import slug
 
 BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")
@@ -191,7 +192,11 @@ class Reader:
                 yield row
 
     def _text_row(self, data: bytes, path: Path, where: str) -> Row | None:
-        """Return a text file as a row: front matter, then the text; the id defaults to the file's name."""
+        """Return a text file as a row: front matter, then the text.
+
+        Where the front matter names none, the id is made of the file's name, and so is the title unless a
+        Markdown file begins with a heading.
+        """
         text = self.decode(data, where)
         if text is None:
             return None
@@ -208,7 +213,8 @@ class Reader:
         if front is None:
             return None
         title, text = _heading(text) if path.suffix.lower() == ".md" else (None, text)
-        defaults = {"id": path.stem, **({"title": title} if title else {})}
+        plain = " ".join(path.stem.replace("_", " ").replace("-", " ").split())
+        defaults = {"id": slug(path.stem) or None, "title": title or plain[:1].upper() + plain[1:]}
         return Row(where, {**defaults, **front, "text": text})
 
     def _front_matter(self, head: str, where: str) -> dict[str, Json] | None:

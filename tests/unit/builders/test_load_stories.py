@@ -188,6 +188,17 @@ def test_folder_when_files_have_front_matter_reads_them_in_name_order(katha, tmp
     assert found["a"]["story"]["normalized_text"] == "An ant ran."
 
 
+def test_folder_when_files_are_plain_takes_id_and_title_from_their_names(katha, tmp_path) -> None:
+    folder = tmp_path / "tales"
+    folder.mkdir()
+    for name in ("the fox_one.txt", "Çrow & owl.txt", "狐狸.txt"):
+        (folder / name).write_text("A fox ran to the well.", encoding="utf-8")
+    defaults = {"language": "en", "source_collection": "aesop"}
+    found = katha.load([("stories", folder)], **defaults, rights_status="public_domain_or_rights_compatible")
+    titles = {key: fields["story"]["title"] for key, fields in found.items()}
+    assert titles == {"the-fox_one": "The fox one", "Crow-owl": "Çrow & owl", "kb25k_0001": "狐狸"}
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_folder_when_files_are_read_keeps_every_line_end_of_the_text(katha, tmp_path, end) -> None:
     front = b"---\ntitle: T\nlanguage: en\nsource: aesop\nrights_status: unresolved\n---\n"
