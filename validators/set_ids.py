@@ -72,6 +72,8 @@ class Orphans(SetRule):
     """Variants on lines of their own belong to a story of the data set; a file of variants only has none."""
 
     ids: set[str] = field(default_factory=set)
+    checked: int = 0
+    _seen: dict[str, str] = field(default_factory=dict)
 
     def add(self, story: Story) -> None:
         """Note the story's id."""
@@ -81,7 +83,17 @@ class Orphans(SetRule):
         """Yield what is wrong with variants that no story has claimed."""
         with self.index as index:
             for part in index.strays(self.ids):
+                self.checked += 1
                 yield from self._check(part)
+                yield from self._check_id(part)
+
+    def _check_id(self, part: Part) -> Iterator[Issue]:
+        name = part.data.get("variant_id")
+        if isinstance(name, str):
+            if name in self._seen:
+                message = f"{show(name)} is also at {self._seen[name]}"
+                yield issue("id-repeated", part.where, "$.variant_id", message)
+            self._seen.setdefault(name, part.where)
 
     def _check(self, part: Part) -> Iterator[Issue]:
         sound = True

@@ -12,6 +12,7 @@ from .lines import ignore
 from .record_rules import check_part
 from .report import IssueBin, ValidationReport
 from .set_files import producer_fields
+from .set_ids import Orphans
 from .set_reviews import Reviews
 from .set_rules import load_set_rules
 from .statistics import StatisticsCollector, hidden_counts
@@ -55,6 +56,8 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
         issues.extend(rule.finish())
         if isinstance(rule, Reviews):
             checked["reviews"] = rule.checked
+        elif isinstance(rule, Orphans):
+            checked["variants"] += rule.checked
     if progress is not None:
         progress(checked["stories"])
     names = ("stories", *PARTS, "variants", "reviews")

@@ -171,3 +171,13 @@ def test_stories_when_read_twice_gives_the_same(tmp_path: Path) -> None:
     problems: list[Issue] = []
     assert list(dataset.stories(problems.append)) == list(dataset.stories(problems.append))
     assert problems == []
+
+
+def test_file_of_variants_only_when_validated_counts_them_and_finds_repeated_ids(tmp_path: Path) -> None:
+    variants = [variant for bundle in sample_bundles(2) for variant in bundle["variants"]]
+    path = tmp_path / "contrastive_variants.jsonl"
+    rows = [*variants, {**variants[0], "contrastive_scene_text": "Something else."}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    report = validate(path)
+    assert report.checked["variants"] == len(rows)
+    assert [issue.code for issue in report.issues if issue.code == "id-repeated"] == ["id-repeated"]
