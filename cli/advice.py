@@ -10,7 +10,6 @@ from pathlib import Path
 from ..errors import BelowThreshold
 from .common import say
 
-RECORDS = "records.jsonl"
 SHOWN = 6
 
 
@@ -19,6 +18,8 @@ def incomplete_lines(run: Path) -> Iterator[str]:
 
     Reads the check ``incomplete`` that the build left with each record.
     """
+    from ..validators.dataset import RECORDS
+
     path = run / RECORDS
     if not path.exists():
         return
