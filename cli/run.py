@@ -15,20 +15,28 @@ app = typer.Typer(
 RunArgument = Annotated[Path, typer.Argument(help="Run folder.", show_default=False)]
 
 
-@app.command("status", epilog=example("fabula run status runs/mine", "fabula run status runs/mine --explain"))
+@app.command(
+    "status",
+    epilog=example(
+        "fabula run status runs/mine", "fabula run status runs/mine --explain --set draft_scenes.scenes=6"
+    ),
+)
 @guarded
 def status(
     run: RunArgument,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say for each stage what would run again, and why.")
     ] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="As if this setting were changed. Repeatable.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Show how far each stage of a run is. Reads only; works while the run is in progress."""
     from ..builders.registry import pipeline_of
     from ..engine.status import run_status
 
-    result = run_status(run, pipeline_of(run), explain=explain)
+    result = run_status(run, pipeline_of(run), explain=explain, sets=settings or ())
     show(result, as_json=as_json)
     return 0
 

@@ -69,7 +69,7 @@ def resolve_config(pipeline: Pipeline, toml: Path | None = None, sets: Sequence[
                 )  # fmt: skip
             given[section] = dict(values)
     for text in sets:
-        section, key, value = _parse_set(text)
+        section, key, value = parse_set(text)
         given.setdefault(section, {})[key] = value
     return config_from(loaded, given, where=str(toml) if toml is not None and not sets else "settings")
 
@@ -111,7 +111,12 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _parse_set(text: str) -> tuple[str, str, Any]:
+def parse_set(text: str) -> tuple[str, str, Any]:
+    """Return section, key and value of ``stage.key=value``; the value is read as TOML, else as a string.
+
+    Raises:
+        ConfigError: it has another form.
+    """
     name, equals, value = text.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (equals and dot and section and key):

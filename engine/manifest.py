@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from ..errors import ConfigError, RunError
 from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
-from .config import RUN, RunConfig, config_from
+from .config import RUN, RunConfig, config_from, parse_set
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
 from .sources import Source
@@ -101,6 +101,17 @@ class Manifest(Own):
         names = loaded.names()
         given = {name: values for name, values in self.settings.items() if name in names}
         return config_from(loaded, {**given, RUN: self.run.as_json()}, where=NAME)
+
+    def with_settings(self, sets: Sequence[str]) -> Self:
+        """Return the manifest as it would be with some stages' settings changed, ``stage.key=value`` each.
+
+        Raises:
+            ConfigError: one of them has another form.
+        """
+        settings = {name: dict(values) for name, values in self.settings.items()}
+        for section, key, value in map(parse_set, sets):
+            settings.setdefault(section, {})[key] = value
+        return self.model_copy(update={"settings": settings})
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
@@ -60,11 +61,17 @@ class JsonReporter:
     def emit(self, event: Event) -> None:
         """Write one line."""
         line = {"event": event.kind, **({"stage": event.stage} if event.stage else {}), **event.data}
-        self._stream.write(canonical_text(line) + "\n")
-        self._stream.flush()
+        _write(self._stream, canonical_text(line))
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def _write(stream: TextIO, line: str) -> None:
+    """Write a line; a reader that has gone away, as ``| head`` does, does not stop the run."""
+    with suppress(BrokenPipeError):
+        stream.write(line + "\n")
+        stream.flush()
 
 
 def plain_line(event: Event) -> str | None:
@@ -103,8 +110,7 @@ class PlainReporter:
                 self._told = step
                 line = f"{event.stage}: {event.data['done']} of {event.data['total']}"
         if line is not None:
-            self._stream.write(line + "\n")
-            self._stream.flush()
+            _write(self._stream, line)
 
     def close(self) -> None:
         """Do nothing."""

@@ -1,6 +1,6 @@
 """``fabula run status``: how far each stage of a run is, and what would run again and why."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,19 @@ class Status:
         return lines
 
 
-def run_status(folder: Path, pipeline: Pipeline, explain: bool = False) -> Status:
+def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Sequence[str] = ()) -> Status:
     """Return where a run stands. Reads only; works while another process works on the run.
+
+    Args:
+        folder: the run folder.
+        pipeline: its stages.
+        explain: whether the lines for people say why results are stale.
+        sets: settings to be taken as changed, ``stage.key=value`` each: what would run again?
 
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
     """
-    with surveyed(folder, pipeline) as survey:
+    with surveyed(folder, pipeline, sets=sets) as survey:
         return Status(
             totals=_totals(survey),
             stages=tuple(

@@ -156,14 +156,22 @@ class Survey(Walk):
 
 
 @contextmanager
-def surveyed(folder: Path, pipeline: Pipeline, watch: str | None = None) -> Iterator[Survey]:
+def surveyed(
+    folder: Path, pipeline: Pipeline, watch: str | None = None, sets: Sequence[str] = ()
+) -> Iterator[Survey]:
     """Walk through a run without writing anything, also while another process works on it.
+
+    Args:
+        folder: the run folder.
+        pipeline: its stages.
+        watch: the item whose passage is kept.
+        sets: settings to be taken as changed, ``stage.key=value`` each.
 
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
     """
     folder = Path(folder).absolute()
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder).with_settings(sets)
     loaded = load_pipeline(pipeline)
     if manifest.kind != loaded.name:
         raise RunError(

@@ -32,7 +32,7 @@ from .licence import Licence, licence
 from .options import PackOptions
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
-from .target import remove_half_placed, require_free, staged
+from .target import remove_half_placed, require_free, require_outside, staged
 from .write_data import DataFiles, write_data
 
 
@@ -93,6 +93,8 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     """
     options.checked()
     chosen = None if options.license is None else licence(options.license)
+    require_outside(out, run)
+    require_outside(out, run)
     require_free(out)
     hidden_out = hidden_folder(out.absolute())
     remove_half_placed(out.absolute(), hidden_out)

@@ -40,6 +40,21 @@ def require_free(target: Path) -> None:
         )
 
 
+def require_outside(target: Path, run: Path) -> None:
+    """Check that a release is not put into the run that it is made from.
+
+    Raises:
+        TargetError: the path is the run folder or lies in it.
+    """
+    if target.absolute().resolve().is_relative_to(run.absolute().resolve()):
+        raise TargetError(
+            str(target),
+            expected="a folder outside the run",
+            found=f"a place in {run}",
+            fix="choose another --out, such as dist/NAME-VERSION",
+        )
+
+
 def remove_half_placed(public: Path, hidden: Path) -> None:
     """Remove a hidden folder that a pack put in place before it was killed, so that packing can be repeated.
 

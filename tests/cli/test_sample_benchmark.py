@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,44 @@ def test_stats_when_asked_for_json_counts_the_samples(fabula_command, sample_run
     done = fabula_command("stats", sample_run, "--json")
     assert done.returncode == 0, done.stderr
     assert f": {SAMPLES_COUNT}" in done.stdout
+
+
+def test_status_when_a_setting_is_tried_says_what_would_run_again(fabula_command, sample_run: Path) -> None:
+    before = (sample_run / "run.json").read_bytes()
+    done = fabula_command(
+        "run", "status", sample_run, "--explain", "--set", "draft_scenes.scenes=4", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    stages = {stage["name"]: stage for stage in json.loads(done.stdout)["stages"]}
+    assert stages["analyze_story"]["stale"] == 0
+    assert stages["draft_scenes"]["stale"] == SAMPLES_COUNT
+    assert any("scenes" in reason for reason in stages["draft_scenes"]["reasons"])
+    assert (sample_run / "run.json").read_bytes() == before
+    wrong = fabula_command("run", "status", sample_run, "--set", "draft_scenes.sceens=4")
+    assert wrong.returncode == 2
+
+
+def test_pack_when_target_is_in_the_run_is_refused(fabula_command, sample_run: Path) -> None:
+    done = fabula_command(
+        "release", "pack", sample_run, "--version", "0.1.0", "--out", sample_run / "release"
+    )
+    assert done.returncode == 2
+    assert not (sample_run / "release").exists()
+
+
+def test_build_when_the_reader_of_progress_goes_away_goes_on(write_stories, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "fabula.cli.main",
+        "build",
+        "katha",
+        write_stories({}),
+        "--out",
+        tmp_path / "r",
+    ]
+    with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as build:
+        assert build.stderr is not None
+        build.stderr.close()
+        assert build.wait(timeout=120) == 0
+    assert (tmp_path / "r" / "records.jsonl").exists()
