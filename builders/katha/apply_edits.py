@@ -7,8 +7,10 @@ Ids stay, and so does the number of parts: to add or drop one, hand in a record 
 
 A corrected label is carried over to the parts that repeat it, and to the answers of a moral question that
 the planner wrote. One that a person wrote stays as it is; where it no longer fits, the record is marked for
-review.
+review. A story that had no label gets its moral target, and no moral question: the number of parts stays.
 """
+
+from collections.abc import Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +18,7 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
+from ...schemas.vocabulary import vocabulary
 from .parts import LABELS, LISTS, maker_of, producers
 from .planner import Planner, PlannerSettings, planner_of
 from .spans import scene_spans
@@ -125,9 +128,10 @@ def _carry_over(draft: Json, label: str, planner: Planner) -> Json:
     if label == "narrative_type":
         return {**draft, "variants": [{**variant, label: draft[label]} for variant in draft["variants"]]}
     moral = draft[label]
+    place = _moral_place(draft["transitions"])
     transitions = [
-        {**transition, "moral_target": moral} if transition["moral_target"] is not None else transition
-        for transition in draft["transitions"]
+        {**transition, "moral_target": moral} if number == place else transition
+        for number, transition in enumerate(draft["transitions"])
     ]
     questions = [
         _carried(question, f"$.questions[{number}]", draft, planner)
@@ -135,6 +139,13 @@ def _carry_over(draft: Json, label: str, planner: Planner) -> Json:
     ]
     variants = [{**variant, "original_moral": moral} for variant in draft["variants"]]
     return {**draft, "transitions": transitions, "questions": questions, "variants": variants}
+
+
+def _moral_place(transitions: Sequence[Json]) -> int:
+    """Return which transition is to carry the moral target: the one that does, a moral choice, the last."""
+    marked = [n for n, part in enumerate(transitions) if part["moral_target"] is not None]
+    choices = [n for n, part in enumerate(transitions) if part["transition_type"] == "moral_choice"]
+    return [*marked, *choices, len(transitions) - 1][0]
 
 
 def _carried(question: Json, path: str, draft: Json, planner: Planner) -> Json:
@@ -154,6 +165,9 @@ def _check_types(draft: Json, where: str) -> None:
         if not isinstance(draft[name], str) and (draft[name] is not None or name == "title"):
             found = canonical_text(draft[name])[:80]
             raise Refused(f"{where}: expected a string at $.{name}, found {found}")
+        if name in LABELS and draft[name] not in (None, *vocabulary(name).values):
+            words = ", ".join(vocabulary(name).values)
+            raise Refused(f"{where}: expected one of {words} at $.{name}, found {draft[name]!r}")
     for name, adapter in _TYPES.items():
         try:
             adapter.validate_json(canonical_text(draft[name]))

@@ -226,3 +226,19 @@ def test_checks_when_a_person_answers_in_other_words_have_no_verdict(katha) -> N
     verdicts = {check["passed"] for check in made["checks"] if check["code"] == "answerable"}
     assert None in verdicts and False not in verdicts
     assert made["bundle"]["record"]["validation_status"] == "review_needed"
+
+
+def test_label_when_a_story_had_none_reaches_the_moral_choice(katha, tale) -> None:
+    bare = [{**part, "moral_target": None} for part in tale["transitions"]]
+    fields = {**tale, "moral_label": None, "transitions": bare}
+    outcome = apply(katha, fields, edit("$.moral_label", None, "patience"))
+    assert isinstance(outcome, Made), outcome
+    marked = [part for part in outcome.fields["draft"]["transitions"] if part["moral_target"] is not None]
+    assert [(part["moral_target"], part["transition_type"]) for part in marked] == [
+        ("patience", "moral_choice")
+    ]
+
+
+def test_label_when_it_is_no_word_of_the_list_is_refused(katha, tale) -> None:
+    outcome = apply(katha, tale, edit("$.moral_label", tale["moral_label"], "kindnes"))
+    assert isinstance(outcome, Failed) and "kindness" in outcome.reason

@@ -497,7 +497,10 @@ from fabula.errors import TargetError
 from fabula.testing.toy_pipeline import run_toy
 folder, source = map(Path, sys.argv[1:])
 if os.geteuid() == 0:  # root may write anywhere
-    os.setuid(65534)
+    try:
+        os.setuid(65534)
+    except OSError:  # a user namespace that maps nobody else
+        raise SystemExit(77)
 try:
     run_toy(folder, source)
 except TargetError as error:
@@ -528,6 +531,8 @@ def test_execute_when_folder_is_read_only_says_so(
         check=False,
     )
     folder.chmod(0o755)
+    if done.returncode == 77:
+        pytest.skip("root in a user namespace without another user can write everywhere")
     assert done.returncode == 2, done.stderr
     assert "Permission denied" in done.stdout
     assert "fix: choose another folder" in done.stdout
