@@ -1,5 +1,6 @@
 """Telling how a run goes: a bar on a terminal, plain lines elsewhere, one JSON object a line for scripts."""
 
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -69,9 +70,15 @@ class JsonReporter:
 
 def _write(stream: TextIO, line: str) -> None:
     """Write a line; a reader that has gone away, as ``| head`` does, does not stop the run."""
-    with suppress(BrokenPipeError):
+    try:
         stream.write(line + "\n")
         stream.flush()
+    except BrokenPipeError:
+        # What is still buffered would fail again wherever somebody flushes, the start of a worker included.
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def plain_line(event: Event) -> str | None:

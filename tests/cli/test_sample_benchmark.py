@@ -1,6 +1,7 @@
 """The main job through the real command: build, look, validate, pack, verify, correct."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -198,7 +199,9 @@ def test_build_when_the_reader_of_progress_goes_away_goes_on(write_stories, tmp_
         "--out",
         tmp_path / "r",
     ]
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as build:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*map(str, command)], env=env, **quiet) as build:
         assert build.stderr is not None
         build.stderr.close()
         assert build.wait(timeout=120) == 0
