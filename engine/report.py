@@ -1,14 +1,16 @@
 """``report.json``: how a run ended, with every item that was not made and the reason why."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from ..errors import RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.paths import format_path
 from .journal_file import unwritable
 from .stage import StageSpec
 
@@ -145,16 +147,14 @@ def read_report(folder: Path) -> RunReport:
     """
     path = Path(folder) / NAME
     try:
-        document = json.loads(path.read_text("utf-8"))
-        return RunReport(
-            document["totals"],
-            tuple(StageReport(**stage) for stage in document["stages"]),
-            tuple(ItemReport(**item) for item in document["items"]),
-            document["manifest_sha256"],
-            document["outputs"],
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return TypeAdapter(RunReport).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        if isinstance(error, OSError):
+            found = error.strerror or str(error)
+        else:
+            first = error.errors(include_url=False)[0]
+            found = f"{first['msg']} at {format_path(first['loc'])}"
         raise RunError(
-            str(path), expected="the report of a finished run", found=str(error),
+            str(path), expected="the report of a finished run", found=found,
             fix="run the build again: it continues where it stopped",
         ) from error  # fmt: skip

@@ -598,3 +598,13 @@ def test_source_when_two_files_are_given_are_both_read(tmp_path: Path) -> None:
     sources = tuple(Source("lines", tmp_path / name) for name in "ba")
     request = RunRequest(tmp_path / "run", toy(), resolve_config(toy()), sources, options=Options(workers=0))
     assert execute(request).totals["made"] == 2
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"totals": 5}', "[]", "{", '{"totals": {"made": "many"}, "stages": [], "items": []}']
+)
+def test_report_when_damaged_is_a_run_error(run: Callable, tmp_path: Path, damage: str) -> None:
+    run()
+    (tmp_path / "run" / "report.json").write_text(damage)
+    with pytest.raises(RunError, match=r"report\.json"):
+        read_report(tmp_path / "run")
