@@ -66,9 +66,9 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     told = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
     _prepare_folder(folder)
-    stopper = Stopper()
+    stopper = Stopper(lambda: told.emit(Event("stopping")))
     try:
-        with hold(folder), stop_on_signals(stopper, lambda: told.emit(Event("stopping"))):
+        with hold(folder), stop_on_signals(stopper):
             _tidy(folder)
             report = _execute(folder, loaded, request, told, stopper)
     except KeyboardInterrupt:

@@ -90,6 +90,7 @@ class WorkerPool:
             if not flight.flying:
                 return
             done, _ = wait(flight.flying, IDLE, FIRST_COMPLETED)
+            stopping()  # tells the user at once that a stop was heard
             idle = 0.0 if done else idle + IDLE
             if idle > self.item_timeout + STALL_GRACE:  # a worker was lost in a way that nobody noticed
                 self.close()

@@ -7,35 +7,44 @@ from contextlib import contextmanager
 
 
 class Stopper:
-    """Whether the run was asked to stop. Call it to know."""
+    """Whether the run was asked to stop. Call it to know.
 
-    def __init__(self) -> None:
-        self._asked = False
+    Args:
+        notify: called once, by the first call that finds the run asked to stop. Never from a signal handler:
+            it may have interrupted a write to the very stream that the notice goes to.
+    """
+
+    def __init__(self, notify: Callable[[], None] = lambda: None) -> None:
+        self.asked = False
+        self._notify = notify
+        self._told = False
 
     def __call__(self) -> bool:
         """Return whether the run was asked to stop."""
-        return self._asked
+        if self.asked and not self._told:
+            self._told = True
+            self._notify()
+        return self.asked
 
     def ask(self) -> None:
         """Ask the run to stop as soon as what is in flight has been committed."""
-        self._asked = True
+        self.asked = True
 
 
 @contextmanager
-def stop_on_signals(stopper: Stopper, notify: Callable[[], None]) -> Iterator[None]:
+def stop_on_signals(stopper: Stopper) -> Iterator[None]:
     """Listen to SIGINT and SIGTERM while the block runs; outside the main thread, do nothing.
 
-    The first signal asks the stopper and calls ``notify``, later ones raise KeyboardInterrupt.
+    The first signal asks the stopper, later ones raise KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def handle(*_: object) -> None:
-        if stopper():
+        if stopper.asked:
             raise KeyboardInterrupt
         stopper.ask()
-        notify()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
