@@ -55,8 +55,12 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     if read_only:
         return _connect_to_read(path)
     connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -72,9 +76,9 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         )
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
+        except sqlite3.DatabaseError as error:
             connection.close()
-            if "immutable" in mode:
+            if "immutable" in mode or not isinstance(error, sqlite3.OperationalError):
                 raise
         else:
             return connection

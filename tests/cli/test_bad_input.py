@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -163,8 +164,8 @@ def test_run_when_journal_is_damaged_says_so(fabula_command, write_stories, tmp_
     for extra in out.glob("journal.sqlite-*"):
         extra.unlink()
     (out / "journal.sqlite").write_bytes(b"not a database" * 1000)
-    with pytest.raises(sqlite3.DatabaseError):
-        sqlite3.connect(out / "journal.sqlite").execute("select 1 from sqlite_master")
+    with closing(sqlite3.connect(out / "journal.sqlite")) as damaged, pytest.raises(sqlite3.DatabaseError):
+        damaged.execute("select 1 from sqlite_master")
     done = fabula_command("build", "katha", stories, "--out", out)
     assert done.returncode == 2
     assert "journal.sqlite" in done.stderr

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_note_when_given_is_a_fact_until_replaced(tmp_path: Path) -> None:
 
 def test_open_when_new_has_both_tables_with_their_columns(tmp_path: Path) -> None:
     Journal.open(tmp_path).close()
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         calls = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
@@ -94,7 +95,7 @@ def test_open_when_wal_cannot_work_uses_delete_mode(tmp_path: Path, was_wal: boo
     with Journal.open(tmp_path) as journal:
         journal.put(replace(ENTRY, key="k2"))
         journal.flush()
-        with sqlite3.connect(tmp_path / NAME) as connection:
+        with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         connection.close()
         assert [head.key for head in journal.heads("work")] == (["k1", "k2"] if was_wal else ["k2"])
