@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from ..errors import FabulaError
+from ..errors import FabulaError, RunError
 from . import journal_file
 from .codec import Encoded
 from .journal_file import explained
@@ -105,9 +105,13 @@ class Journal:
             if writable:
                 journal_file.prepare(path)
             reader = journal_file.connect(path, read_only=not writable)
-            if not writable:
-                reader.execute("BEGIN")  # one moment of the journal, however much is written meanwhile
-            journal_file.check_format(path, reader)
+            try:
+                if not writable:
+                    reader.execute("BEGIN")  # one moment of the journal, however much is written meanwhile
+                journal_file.check_format(path, reader)
+            except (sqlite3.Error, RunError):
+                reader.close()
+                raise
             journal = cls(path, reader, writable=writable)
             if writable:
                 journal._start()
