@@ -12,6 +12,10 @@ gather   ``run(items, tools) -> dict[id, fields]``           the fields in write
 
 Field values are plain JSON. A map stage runs in the worker pool, so it must be importable and pure; expand
 and gather run in the main process.
+
+A map stage whose ``run`` is ``async`` is a model stage, and its settings are ``ModelSettings``. Where they name
+a model, it runs in an event loop beside the main thread and asks through ``tools.asker``; where they name none,
+it runs in the worker pool like any other, and must not wait for anything.
 """
 
 from collections.abc import Mapping
@@ -21,6 +25,7 @@ from typing import Literal, TypeAlias
 
 from ..schemas.base import Own
 from ..schemas.canonical import Json
+from .asking import Asker
 
 Shape = Literal["expand", "map", "gather"]
 
@@ -44,6 +49,7 @@ class StageSpec:
         settings: the type of its own settings slice.
         stateful: a gather stage that is also given what it decided before (``tools.previous``).
         prompts: ids of the prompts that it uses; the hash of each file is part of the result's key.
+        asks: ids of the prompts that it asks a model with; they count only where the settings name a model.
     """
 
     name: str
@@ -56,6 +62,7 @@ class StageSpec:
     settings: type[Own] = NoSettings
     stateful: bool = False
     prompts: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,7 @@ class Tools:
         seed: the run's master seed.
         previous: for a stateful gather, what it last decided: item id -> fields.
         paths: for the first stage, the input files and folders, in the order of its ``sources`` field.
+        asker: where the stage's settings name a model, what answers its questions.
     """
 
     settings: Own
@@ -124,3 +132,4 @@ class Tools:
     seed: int = 42
     previous: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
+    asker: Asker | None = None

@@ -1,0 +1,80 @@
+"""How a stage asks a language model: what it hands over, what it gets back, and what can go wrong.
+
+A stage that may ask is written ``async def run(item, tools)`` and asks through ``tools.asker``. Budget, retries,
+limits and the journal are behind it: the same question is answered from the journal, free of charge.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from ..models.chat import ChatRequest
+from ..schemas.canonical import Json
+
+T = TypeVar("T")
+
+
+class BadReply(ValueError):
+    """A reply has the right shape and says something that cannot be; the text tells the model what."""
+
+
+class NoAnswer(Exception):
+    """No usable reply; if the stage does not catch it, the item fails with this code.
+
+    Codes: ``refused``, ``blocked``, ``truncated``, ``empty``, ``malformed``, ``too_long``, ``bad_request``,
+    ``unavailable``. What failed with ``unavailable`` is run again next time; the others are kept.
+
+    Attributes:
+        code: what happened.
+        reason: the same for people, in one line.
+        evidence: the raw reply, if there was one.
+    """
+
+    def __init__(self, code: str, reason: str, evidence: str | None = None) -> None:
+        super().__init__(code, reason, evidence)
+        self.code, self.reason, self.evidence = code, reason, evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """One question to a model.
+
+    Attributes:
+        request: what is asked; connection settings are added behind the asker.
+        read: makes the value that the stage wants from the reply, which is JSON that satisfies the schema (or
+            the text, where there is no schema); raises BadReply where it cannot be right.
+        prompt: the prompt it was made from, as ``id@version#hash``.
+        repair: whether one more request, quoting the problem, may be sent for a malformed reply.
+        sample: which answer to take; answers to the same request with other numbers are asked anew.
+    """
+
+    request: ChatRequest
+    read: Callable[[Json], T]
+    prompt: str
+    repair: bool = True
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What a model answered.
+
+    Attributes:
+        value: what ``read`` made of it.
+        notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent.
+    """
+
+    value: T
+    notes: tuple[str, ...] = ()
+
+
+class Asker(Protocol):
+    """Answers questions; one for each item and stage."""
+
+    async def ask(self, ask: Ask[T]) -> Answer[T]:
+        """Return the model's answer.
+
+        Raises:
+            NoAnswer: there is no usable one.
+        """
+        ...

@@ -1,0 +1,231 @@
+"""What is asked of a chat model and what comes back, whoever serves it.
+
+A request is identified by its own canonical form, never by what an SDK makes of it: :meth:`ChatRequest.key`
+is what the journal stores replies under.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..schemas.canonical import Json, digest, sha256_bytes
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+Structured: TypeAlias = Literal["schema", "json", "prompt"]
+"""How a model is made to keep to a reply schema: the service enforces it, the service only promises JSON, or
+the schema just stands in the prompt."""
+
+ReplyOutcome: TypeAlias = Literal["ok", "refused", "blocked", "truncated", "empty"]
+"""What a reply that arrived whole is: text to read, a refusal in the model's words, a block by the service's
+filters (of the prompt or of the reply), text cut off at the token limit, or nothing at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An encoded picture: its bytes, and its media type such as ``image/png``."""
+
+    data: bytes
+    media_type: str
+
+
+Part: TypeAlias = str | Image
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: who speaks, and texts and pictures in order."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySchema:
+    """The JSON Schema that a reply must satisfy, in strict form: every property required, no others."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request.
+
+    Attributes:
+        model: the model's spec as the user wrote it, such as ``openai:gpt-4.1-mini`` (see :mod:`.spec`).
+        messages: the conversation.
+        schema: what the reply must satisfy; None for free text.
+        temperature: None leaves it to the service.
+        seed: None leaves it to the service.
+        max_tokens: most tokens that the reply may have, thinking included where the service counts it.
+        structured: how the schema is enforced.
+        extra: more parameters for this service, sent as they are.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    schema: ReplySchema | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    max_tokens: int = 4096
+    structured: Structured = "schema"
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+    def canonical(self) -> dict[str, Json]:
+        """Return the request as JSON; a picture stands there as its media type and SHA-256."""
+        return {
+            "model": self.model,
+            "messages": [
+                {"role": message.role, "parts": [_canonical_part(part) for part in message.parts]}
+                for message in self.messages
+            ],
+            "schema": None
+            if self.schema is None
+            else {"name": self.schema.name, "schema": self.schema.schema},
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "structured": self.structured,
+            "extra": dict(self.extra),
+        }
+
+    def key(self) -> str:
+        """Return the SHA-256 of the canonical form, in hexadecimal."""
+        return digest(self.canonical())
+
+
+def _canonical_part(part: Part) -> Json:
+    if isinstance(part, Image):
+        return {"image": sha256_bytes(part.data), "media_type": part.media_type}
+    return {"text": part}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, as the service counted them.
+
+    Attributes:
+        input_tokens: of the prompt, cached ones included.
+        output_tokens: of the reply, thinking included.
+        cached_tokens: of the prompt, those that the service had cached.
+        thinking_tokens: of the reply, those spent on thinking.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thinking_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a service answered, raw.
+
+    Attributes:
+        outcome: what kind of answer it is.
+        text: the reply's text as it came; for a refusal, the refusal; may be empty.
+        detail: what the service says about a block or an unusual end.
+        finish: the service's own word for how the reply ended.
+        reported_model: the model that the service says it used.
+        usage: None where the service does not tell.
+    """
+
+    outcome: ReplyOutcome
+    text: str
+    detail: str | None = None
+    finish: str | None = None
+    reported_model: str | None = None
+    usage: Usage | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the reply as plain JSON."""
+        usage = self.usage
+        return {
+            "outcome": self.outcome,
+            "text": self.text,
+            "detail": self.detail,
+            "finish": self.finish,
+            "reported_model": self.reported_model,
+            "usage": None
+            if usage is None
+            else {name: getattr(usage, name) for name in Usage.__dataclass_fields__},
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Reply":
+        """Return the reply that :meth:`as_json` wrote."""
+        usage = document["usage"]
+        return cls(**{**document, "usage": None if usage is None else Usage(**usage)})
+
+
+FaultKind: TypeAlias = Literal[
+    "rate_limited",
+    "server_error",
+    "timeout",
+    "connection",
+    "broken_reply",
+    "no_key",
+    "key_refused",
+    "no_quota",
+    "no_such_model",
+    "not_an_api",
+    "unsupported",
+    "too_long",
+    "bad_request",
+]
+"""Why no reply arrived. The first five may pass by themselves and are retried. ``no_key`` to ``unsupported``
+would meet every request to the model, so the run stops. The last two concern one request only."""
+
+TRANSIENT: frozenset[str] = frozenset(
+    ("rate_limited", "server_error", "timeout", "connection", "broken_reply")
+)
+FATAL: frozenset[str] = frozenset(
+    ("no_key", "key_refused", "no_quota", "no_such_model", "not_an_api", "unsupported")
+)
+
+
+class CallFault(Exception):
+    """A call brought no reply.
+
+    Attributes:
+        kind: why; see :data:`FaultKind`.
+        message: what happened, in one line, without secrets.
+        status: HTTP status, if there was a response.
+        retry_after: seconds that the service asked to wait, if it did.
+        maybe_paid: whether the service may have done, and charged for, the work all the same.
+    """
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        maybe_paid: bool = False,
+    ) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+        self.message = message
+        self.status = status
+        self.retry_after = retry_after
+        self.maybe_paid = maybe_paid
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class ChatModel(Protocol):
+    """One model at one service. An adapter makes exactly one HTTP call per :meth:`complete`."""
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once. Neither the SDK nor the adapter retries or continues.
+
+        Raises:
+            CallFault: no reply arrived.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close connections; called in the event loop that made the calls."""
+        ...
