@@ -1,7 +1,7 @@
 """How a stage asks a language model: what it hands over, what it gets back, and what can go wrong.
 
-A stage that may ask is written ``async def run(item, tools)`` and asks through ``tools.asker``. Budget, retries,
-limits and the journal are behind it: the same question is answered from the journal, free of charge.
+A stage that may ask is written ``async def run(item, tools)`` and asks through ``tools.asker``. Behind it are
+budget, retries, limits and the journal: the same question is answered from the journal, free of charge.
 """
 
 from collections.abc import Callable

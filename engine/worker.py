@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import parent_process
@@ -78,11 +78,22 @@ def run_item(stage: Stage, tools: Tools, task: Task) -> Encoded:
     """
     try:
         outcome = stage.run(Item(task.item, gather_fields(task.parts)), tools)
-        return encode(checked(stage.spec, outcome))
+        return encode(checked(stage.spec, _finished(outcome) if isinstance(outcome, Coroutine) else outcome))
     except MissingRequirement:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
         return encode(failure(error))
+
+
+def _finished(work: Coroutine[object, None, Outcome]) -> Outcome:
+    """Return what a model stage that asks no model comes to: it has nothing to wait for."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        outcome: Outcome = stop.value
+        return outcome
+    work.close()
+    raise RuntimeError("a stage whose settings name no model waited for something")
 
 
 def failure(error: BaseException) -> Failed:
