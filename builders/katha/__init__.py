@@ -121,9 +121,9 @@ def _planner_texts(planner: str | None) -> list[str]:
         return []
     from ...engine.pipeline import load_pipeline
     from .pipeline import PIPELINE
-    from .planner import PlannerSettings, load_planner
+    from .planner import PlannerSettings, check_planner
 
-    load_planner(planner)
+    check_planner(planner)
     stages = load_pipeline(PIPELINE).stages
     drafting = [stage.name for stage in stages if issubclass(stage.spec.settings, PlannerSettings)]
     return [f"{name}.planner={planner}" for name in drafting]

@@ -1,102 +1,138 @@
 """What drafts the parts of a record: a protocol, and the planners that there are."""
 
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from pydantic import ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from ...engine.stage import Tools
 from ...errors import ConfigError
-from ...schemas.base import Own
+from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
 
-PLANNERS = ("rules",)
+PLANNERS = ("rules", "model")
 """Names that a planner setting may have."""
 
 
-class PlannerSettings(Own):
-    """Settings of a stage that a planner drafts for."""
+class PlannerSettings(ModelSettings):
+    """Settings of a stage that a planner drafts for; a model is asked only where ``planner`` says so."""
 
-    planner: Literal["rules"] = "rules"
+    planner: Literal["rules", "model"] = "rules"
+
+    @field_validator("planner")
+    @classmethod
+    def _model_is_named(cls, planner: str, info: ValidationInfo) -> str:
+        if planner == "model" and info.data.get("model", "") is None:
+            raise PydanticCustomError(
+                "model_missing",
+                "rules, or model together with a model spec in the setting model of this stage",
+            )
+        return planner
+
+    def models(self) -> tuple[str, ...]:
+        """Return the specs of all models that the stage asks: none for the rules."""
+        return super().models() if self.planner == "model" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A part of a record, and who made it.
+
+    Attributes:
+        value: the part, in the shape that the planner's method says.
+        maker: what the producer sidecar says: ``rules@1``, or the model and the prompt.
+    """
+
+    value: Json
+    maker: str
 
 
 class Planner(Protocol):
     """Drafts the parts of one KathaBench record; plain JSON in and out, in the shapes of ``schemas.katha``.
 
-    ``story`` is ``schemas.story.Story``; ``analysis`` is whatever :meth:`analyze` returned. Fields that a
-    planner cannot know are null or empty, never invented. Every call is deterministic.
+    ``story`` is ``schemas.story.Story``; ``analysis`` is what the stage ``analyze_story`` read off it by rules.
+    Fields that a planner cannot know are null or empty, never invented. The same call with the same answers
+    of the model gives the same value. Every method may raise :class:`~fabula.engine.asking.NoAnswer`.
     """
 
-    name: str
-    """What the producer sidecar says, such as ``rules@1``."""
-
-    def analyze(self, story: Json) -> Json:
-        """Return what later calls need to know of the text; kept in the run's journal."""
+    async def scenes(self, story: Json, analysis: Json, count: int) -> Drafted | None:
+        """Return ``count`` scenes (Table 7) that cover the text in order; None where it is too short."""
         ...
 
-    def divide(self, story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
-        """Return ``count`` scene texts that cover the text in order, or None where that is impossible."""
+    async def describe(self, story: Json, analysis: Json, texts: Sequence[str]) -> Drafted:
+        """Return the scenes (Table 7) for given scene texts, which cover the text in order."""
         ...
 
-    def scenes(self, story: Json, analysis: Json, texts: Sequence[str]) -> list[Json]:
-        """Return the scenes (Table 7) for given scene texts."""
+    async def labels(self, story: Json) -> Drafted:
+        """Return ``{"narrative_type": ..., "moral_label": ...}``, each of its vocabulary or null."""
         ...
 
-    def labels(self, story: Json) -> tuple[str | None, str | None]:
-        """Return narrative type and moral label."""
-        ...
-
-    def transitions(
+    async def transitions(
         self, story: Json, analysis: Json, scenes: Sequence[Json], moral: str | None
-    ) -> list[Json]:
-        """Return the transitions (Table 8)."""
+    ) -> Drafted:
+        """Return the transitions between adjacent scenes (Table 8)."""
         ...
 
-    def questions(
+    async def questions(
         self,
         story: Json,
         analysis: Json,
         scenes: Sequence[Json],
         transitions: Sequence[Json],
         moral: str | None,
-    ) -> list[Json]:
+    ) -> Drafted:
         """Return the recoverability questions (Table 13)."""
         ...
 
-    def relabelled(self, question: Json, moral: str) -> Json | None:
-        """Return a moral question of this planner answered by another label; None where it has no words."""
-        ...
-
-    def variants(
+    async def variants(
         self,
         story: Json,
         analysis: Json,
         scenes: Sequence[Json],
         labels: tuple[str | None, str | None],
         count: int,
-    ) -> list[Json]:
-        """Return up to ``count`` contrastive variants (Table 15)."""
+    ) -> Drafted:
+        """Return up to ``count`` contrastive variants (Table 15); labels are narrative type and moral."""
+        ...
+
+    async def repair(self, story: Json, draft: Json, part: str, findings: Sequence[Json]) -> Drafted | None:
+        """Return a list of a draft anew, with what the checks found put right; None to leave it.
+
+        Args:
+            story: the story.
+            draft: title, labels, the four lists and producers, as the stage ``apply_edits`` writes it.
+            part: ``scenes``, ``transitions``, ``questions`` or ``variants``.
+            findings: the failed checks of this part (``schemas.values.Check`` as JSON).
+
+        Returns:
+            The whole list, with the same ids in the same order; scenes keep their texts.
+        """
         ...
 
 
-@cache
-def load_planner(name: str) -> Planner:
-    """Return a planner by name.
+def check_planner(name: str) -> None:
+    """Check the name of a planner.
 
     Raises:
         ConfigError: there is no such planner.
     """
-    if name != "rules":
+    if name not in PLANNERS:
         raise ConfigError(
             f"planner {name}", expected=f"one of: {', '.join(PLANNERS)}", found="no such planner",
-            fix="use --planner rules",
+            fix="use --planner rules, or --planner model with --model",
         )  # fmt: skip
-    from .rules import RulesPlanner
-
-    return RulesPlanner()
 
 
 def planner_of(tools: Tools) -> Planner:
     """Return the planner that a stage's settings name."""
     settings = tools.settings
     assert isinstance(settings, PlannerSettings)
-    return load_planner(settings.planner)
+    if settings.planner == "model":
+        from .model import ModelPlanner
+
+        return ModelPlanner(tools)
+    from .rules.planner import RulesPlanner
+
+    return RulesPlanner()

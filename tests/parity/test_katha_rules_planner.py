@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.rules import RulesPlanner
+from fabula.builders.katha.rules import Rules
 from fabula.schemas.text import normalize_answer, normalize_text
 
 pytestmark = pytest.mark.parity
@@ -34,8 +34,8 @@ CLAUSE_WORDS = frozenset(
 
 
 @pytest.fixture(scope="module")
-def planner() -> RulesPlanner:
-    return RulesPlanner()
+def planner() -> Rules:
+    return Rules()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def boards(reference: Path) -> list[dict]:
     return json.loads(path.read_text("utf-8"))
 
 
-def divided(planner: RulesPlanner, board: dict) -> tuple[dict, dict, tuple[str, ...]]:
+def divided(planner: Rules, board: dict) -> tuple[dict, dict, tuple[str, ...]]:
     story = {
         "id": board["id"],
         "title": board["title"],

@@ -19,14 +19,12 @@ from .words import words_of
 PRODUCER = "rules@1"
 
 
-class RulesPlanner:
-    """Drafts KathaBench parts by rules; see :class:`fabula.builders.katha.planner.Planner`.
+class Rules:
+    """Drafts KathaBench parts by rules, in the shapes of ``schemas.katha``.
 
     What the text does not tell is null or empty. For languages other than English only segmentation,
     scene boundaries, temporal-order questions and reordered variants are made.
     """
-
-    name = PRODUCER
 
     def analyze(self, story: Json) -> Json:
         """Return the analysis of a story as compact JSON."""

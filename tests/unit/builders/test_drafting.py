@@ -213,8 +213,8 @@ def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(kat
 
 SCRIPT = """
 import json, sys
-from fabula.builders.katha.rules import RulesPlanner
-planner, story = RulesPlanner(), json.loads(sys.stdin.read())
+from fabula.builders.katha.rules import Rules
+planner, story = Rules(), json.loads(sys.stdin.read())
 analysis = planner.analyze(story)
 scenes = planner.scenes(story, analysis, planner.divide(story, analysis, 5))
 transitions = planner.transitions(story, analysis, scenes, "wisdom")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.builders.katha.rules import RulesPlanner
+from fabula.builders.katha.rules import Rules
 from fabula.builders.katha.rules.analysis import Analysis, Feeling, Segment
 from fabula.builders.katha.rules.answers import accepted_answers
 from fabula.builders.katha.rules.boundaries import divide
@@ -23,7 +23,7 @@ from fabula.builders.katha.rules.segments import segment_text, strip_lead
 from fabula.builders.katha.rules.verbs import base_form
 from fabula.builders.katha.spans import scene_spans
 
-PLANNER = RulesPlanner()
+PLANNER = Rules()
 
 
 def analyze(text, language="en"):
