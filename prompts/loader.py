@@ -1,27 +1,60 @@
-"""Loading of prompt templates: front matter, strict inputs, and the hash that a run records."""
+"""Loading of prompt templates: front matter, strict inputs, and the hash that a run records.
 
+A prompt is a file ``prompts/NAME.j2`` or, in a sub-folder, ``prompts/FOLDER/NAME.j2`` with the id
+``FOLDER/NAME``: front matter in YAML, then a Jinja2 body. What stands in the body before a line
+``--- user ---`` is the system message, what stands after it the user message; without that line all of it is
+the user message. See docs/prompts.md.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
+from ..models.chat import ChatRequest, Message, ReplySchema, Role
+from ..models.settings import ModelSettings
 from ..schemas.base import Own
 from ..schemas.canonical import Json, sha256_bytes
+from .filters import FILTERS
+from .replies import reply_schema
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _OPEN, _CLOSE = "{#---\n", "\n---#}\n"
+_USER = "\n--- user ---\n"
+_ENDING = ".j2"
+
+DEFAULT_MAX_TOKENS = 4096
+"""Most tokens of a reply where neither the settings nor the prompt say."""
 
 
 class PromptCard(Own):
-    """The front matter of a prompt file."""
+    """The front matter of a prompt file.
+
+    Attributes:
+        id: the file's path below ``prompts/``, without ending.
+        version: raised whenever the file changes.
+        purpose: what it asks for, in one sentence.
+        inputs: names of the values that it takes, exactly these.
+        source: where its definitions come from.
+        reply: what the reply must satisfy, as :func:`.replies.reply_schema` reads it; None for free text.
+        max_tokens: most tokens that the reply may have.
+        typical_tokens: tokens that a usual reply has; what a cost estimate counts with.
+    """
 
     id: str
-    version: int
+    version: int = Field(ge=1)
     purpose: str
     inputs: tuple[str, ...]
     source: str
+    reply: Mapping[str, Any] | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    typical_tokens: int | None = Field(default=None, ge=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +64,92 @@ class Prompt:
     Attributes:
         card: its front matter.
         sha256: hash of the whole file, in hexadecimal; what a run records.
+        parts: the template of each message, by role.
+        reply: the schema that a reply must satisfy; None for free text.
     """
 
     card: PromptCard
     sha256: str
-    template: "Template"
+    parts: tuple[tuple[Role, "Template"], ...]
+    reply: ReplySchema | None = None
+
+    @property
+    def label(self) -> str:
+        """The prompt as it stands in provenance: ``id@version#`` and 12 digits of its hash."""
+        return f"{self.card.id}@{self.card.version}#{self.sha256[:12]}"
 
     def render(self, **inputs: Json) -> str:
-        """Return the prompt's text for exactly the declared inputs, without space at its ends.
+        """Return the text of a prompt of one part for exactly the declared inputs, without space at its ends.
+
+        Raises:
+            ValueError: an input is missing or is not declared, or the prompt has a system message.
+        """
+        self._check(inputs)
+        if len(self.parts) > 1:
+            raise ValueError(f"prompt {self.card.id} has a system message; use messages()")
+        return self.parts[0][1].render(**inputs).strip()
+
+    def messages(self, **inputs: Json) -> tuple[Message, ...]:
+        """Return the messages for exactly the declared inputs: the system message, if any, and the user's.
 
         Raises:
             ValueError: an input is missing or is not declared.
         """
+        self._check(inputs)
+        return tuple(Message(role, (part.render(**inputs).strip(),)) for role, part in self.parts)
+
+    def request(self, settings: ModelSettings, seed: int | None, /, **inputs: Json) -> ChatRequest:
+        """Return the request that a stage sends.
+
+        Args:
+            settings: the stage's; they must name a model. Their ``max_tokens`` goes before the prompt's.
+            seed: sampling seed; None leaves it to the service.
+            inputs: exactly the declared inputs.
+
+        Raises:
+            ValueError: an input is missing or is not declared, or no model is named.
+        """
+        if settings.model is None:
+            raise ValueError(f"prompt {self.card.id}: the settings name no model")
+        return ChatRequest(
+            model=settings.model,
+            messages=self.messages(**inputs),
+            schema=self.reply,
+            temperature=settings.temperature,
+            seed=seed,
+            max_tokens=settings.max_tokens or self.card.max_tokens or DEFAULT_MAX_TOKENS,
+        )
+
+    def _check(self, inputs: Mapping[str, Json]) -> None:
         if inputs.keys() != set(self.card.inputs):
             raise ValueError(
                 f"prompt {self.card.id} takes exactly the inputs {sorted(self.card.inputs)},"
                 f" not {sorted(inputs)}"
             )
-        return self.template.render(**inputs).strip()
 
 
 def prompt_ids() -> tuple[str, ...]:
     """Return the ids of all prompts, sorted."""
-    names = (entry.name for entry in files(__package__).iterdir())
-    return tuple(sorted(name.removesuffix(".j2") for name in names if name.endswith(".j2")))
+    return tuple(sorted(_ids_in(files(__package__), "")))
+
+
+def _ids_in(folder: Traversable, above: str) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.name.endswith(_ENDING):
+            yield above + entry.name.removesuffix(_ENDING)
+        elif entry.is_dir():
+            yield from _ids_in(entry, f"{above}{entry.name}/")
+
+
+def prompt_source(prompt_id: str) -> bytes:
+    """Return the bytes of a prompt's file.
+
+    Raises:
+        KeyError: there is no such prompt.
+    """
+    if prompt_id not in prompt_ids():
+        raise KeyError(f"no prompt {prompt_id!r}; there are: {', '.join(prompt_ids())}")
+    return files(__package__).joinpath(*f"{prompt_id}{_ENDING}".split("/")).read_bytes()
 
 
 @cache
@@ -63,14 +158,20 @@ def load_prompt(prompt_id: str) -> Prompt:
 
     Raises:
         KeyError: there is no such prompt.
-        ValueError: its front matter is missing, incomplete or names another id.
+        ValueError: its front matter is missing, incomplete or names another id, or its reply schema is not
+            in strict form.
     """
-    import jinja2
+    return read_prompt(prompt_id, prompt_source(prompt_id))
+
+
+def read_prompt(prompt_id: str, data: bytes) -> Prompt:
+    """Return the prompt that the bytes of a file hold.
+
+    Raises:
+        ValueError: as for :func:`load_prompt`.
+    """
     import yaml
 
-    if prompt_id not in prompt_ids():
-        raise KeyError(f"no prompt {prompt_id!r}; there are: {', '.join(prompt_ids())}")
-    data = (files(__package__) / f"{prompt_id}.j2").read_bytes()
     head, mark, body = data.decode("utf-8").replace("\r\n", "\n").partition(_CLOSE)
     if not mark or not head.startswith(_OPEN):
         raise ValueError(
@@ -79,8 +180,25 @@ def load_prompt(prompt_id: str) -> Prompt:
     card = PromptCard.model_validate(yaml.safe_load(head.removeprefix(_OPEN)))
     if card.id != prompt_id:
         raise ValueError(f"prompt {prompt_id}: its front matter says id {card.id!r}")
+    # Split as a template: once rendered, a story that holds this line would be taken for the user's message.
+    system, mark, user = f"\n{body}".partition(_USER)
+    sources: list[tuple[Role, str]] = [("system", system), ("user", user)] if mark else [("user", body)]
+    environment = _environment()
+    return Prompt(
+        card=card,
+        sha256=sha256_bytes(data),
+        parts=tuple((role, environment.from_string(text)) for role, text in sources if text.strip()),
+        reply=None if card.reply is None else reply_schema(prompt_id, card.reply),
+    )
+
+
+@cache
+def _environment() -> "Environment":
+    import jinja2
+
     # A prompt is plain text for a model, not HTML: escaping would change the story.
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
-    return Prompt(card, sha256_bytes(data), environment.from_string(body))
+    environment.filters.update(FILTERS)
+    return environment
