@@ -1,16 +1,16 @@
 """The journal of a run: ``journal.sqlite``, where every result is committed before anything builds on it.
 
-Two tables. ``calls`` keeps the raw replies of models by request (filled by model stages). ``results`` keeps
-the outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it commits whatever is
-queued, without a timer. Readers use connections of their own. Kill the process at any moment: what was
-acknowledged is there.
+Two tables hold what was made. ``calls`` keeps the raw replies of models by request (see :mod:`.calls`).
+``results`` keeps the outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it
+commits whatever is queued, without a timer. Readers use connections of their own. Kill the process at any
+moment: what was acknowledged is there.
 """
 
 import json
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,9 @@ from .journal_file import explained
 NAME = journal_file.NAME
 QUEUED = 512  # rows that may wait for the disk; the producer waits beyond that, so memory stays bounded
 _READ_TOGETHER = 200
+
+Done = Callable[[FabulaError | None], None]
+"""Told once that a write is on disk, or why it never will be; called in the writer's thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Journal:
         self.writable = writable
         self._reader = reader
         self._trouble: FabulaError | None = None
-        self._queue: queue.Queue[tuple[Any, ...] | None] = queue.Queue(QUEUED)
+        self._queue: queue.Queue[tuple[str | None, tuple[Any, ...], Done | None] | None] = queue.Queue(QUEUED)
         self.committed = 0
         self._seq = 0
         self._thread: threading.Thread | None = None
@@ -146,20 +149,26 @@ class Journal:
             entry.libraries, json.dumps(dict(entry.inputs)), kept.status, kept.code, kept.reason,
             kept.evidence, json.dumps(dict(kept.outputs or {})), kept.blob,
         )  # fmt: skip
-        self._enqueue((journal_file.PUT_RESULT, row))
+        self.write(journal_file.PUT_RESULT, row)
         return self._seq
 
     def note(self, name: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
         """Queue one fact about the run (see :meth:`fact`)."""
-        self._enqueue((journal_file.PUT_META, (name, json.dumps(value, sort_keys=True))))
+        self.write(journal_file.PUT_META, (name, json.dumps(value, sort_keys=True)))
 
-    def _enqueue(self, statement: tuple[Any, ...]) -> None:
+    def write(self, sql: str | None, values: tuple[Any, ...], done: Done | None = None) -> None:
+        """Queue one statement; ``done`` is told when it is on disk. From any thread.
+
+        Raises:
+            TargetError: an earlier write failed; nothing queued since is kept.
+        """
         while True:
-            self._check()
+            self.check()
             with suppress(queue.Full):
-                return self._queue.put(statement, timeout=1)
+                return self._queue.put((sql, values, done), timeout=1)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise what keeps the writer from writing, if anything does."""
         if self._trouble is not None:
             raise self._trouble
         if self._thread is None or not self._thread.is_alive():
@@ -172,10 +181,10 @@ class Journal:
             TargetError: it cannot be written.
         """
         marker = threading.Event()
-        self._enqueue((None, marker))
+        self.write(None, (), lambda _: marker.set())
         while not marker.wait(timeout=0.2):
-            self._check()
-        self._check()
+            self.check()
+        self.check()
 
     def close(self) -> None:
         """Write what is queued, stop the writer and close the files.
@@ -211,29 +220,45 @@ class Journal:
                     connection.close()
         except FabulaError as error:  # kept for the producers, who raise it
             self._trouble = error
+            self._tell_waiting(error)
+
+    def _tell_waiting(self, error: FabulaError) -> None:
+        with suppress(queue.Empty):
+            while True:
+                entry = self._queue.get_nowait()
+                if entry is not None and entry[2] is not None:
+                    entry[2](error)
 
     def _write_some(self, connection: sqlite3.Connection) -> bool:
         batch = [self._queue.get()]
         with suppress(queue.Empty):
             while True:
                 batch.append(self._queue.get_nowait())
-        last, markers = self.committed, []
+        entries = [entry for entry in batch if entry is not None]
+        waiting = [done for _, _, done in entries if done is not None]
+        try:
+            with explained(self.path):
+                last = self._commit(connection, entries)
+        except FabulaError as error:
+            for done in waiting:
+                done(error)
+            raise
+        self.committed = last
+        for done in waiting:
+            done(None)
+        return len(entries) == len(batch)
+
+    def _commit(self, connection: sqlite3.Connection, entries: Iterable[tuple[Any, ...]]) -> int:
+        last = self.committed
         connection.execute("BEGIN IMMEDIATE")
-        for statement in batch:
-            if statement is None:
-                continue
-            sql, values = statement
+        for sql, values, _ in entries:
             if sql is None:
-                markers.append(values)
                 continue
             connection.execute(sql, values)
             if sql is journal_file.PUT_RESULT:
                 last = values[0]
         connection.execute("COMMIT")
-        self.committed = last
-        for marker in markers:
-            marker.set()
-        return None not in batch
+        return last
 
     # -- reading
 

@@ -8,24 +8,55 @@ from pathlib import Path
 from ..errors import FabulaError, RunError, TargetError, UserError
 
 NAME = "journal.sqlite"
-FORMAT = 1
+FORMAT = 2
+OLDEST = 1
+"""The oldest format that can be read; 1 had no calls of models."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
 PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+PUT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_SENT = (
+    "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'open')"
+)
+MARK_SENT = "UPDATE sent SET state = ? WHERE id = ?"
+DROP_SENT = "DELETE FROM sent WHERE id = ?"
+MARK_LOST = "UPDATE sent SET state = 'lost' WHERE state = 'open'"
+DROP_ASKS = "DELETE FROM asks WHERE result = ?"
+PUT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?)"
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (
     request TEXT NOT NULL,
     sample INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    model TEXT NOT NULL,
+    asked BLOB NOT NULL,
     reply BLOB NOT NULL,
-    usage TEXT,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
     cost REAL,
     attempts INTEGER NOT NULL,
     PRIMARY KEY (request, sample)
 );
+CREATE TABLE IF NOT EXISTS sent (
+    id INTEGER PRIMARY KEY,
+    request TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    model TEXT NOT NULL,
+    bound REAL,
+    state TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS asks (
+    result TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    request TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    PRIMARY KEY (result, place)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results (
     seq INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
@@ -108,6 +139,9 @@ def _make_tables(path: Path) -> None:
     with closing(connect(path, read_only=False)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         (exists,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
+        if exists and _format_of(connection) == 1:
+            connection.execute("DROP TABLE calls")  # it was never filled, and had other columns
+            exists = False
         if not exists:
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
@@ -117,9 +151,8 @@ def _make_tables(path: Path) -> None:
 
 def check_format(path: Path, connection: sqlite3.Connection) -> None:
     """Raise RunError when the file is not a journal that this version can read."""
-    row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-    found = int(row[0]) if row and str(row[0]).isdigit() else None
-    if found == FORMAT:
+    found = _format_of(connection)
+    if found is not None and OLDEST <= found <= FORMAT:
         return
     raise RunError(
         str(path),
@@ -127,6 +160,11 @@ def check_format(path: Path, connection: sqlite3.Connection) -> None:
         found="no format" if found is None else f"format {found}",
         fix="use the version of fabula that made the run, or build into a new folder",
     )
+
+
+def _format_of(connection: sqlite3.Connection) -> int | None:
+    row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    return int(row[0]) if row and str(row[0]).isdigit() else None
 
 
 def missing(path: Path) -> RunError:

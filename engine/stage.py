@@ -14,8 +14,8 @@ Field values are plain JSON. A map stage runs in the worker pool, so it must be 
 and gather run in the main process.
 
 A map stage whose ``run`` is ``async`` is a model stage, and its settings are ``ModelSettings``. Where they
-name a model, it runs in an event loop beside the main thread and asks through ``tools.asker``; where they name
-none, it runs in the worker pool like any other, and must not wait for anything.
+name a model, it runs in an event loop beside the main thread and asks through ``tools.asker``; where they
+name none, it runs in the worker pool like any other, and must not wait for anything.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,50 @@
+"""The cost limit of a run: reserved before a call at its upper bound, settled after it at what it cost."""
+
+import asyncio
+
+
+class Budget:
+    """Money that a run may spend. Used in one event loop only.
+
+    Args:
+        limit: USD in all, over the whole life of the run; None for no limit.
+        spent: USD spent before.
+    """
+
+    def __init__(self, limit: float | None, spent: float) -> None:
+        self.limit = limit
+        self.spent = spent
+        self.reserved = 0.0
+        self._flying = 0
+        self._settled = asyncio.Event()
+
+    async def reserve(self, bound: float) -> bool:
+        """Set money aside for one call, waiting for calls in flight to be settled where that may help.
+
+        Args:
+            bound: USD that the call costs at most.
+
+        Returns:
+            False when the call does not fit and nothing is in flight that could make room.
+        """
+        while not self.fits(bound):
+            if not self._flying:
+                return False
+            self._settled.clear()
+            await self._settled.wait()
+        self.reserved += bound
+        self._flying += 1
+        return True
+
+    def fits(self, bound: float) -> bool:
+        """Whether a call that costs at most so much may be made now."""
+        return self.limit is None or self.spent + self.reserved + bound <= self.limit
+
+    def settle(self, bound: float, cost: float) -> None:
+        """Replace what was set aside for a call by what it cost."""
+        self.reserved -= bound
+        self.spent += cost
+        self._flying -= 1
+        if not self._flying:
+            self.reserved = 0.0  # what rounding left
+        self._settled.set()

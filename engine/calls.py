@@ -1,0 +1,213 @@
+"""The calls of models in a run's journal: raw replies by request, and what was sent and never came back.
+
+A reply is on disk before anything uses it. A call that is under way has a line in ``sent``; the line goes
+when the reply is there. What a killed process left there may have been charged: it counts at its upper bound.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..models.chat import ChatRequest, Reply
+from ..schemas.canonical import Json
+from . import journal_file
+from .journal import Done, Journal
+from .journal_file import explained
+
+LEVEL = 1  # replies are small: a higher level saves little and costs time on every call
+
+
+_ANSWERED = """
+SELECT stage, model, count(*), sum(attempts), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
+    coalesce(sum(cost), 0.0), sum(cost IS NULL)
+FROM calls GROUP BY stage, model
+"""
+_UNANSWERED = """
+SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent WHERE state != 'open' GROUP BY stage, model
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that was answered.
+
+    Attributes:
+        request: key of the request.
+        sample: which answer to it.
+        stage: the stage that asked first.
+        model: spec of the model.
+        asked: the request's canonical form.
+        reply: what came back.
+        cost: USD; None where the price is not known.
+        attempts: how often it was sent until it was answered.
+    """
+
+    request: str
+    sample: int
+    stage: str
+    model: str
+    asked: Mapping[str, Json]
+    reply: Reply
+    cost: float | None
+    attempts: int
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the call as plain JSON."""
+        return {
+            "request": self.request,
+            "sample": self.sample,
+            "stage": self.stage,
+            "model": self.model,
+            "asked": dict(self.asked),
+            "reply": self.reply.as_json(),
+            "cost": self.cost,
+            "attempts": self.attempts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one stage used of one model.
+
+    Attributes:
+        stage: the stage.
+        model: the model's spec.
+        calls: answered calls.
+        attempts: requests sent for them.
+        input_tokens: as the service counted them.
+        output_tokens: the same for the replies.
+        cost: USD of the calls whose price is known.
+        unpriced: calls whose price is not known.
+        uncertain: requests that got no answer and may have been charged.
+        uncertain_cost: USD that those cost at most.
+    """
+
+    stage: str
+    model: str
+    calls: int = 0
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    uncertain: int = 0
+    uncertain_cost: float = 0.0
+
+
+class Calls:
+    """Reads and writes the calls in a journal. Reading uses a connection of its own."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._reader = journal_file.connect(journal.path, read_only=True)
+        self._sent = int(self._number("SELECT coalesce(max(id), 0) FROM sent"))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
+
+    def find(self, request: str, sample: int) -> Reply | None:
+        """Return the reply to a request, if it was ever answered."""
+        sql = "SELECT reply FROM calls WHERE request = ? AND sample = ?"
+        with explained(self._journal.path):
+            row = self._reader.execute(sql, (request, sample)).fetchone()
+        return None if row is None else Reply.from_json(_unpack(row[0]))
+
+    def put(self, call: Call, sent: int, done: Done) -> None:
+        """Queue a reply; ``done`` is told when it is on disk. The line in ``sent`` goes with it."""
+        usage = call.reply.usage
+        row = (
+            call.request, call.sample, call.stage, call.model, _pack(call.asked), _pack(call.reply.as_json()),
+            None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
+            call.cost, call.attempts,
+        )  # fmt: skip
+        self._journal.write(journal_file.DROP_SENT, (sent,))
+        self._journal.write(journal_file.PUT_CALL, row, done)
+
+    def send(self, request: ChatRequest, key: str, sample: int, stage: str, bound: float | None) -> int:
+        """Note that a request is about to be sent; return the note's number."""
+        self._sent += 1
+        row = (self._sent, key, sample, stage, request.model, bound)
+        self._journal.write(journal_file.PUT_SENT, row)
+        return self._sent
+
+    def unsend(self, sent: int, *, charged: bool) -> None:
+        """Settle a request that got no reply; one that may have been charged stays on the books."""
+        if charged:
+            self._journal.write(journal_file.MARK_SENT, ("uncertain", sent))
+        else:
+            self._journal.write(journal_file.DROP_SENT, (sent,))
+
+    def mark_lost(self) -> None:
+        """Mark what a process that died had under way. Only the holder of the run may."""
+        self._journal.write(journal_file.MARK_LOST, ())
+        self._journal.flush()
+
+    def spent(self) -> float:
+        """Return the USD spent so far: what was charged, and the bounds of what may have been."""
+        charged = self._number("SELECT coalesce(sum(cost), 0) FROM calls")
+        return charged + self._number("SELECT coalesce(sum(bound), 0) FROM sent")
+
+    def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
+        """Keep which calls a result was made from."""
+        self._journal.write(journal_file.DROP_ASKS, (result,))
+        for place, (request, sample) in enumerate(asked):
+            self._journal.write(journal_file.PUT_ASK, (result, place, request, sample))
+
+    def _number(self, sql: str) -> float:
+        with explained(self._journal.path):
+            (number,) = self._reader.execute(sql).fetchone()
+        return float(number)
+
+
+def calls_of(journal: Journal, result: str) -> list[Call]:
+    """Return the calls that a result was made from, in order."""
+    sql = (
+        "SELECT c.request, c.sample, c.stage, c.model, c.asked, c.reply, c.cost, c.attempts"
+        " FROM asks a JOIN calls c USING (request, sample) WHERE a.result = ? ORDER BY a.place"
+    )
+    return [
+        Call(request, sample, stage, model, _unpack(asked), Reply.from_json(_unpack(reply)), cost, attempts)
+        for request, sample, stage, model, asked, reply, cost, attempts in _rows(journal.path, sql, (result,))
+    ]
+
+
+def model_uses(path: Path) -> tuple[ModelUse, ...]:
+    """Return what each stage used of each model, over all the time of the run; sorted.
+
+    Args:
+        path: the journal's file.
+    """
+    uses: dict[tuple[str, str], ModelUse] = {}
+    for row in _rows(path, _ANSWERED):
+        uses[row[0], row[1]] = ModelUse(*row)
+    for stage, model, count, bound in _rows(path, _UNANSWERED):
+        known = uses.get((stage, model), ModelUse(stage, model))
+        uses[stage, model] = replace(known, uncertain=count, uncertain_cost=bound)
+    return tuple(uses[key] for key in sorted(uses))
+
+
+def _rows(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+    with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
+        if _has_calls(connection):
+            yield from connection.execute(sql, values)
+
+
+def _has_calls(connection: sqlite3.Connection) -> bool:
+    sql = "SELECT count(*) FROM sqlite_master WHERE name = 'sent'"
+    return bool(connection.execute(sql).fetchone()[0])
+
+
+def _pack(document: Mapping[str, Json]) -> bytes:
+    # Escaped, because a hostile reply may hold lone surrogates, which UTF-8 does not have.
+    return zlib.compress(json.dumps(document, sort_keys=True).encode("ascii"), LEVEL)
+
+
+def _unpack(blob: bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(zlib.decompress(blob))
+    return document
