@@ -1,0 +1,190 @@
+"""Calls to one model: every retry, pause and limit in one place."""
+
+import asyncio
+import random as random_module
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
+from .clock import Clock, SystemClock
+from .concurrency import AdaptiveLimit
+from .options import ModelOptions
+from .rate import RateLimit
+from .tokens import estimate_request
+
+FIRST_BACKOFF = 1.0
+"""Most seconds before the second attempt; twice as many before each further one."""
+
+LONGEST_BACKOFF = 60.0
+LONGEST_PAUSE = 120.0
+"""Most seconds that a service's Retry-After is obeyed for."""
+
+OnFault: TypeAlias = Callable[[CallFault], None]
+"""Told of each attempt that failed; what it raises ends the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a call brought.
+
+    Attributes:
+        reply: the reply.
+        attempts: how many HTTP calls it took, this one included.
+    """
+
+    reply: Reply
+    attempts: int
+
+
+class ModelDown(CallFault):
+    """Nothing has succeeded for the time that ``patience`` grants; asking on is pointless for now."""
+
+
+class ModelClient:
+    """Asks one model, again where a fault may pass by itself. For one event loop.
+
+    A fault that may pass (:data:`~.chat.TRANSIENT`) is retried after a random time of at most 1, 2, 4, ...
+    60 seconds, never earlier than the service asked for; a Retry-After with status 429 or 503 holds up every
+    call to the model. A 429 halves the number of calls at a time; successes raise it again. The request itself
+    is never changed.
+
+    Args:
+        model: the adapter.
+        options: the model's settings: limits, attempts, patience, timeout.
+        clock: what pauses and limits go by; the machine's by default.
+        random: draws the waiting times, so that many callers do not come back together.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        options: ModelOptions,
+        clock: Clock | None = None,
+        random: random_module.Random | None = None,
+    ) -> None:
+        self._model = model
+        self._timeout = options.call_timeout
+        self._attempts = options.attempts
+        self._patience = options.patience
+        self._clock = clock or SystemClock()
+        self._random = random or random_module.Random()  # waiting times only: they change no result
+        self._slots = AdaptiveLimit(options.concurrency)
+        self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
+        self._paused_until = float("-inf")
+        self._failing_since: float | None = None
+
+    @property
+    def limit(self) -> int:
+        """How many calls at a time are allowed now."""
+        return self._slots.limit
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls are under way, or hold a place and wait for the rate limit or the end of a pause."""
+        return self._slots.used
+
+    async def call(self, request: ChatRequest, on_fault: OnFault | None = None) -> Called:
+        """Ask until a reply arrives.
+
+        Args:
+            request: what to ask.
+            on_fault: told of each failed attempt before anything else happens; it may raise.
+
+        Raises:
+            ModelDown: the model has not answered anybody for longer than the settings' patience.
+            CallFault: the last fault of this call: it may not pass by itself, or the attempts are used up.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return Called(await self._attempt(request), attempt)
+            except CallFault as fault:
+                if on_fault is not None:
+                    on_fault(fault)
+                if fault.kind not in TRANSIENT:
+                    raise
+                self._check_patience(fault)
+                if attempt >= self._attempts:
+                    raise
+                wait = self._waiting_time(attempt, fault)
+            await self._clock.sleep(wait)
+
+    async def close(self) -> None:
+        """Close the model's connections; call it in the event loop that made the calls."""
+        await self._model.close()
+
+    async def _attempt(self, request: ChatRequest) -> Reply:
+        slots = self._slots
+        await slots.acquire()
+        try:
+            await self._wait_for_pause()
+            reserved = 0
+            if self._rate.active:
+                reserved = estimate_request(request) + request.max_tokens
+                await self._rate.reserve(reserved)
+                await self._wait_for_pause()
+            generation = slots.generation
+            try:
+                reply = await self._ask(request)
+            except CallFault as fault:
+                self._note_fault(fault, generation, reserved)
+                raise
+            self._failing_since = None
+            slots.raise_after_success()
+            if reserved and reply.usage is not None:
+                self._rate.settle(reserved, reply.usage.input_tokens + reply.usage.output_tokens)
+            return reply
+        finally:
+            slots.release()
+
+    async def _ask(self, request: ChatRequest) -> Reply:
+        timer = asyncio.timeout(self._timeout)
+        try:
+            async with timer:
+                return await self._model.complete(request)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise CallFault(
+                "timeout", f"no whole reply within {self._timeout:g} s (call_timeout)", maybe_paid=True
+            ) from None
+
+    async def _wait_for_pause(self) -> None:
+        while (left := self._paused_until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
+
+    def _note_fault(self, fault: CallFault, generation: int, reserved: int) -> None:
+        now = self._clock.monotonic()
+        if fault.kind not in TRANSIENT:
+            self._failing_since = None  # the service is there and answers
+        elif self._failing_since is None:
+            self._failing_since = now
+        if fault.kind == "rate_limited":
+            self._slots.lower(generation)
+        if fault.retry_after is not None and fault.status in (429, 503):
+            self._paused_until = max(self._paused_until, now + min(fault.retry_after, LONGEST_PAUSE))
+        if reserved and not fault.maybe_paid:
+            self._rate.settle(reserved, 0)
+
+    def _check_patience(self, fault: CallFault) -> None:
+        since = self._failing_since
+        if since is None:  # another call has succeeded in the meantime
+            return
+        silent = self._clock.monotonic() - since
+        if silent >= self._patience:
+            raise ModelDown(
+                fault.kind,
+                f"nothing has succeeded for {silent:.0f} s (patience); last: {fault.message}",
+                status=fault.status,
+                retry_after=fault.retry_after,
+                maybe_paid=fault.maybe_paid,
+            ) from fault
+
+    def _waiting_time(self, attempt: int, fault: CallFault) -> float:
+        most = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** (attempt - 1))
+        drawn = self._random.uniform(0.0, most)
+        if fault.retry_after is None:
+            return drawn
+        return min(fault.retry_after, LONGEST_PAUSE) + min(drawn, 1.0)

@@ -1,0 +1,162 @@
+"""Settings of one model: the section ``[models."SPEC"]`` of ``fabula.toml``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError, model_validator
+
+from ..errors import ConfigError
+from ..schemas.base import Own
+from ..schemas.canonical import Json
+from .chat import ChatRequest, Structured
+from .spec import ModelSpec, parse_spec
+
+ENV_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""How a setting refers to an environment variable: ``${NAME}``."""
+
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Prices(Own):
+    """What a model costs, in USD per million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False, description="Thinking included.")
+    cached_input: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="By default as much as other input."
+    )
+
+
+class ModelOptions(Own):
+    """How a model is reached, how fast it may be asked, and what it can do."""
+
+    base_url: str | None = Field(default=None, description="Where the service is, if not at its usual place.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="More headers; a value may be ${VARIABLE}, a secret one must be."
+    )
+    proxy: str | None = Field(default=None, description="Proxy address; may be or hold ${VARIABLE}.")
+    api_key_env: str | None = Field(default=None, description="Environment variable that holds the key.")
+    call_timeout: float = Field(default=180.0, gt=0, le=3600, description="Seconds for one whole call.")
+    attempts: int = Field(default=6, ge=1, le=100, description="How often one call is tried.")
+    patience: float = Field(
+        default=120.0, ge=0, allow_inf_nan=False,
+        description="Seconds without any success after which the model counts as down.",
+    )  # fmt: skip
+    concurrency: int = Field(default=32, ge=1, le=1024, description="Most calls at a time.")
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    structured: Structured = Field(
+        default="schema", description="Who enforces a reply's schema: see docs/models.md."
+    )
+    unsupported: tuple[Literal["temperature", "seed"], ...] = Field(
+        default=(), description="Parameters that the model refuses; they are not sent."
+    )
+    extra: dict[str, Json] = Field(default_factory=dict, description="More parameters, sent as they are.")
+    prices: Prices | None = None
+    image_tokens: int = Field(default=3000, ge=1, description="Most tokens that one image may count.")
+
+    @model_validator(mode="after")
+    def _secrets_stand_elsewhere(self) -> "ModelOptions":
+        _check_headers(self.headers)
+        if self.base_url is not None:
+            _check_address(self.base_url, "base_url", ("http", "https"))
+        if self.proxy is not None and not ENV_REFERENCE.fullmatch(self.proxy):
+            _check_address(self.proxy, "proxy", ("http", "https", "socks5", "socks5h"))
+        if self.api_key_env is not None and not _VARIABLE.fullmatch(self.api_key_env):
+            # Whoever pastes the key itself here must not find it in an error text.
+            raise ValueError("api_key_env|the name of an environment variable|something else")
+        return self
+
+    def identity(self) -> dict[str, Json]:
+        """Return what changes the model's answers, as JSON."""
+        return {"structured": self.structured, "unsupported": sorted(self.unsupported), "extra": self.extra}
+
+    def apply(self, request: ChatRequest) -> ChatRequest:
+        """Return the request as this model is to be asked: what it refuses left out, extras added.
+
+        Adapters send what the request says and look at no options, so the request's key covers it all.
+        """
+        return replace(
+            request,
+            structured=self.structured,
+            temperature=None if "temperature" in self.unsupported else request.temperature,
+            seed=None if "seed" in self.unsupported else request.seed,
+            extra={**request.extra, **self.extra},
+        )
+
+
+def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> ModelOptions:
+    """Return the settings of a model.
+
+    Args:
+        spec: the model.
+        given: the sections under ``models``: spec -> key -> value. Sections of other models are not used,
+            but their names must be specs.
+
+    Raises:
+        ConfigError: a section's name is no spec, or a key or value of this model's section is wrong.
+    """
+    for name in given:
+        parse_spec(name)
+    values = given.get(spec.text, {})
+    where = f'[models."{spec.text}"]'
+    if not isinstance(values, Mapping):
+        raise ConfigError(where, expected="a section with keys", found="a value", fix="see docs/models.md")
+    for key in values:
+        if key not in ModelOptions.model_fields:
+            raise ConfigError(
+                f"{where} {key}", expected=f"one of {', '.join(ModelOptions.model_fields)}",
+                found="no such key", fix="check the spelling",
+            )  # fmt: skip
+    try:
+        return ModelOptions.model_validate(dict(values))
+    except ValidationError as error:
+        raise _config_error(error, where) from None
+
+
+def _config_error(error: ValidationError, where: str) -> ConfigError:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "value_error":
+        # Raised below as "key|expected|found", so that a value that may be a secret is not repeated.
+        key, expected, found = str(first["ctx"]["error"]).split("|", 2)
+        fix = "name an environment variable that holds the secret"
+        return ConfigError(f"{where} {key}", expected=expected, found=found, fix=fix)
+    harmless = key.split(".")[0] not in ("headers", "proxy", "api_key_env")
+    return ConfigError(
+        f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
+        found=repr(first.get("input"))[:100] if harmless else "something else", fix="change the value",
+    )  # fmt: skip
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"headers|header names as HTTP allows them|{name[:50]!a}")
+        if _SECRET_HEADER.search(name) and not ENV_REFERENCE.search(value):
+            raise ValueError(
+                f"headers.{name}|a value such as ${{VARIABLE}}, as the header looks like a secret"
+                "|the value itself"
+            )
+        if "\n" in value or "\r" in value or not value.isascii():
+            raise ValueError(f"headers.{name}|printable ASCII|other characters")
+
+
+def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        parts, host = urlsplit(""), None
+    secret = parts.netloc.rpartition("@")[0]
+    if secret and ENV_REFERENCE.sub("", secret).strip(":"):
+        raise ValueError(f"{key}|an address whose user and password are ${{VARIABLE}}|them spelled out")
+    if key == "base_url" and secret:
+        raise ValueError(f"{key}|an address without user and password|both in it")
+    if parts.scheme not in schemes or not host:
+        raise ValueError(f"{key}|an address that starts with {' or '.join(schemes)}://|something else")

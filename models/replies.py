@@ -1,0 +1,282 @@
+"""A reply's text into the JSON that its schema promises; nothing is guessed silently.
+
+Thinking blocks, code fences and prose around one JSON object are taken off. Where the object is complete
+but not valid JSON, json-repair mends it and the reply says so. Text that was cut off, or holds several objects,
+is malformed: mending it would invent content or choose between answers.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ..schemas.canonical import Json, canonical_text
+from ..schemas.paths import format_path
+from .chat import ReplySchema
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator
+
+LONGEST_REPLY = 2_000_000
+"""Most characters that are read."""
+
+LONGEST_REPAIR = 100_000
+REPAIRED = "json_repaired"
+_SHOWN_PROBLEMS = 5
+_SHOWN_VALUE = 80
+_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
+_END_OF_THINKING = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
+_OBJECT = re.compile(r"\{\s*[\"'}A-Za-z_]")
+_STRICT_OBJECT = re.compile(r'\{\s*["}]')
+_FENCE_END = re.compile(r"\s*`{3,}\s*\Z")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Malformed(ValueError):
+    """A reply is not what was asked for.
+
+    Attributes:
+        problem: what is wrong, worded so that the model can act on it; quotes short pieces of the reply.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A reply, read.
+
+    Attributes:
+        value: JSON that satisfies the schema; the text without thinking where there is no schema.
+        notes: ``("json_repaired",)`` where the JSON had to be mended.
+    """
+
+    value: Json
+    notes: tuple[str, ...] = ()
+
+
+def parse_reply(text: str, schema: ReplySchema | None) -> Parsed:
+    """Return what a reply says.
+
+    Args:
+        text: the reply's text, of a reply whose outcome is ``ok``.
+        schema: what it must satisfy; None for free text.
+
+    Raises:
+        Malformed: it is too long, holds no JSON object or several, or breaks the schema.
+    """
+    if len(text) > LONGEST_REPLY:
+        raise Malformed(f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read")
+    if schema is None:
+        return Parsed(_without_thinking(text).strip())
+    value, notes = _read_json(text)
+    check_value(value, schema)
+    return Parsed(value, notes)
+
+
+def check_value(value: Json, schema: ReplySchema) -> None:
+    """Check a value against a reply schema.
+
+    Raises:
+        Malformed: it breaks the schema; up to five problems are named.
+    """
+    validator = _validator(schema)
+    try:
+        if validator.is_valid(value):
+            return
+        problems = [_problem(error) for error in islice(validator.iter_errors(value), _SHOWN_PROBLEMS)]
+    except (ValueError, RecursionError):  # nested beyond what the validator reads
+        raise Malformed("the JSON is nested too deeply") from None
+    raise Malformed("; ".join(problems))
+
+
+def _read_json(text: str) -> tuple[Json, tuple[str, ...]]:
+    try:
+        return _loads(text), ()
+    except _NotJson:
+        pass
+    body = _without_thinking(text)
+    complete, broken_at = _objects(body)
+    if len(complete) + (broken_at is not None) > 1:
+        raise Malformed("the reply holds more than one JSON object; answer with exactly one")
+    if complete:
+        return _loads(complete[0]), ()
+    if broken_at is None:
+        raise Malformed("the reply holds no JSON object; answer with one JSON object and nothing else")
+    return _repaired(body[broken_at:]), (REPAIRED,)
+
+
+class _NotJson(Exception):
+    """The text is not one JSON document."""
+
+
+def _loads(text: str) -> Json:
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise Malformed("the JSON is nested too deeply") from None
+    except Malformed:
+        raise
+    except ValueError:
+        raise _NotJson from None
+    return _checked_text(value, text)
+
+
+def _checked_text(value: Json, text: str) -> Json:
+    # A lone surrogate can be written in JSON and in no file; escapes are rare, so the check is, too.
+    if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise Malformed("the JSON holds half of a surrogate pair; write the character itself")
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise Malformed(f"the JSON holds {name}, which JSON does not have")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise Malformed("the JSON holds a number that is too large")
+    return value
+
+
+def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Malformed(f"the key {_shown(twice)} stands twice in one object")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_distinct)
+
+
+def _without_thinking(text: str) -> str:
+    body = text.lstrip("\ufeff")
+    while (start := _THINKING.match(body)) is not None:
+        end = _END_OF_THINKING.search(body, start.end())
+        if end is None:
+            raise Malformed("the thinking never ends; answer after it")
+        body = body[end.end() :]
+    # Some servers put the opening mark into the prompt, so that a reply has only the closing one.
+    end = _END_OF_THINKING.search(body)
+    if end is not None and "{" not in body[: end.start()]:
+        body = body[end.end() :]
+    return body
+
+
+def _objects(text: str) -> tuple[list[str], int | None]:
+    """Return the complete JSON objects at the top level, and where one starts that cannot be read, if any."""
+    complete: list[str] = []
+    position = 0
+    while (match := _STRICT_OBJECT.search(text, position)) is not None and len(complete) < 2:
+        try:
+            _, position = _DECODER.raw_decode(text, match.start())
+        except RecursionError:
+            raise Malformed("the JSON is nested too deeply") from None
+        except Malformed:
+            raise
+        except ValueError:
+            # What is inside a broken object is no object of its own.
+            return complete, match.start()
+        complete.append(text[match.start() : position])
+    if not complete:
+        loose = _OBJECT.search(text)
+        return [], None if loose is None else loose.start()
+    return complete, None
+
+
+def _repaired(text: str) -> Json:
+    body = _FENCE_END.sub("", text).rstrip()
+    if len(body) > LONGEST_REPAIR or not body.endswith("}") or not _closed(body):
+        raise Malformed(_where_broken(body))
+    import json_repair
+
+    try:
+        value = json_repair.loads(body, skip_json_loads=True)
+        # Through the strict reader once more: it may have made infinities or surrogates.
+        value = _loads(json.dumps(value))
+    except (ValueError, RecursionError, _NotJson):
+        raise Malformed(_where_broken(body)) from None
+    if not isinstance(value, dict):
+        raise Malformed(_where_broken(body))
+    return value
+
+
+def _closed(body: str) -> bool:
+    """Return whether brackets match, and close only at the very end: one object, not cut off."""
+    if body.count("{") != body.count("}") or body.count("[") != body.count("]"):
+        return False
+    depth = 0
+    for match in re.finditer(r"[{}]", body):
+        depth += 1 if match[0] == "{" else -1
+        if depth <= 0:
+            return match.end() == len(body)
+    return False
+
+
+def _where_broken(body: str) -> str:
+    try:
+        json.loads(body)
+    except RecursionError:
+        return "the JSON is nested too deeply"
+    except ValueError as error:
+        what = getattr(error, "msg", "it cannot be read")
+        at = getattr(error, "pos", 0)
+        return f"the JSON is broken after {_shown(body[max(0, at - 30) : at])}: {what}"
+    return "the JSON is broken"
+
+
+_KNOWN: dict[int, tuple[Any, "Draft202012Validator"]] = {}
+_MOST_KNOWN = 256
+
+
+def _validator(schema: ReplySchema) -> "Draft202012Validator":
+    # By identity first: the same prompt hands over the same object, and hashing it costs more than checking.
+    known = _KNOWN.get(id(schema.schema))
+    if known is not None and known[0] is schema.schema:
+        return known[1]
+    validator = _compiled(canonical_text(schema.schema))
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[id(schema.schema)] = (schema.schema, validator)
+    return validator
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> "Draft202012Validator":
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(json.loads(text), offline=True)
+
+
+def _problem(error: Any) -> str:  # noqa: ANN401 - no types exported
+    path, kind = format_path(error.instance_path), error.kind
+    found = _shown(error.instance)
+    if kind.name == "required":
+        return f"{path}: the key {_shown(kind.property)} is missing"
+    if kind.name == "additionalProperties":
+        names = ", ".join(_shown(name) for name in kind.unexpected[:3])
+        return f"{path}: no key {names} was asked for"
+    if kind.name == "enum":
+        allowed = canonical_text(kind.options)
+        return f"{path}: expected one of {allowed[:400]}, found {found}"
+    if kind.name == "type":
+        return f"{path}: expected {' or '.join(kind.types)}, found {found}"
+    if kind.name in ("minItems", "maxItems"):
+        bound = "at least" if kind.name == "minItems" else "at most"
+        return f"{path}: expected {bound} {kind.limit} entries, found {len(error.instance)}"
+    limit = getattr(kind, "limit", None)
+    return f"{path}: breaks {kind.name}{'' if limit is None else f' {limit}'}, found {found}"
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=True) if not isinstance(value, dict | list) else ""
+    if not text:
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}..."

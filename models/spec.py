@@ -1,0 +1,77 @@
+"""Model specs: which model, and who serves it, in one string that a user types."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from ..errors import ConfigError
+
+Provider: TypeAlias = str
+"""``openai``, ``google``, ``anthropic``, ``compatible`` (a URL), or a name that a plug-in registers."""
+
+FORMS = "openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST[:PORT]/v1#NAME"
+COMPATIBLE: Literal["compatible"] = "compatible"
+_PLAIN = re.compile(r"([a-z][a-z0-9_-]*):([^\s#]+)")
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model spec, read.
+
+    Attributes:
+        text: the spec as the user wrote it.
+        provider: who speaks the wire format; ``compatible`` for a URL.
+        name: the model's name at the service.
+        base_url: where a compatible server is; None for the others.
+    """
+
+    text: str
+    provider: Provider
+    name: str
+    base_url: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """Return the parts of a spec such as ``openai:gpt-4.1-mini`` or ``http://localhost:8000/v1#qwen3-vl``.
+
+    Whether a provider other than the three exists is checked when the model is opened: plug-ins add some.
+
+    Raises:
+        ConfigError: the text has another form, or a URL carries a user name or password.
+    """
+    if len(text) <= _LONGEST and text.isprintable():
+        if text.lower().startswith(("http://", "https://")):
+            return _parse_url(text)
+        match = _PLAIN.fullmatch(text)
+        if match is not None:
+            return ModelSpec(text, match[1], match[2])
+    raise ConfigError(
+        "model spec", expected=FORMS, found=ascii(text[:100]), fix="for example openai:gpt-4.1-mini"
+    )
+
+
+def _parse_url(text: str) -> ModelSpec:
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if "@" in parts.netloc:
+        # The address goes into journals and reports; what stands before the @ must not.
+        raise ConfigError(
+            "model spec", expected="an address without user name and password", found="user:password@ in it",
+            fix='put the secret into an environment variable and name it in [models."SPEC"] as '
+            'api_key_env, or in headers as "${VARIABLE}"',
+        )  # fmt: skip
+    if not host or not parts.fragment or parts.query or re.search(r"\s", text):
+        raise ConfigError(
+            "model spec", expected="http(s)://HOST[:PORT]/v1#NAME", found=ascii(text[:100]),
+            fix="give the server's address, # and the model's name, for example "
+            "http://localhost:8000/v1#qwen3-vl",
+        )  # fmt: skip
+    return ModelSpec(text, COMPATIBLE, parts.fragment, text.split("#", 1)[0].rstrip("/"))
