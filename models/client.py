@@ -23,6 +23,9 @@ LONGEST_PAUSE = 120.0
 OnFault: TypeAlias = Callable[[CallFault], None]
 """Told of each attempt that failed; what it raises ends the call."""
 
+OnSend: TypeAlias = Callable[[], None]
+"""Called before each attempt; what it raises ends the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -84,11 +87,14 @@ class ModelClient:
         """How many calls are under way, or hold a place and wait for the rate limit or the end of a pause."""
         return self._slots.used
 
-    async def call(self, request: ChatRequest, on_fault: OnFault | None = None) -> Called:
+    async def call(
+        self, request: ChatRequest, on_fault: OnFault | None = None, on_send: OnSend | None = None
+    ) -> Called:
         """Ask until a reply arrives.
 
         Args:
             request: what to ask.
+            on_send: called right before each attempt is sent, when all waiting is over; it may raise.
             on_fault: told of each failed attempt before anything else happens; it may raise.
 
         Raises:
@@ -99,7 +105,7 @@ class ModelClient:
         while True:
             attempt += 1
             try:
-                return Called(await self._attempt(request), attempt)
+                return Called(await self._attempt(request, on_send), attempt)
             except CallFault as fault:
                 if on_fault is not None:
                     on_fault(fault)
@@ -115,7 +121,7 @@ class ModelClient:
         """Close the model's connections; call it in the event loop that made the calls."""
         await self._model.close()
 
-    async def _attempt(self, request: ChatRequest) -> Reply:
+    async def _attempt(self, request: ChatRequest, on_send: OnSend | None) -> Reply:
         slots = self._slots
         await slots.acquire()
         try:
@@ -126,6 +132,8 @@ class ModelClient:
                 await self._rate.reserve(reserved)
                 await self._wait_for_pause()
             generation = slots.generation
+            if on_send is not None:
+                on_send()
             try:
                 reply = await self._ask(request)
             except CallFault as fault:
