@@ -13,6 +13,9 @@ from ..schemas.canonical import Json
 
 T = TypeVar("T")
 
+UNAVAILABLE = "unavailable"
+"""Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
+
 
 class BadReply(ValueError):
     """A reply has the right shape and says something that cannot be; the text tells the model what."""

@@ -40,10 +40,9 @@ class Budget:
         """Whether a call that costs at most so much may be made now."""
         return self.limit is None or self.spent + self.reserved + bound <= self.limit
 
-    def settle(self, bound: float, cost: float) -> None:
-        """Replace what was set aside for a call by what it cost."""
+    def release(self, bound: float) -> None:
+        """Give back what was set aside for a call; what it cost is added to ``spent`` by then."""
         self.reserved -= bound
-        self.spent += cost
         self._flying -= 1
         if not self._flying:
             self.reserved = 0.0  # what rounding left

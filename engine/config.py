@@ -2,18 +2,24 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from ..errors import ConfigError
+from ..models.settings import ModelSettings
 from ..schemas.base import Own
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 
+if TYPE_CHECKING:
+    from ..models.options import ModelOptions
+
 RUN = "run"
 """The section of ``fabula.toml`` for the run itself."""
+MODELS = "models"
+"""What the sections of ``fabula.toml`` for models start with: ``[models."SPEC"]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +43,30 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """All settings of a run: the run's own, and one slice per stage."""
+    """All settings of a run: the run's own, one slice per stage, and those of the models that stages name."""
 
     run: RunSettings
     stages: Mapping[str, Own]
+    models: "Mapping[str, ModelOptions]" = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the stages' settings as they stand in ``run.json``: stage -> settings."""
         return {name: settings.as_json() for name, settings in self.stages.items()}
 
 
-def resolve_config(pipeline: Pipeline, toml: Path | None = None, sets: Sequence[str] = ()) -> RunConfig:
+def resolve_config(
+    pipeline: Pipeline,
+    toml: Path | None = None,
+    sets: Sequence[str] = (),
+    models: Mapping[str, Mapping[str, Any]] | None = None,
+) -> RunConfig:
     """Return the settings of a run: the stages' defaults, then ``fabula.toml``, then ``--set``.
 
     Args:
         pipeline: whose stages' settings these are.
         toml: the settings file, if any.
         sets: ``stage.key=value`` (or ``run.key=value``); the value is read as TOML, else taken as a string.
+        models: settings of models by spec; they go before those in the file.
 
     Raises:
         ConfigError: the file cannot be read, or a stage, key or value is wrong; it says what exists.
@@ -70,7 +83,15 @@ def resolve_config(pipeline: Pipeline, toml: Path | None = None, sets: Sequence[
             given[section] = dict(values)
     for text in sets:
         section, key, value = parse_set(text)
+        if section == MODELS:
+            raise ConfigError(
+                f"--set {text}", expected="stage.key=value", found="settings of a model",
+                fix='write them into fabula.toml, under [models."SPEC"]',
+            )  # fmt: skip
         given.setdefault(section, {})[key] = value
+    for spec, values in (models or {}).items():
+        sections = given.setdefault(MODELS, {})
+        sections[spec] = {**sections.get(spec, {}), **values}
     return config_from(loaded, given, where=str(toml) if toml is not None and not sets else "settings")
 
 
@@ -82,7 +103,7 @@ def config_from(
     Raises:
         ConfigError: a section, key or value is wrong.
     """
-    known = (RUN, *loaded.names())
+    known = (RUN, MODELS, *loaded.names())
     for section in given:
         if section not in known:
             raise ConfigError(
@@ -95,7 +116,26 @@ def config_from(
         )
         for stage in loaded.stages
     }
-    return RunConfig(_run_settings(given.get(RUN, {}), f"{where}: [{RUN}]"), stages)
+    run = _run_settings(given.get(RUN, {}), f"{where}: [{RUN}]")
+    return RunConfig(run, stages, _model_options(stages, given.get(MODELS, {})))
+
+
+def _model_options(
+    stages: Mapping[str, Own], given: Mapping[str, Mapping[str, Any]]
+) -> "dict[str, ModelOptions]":
+    """Return the settings of every model that a stage names; those of others are only looked over."""
+    named = {spec for settings in stages.values() for spec in models_of(settings)}
+    if not named and not given:
+        return {}
+    from ..models.options import options_for
+    from ..models.spec import parse_spec
+
+    return {spec: options_for(parse_spec(spec), given) for spec in sorted({*named, *given}) if spec in named}
+
+
+def models_of(settings: Own) -> tuple[str, ...]:
+    """Return the specs of the models that a stage with these settings asks; none for most stages."""
+    return settings.models() if isinstance(settings, ModelSettings) else ()
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .manifest import (
     NAME as MANIFEST,
 )
 from .manifest import Manifest, creation_time, make_manifest, normal_time, read_manifest, write_manifest
+from .model_pool import ModelPool
 from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool, default_workers
@@ -59,6 +60,8 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         RunError: the folder holds another kind of run, a newer or a damaged one. RunBusy: somebody is at it.
         MissingRequirement: a library that a stage needs is not installed.
         Interrupted: the user stopped it; calling again continues.
+        BudgetStop: ``max_cost`` is reached; calling again with a higher one continues.
+        ModelUnavailable: a model that a stage asks cannot be used; calling again continues.
         BelowThreshold: too few items were made; outputs and ``report.json`` are written all the same.
     """
     loaded = load_pipeline(request.pipeline)
@@ -113,13 +116,23 @@ def _execute(
     options, settings = request.options, request.config.run
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers
-    with Journal.open(folder) as journal, WorkerPool(workers, _timeout(request)) as pool:
+    with (
+        Journal.open(folder) as journal,
+        WorkerPool(workers, _timeout(request)) as pool,
+        ModelPool(journal, request.config.models, options.max_cost) as models,
+    ):
         write_manifest(folder, manifest)
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
         reporter.emit(Event("run", data=start))
         means = Means(
-            pool, reporter, stopper, options, manifest.created_at, tuple(entry.path for entry in prints)
+            pool,
+            models,
+            reporter,
+            stopper,
+            options,
+            manifest.created_at,
+            tuple(entry.path for entry in prints),
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest)

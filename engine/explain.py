@@ -5,7 +5,7 @@ from typing import Any
 
 from .journal import Journal, Origin
 from .keys import Basis
-from .pipeline import PROMPT
+from .pipeline import MODEL, PROMPT
 
 NEW = "new"
 
@@ -56,7 +56,7 @@ def _settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def _libraries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} changed"
-        if name.startswith(PROMPT)
+        if name.startswith((PROMPT, MODEL))
         else f"library {name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)

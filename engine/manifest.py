@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from ..errors import ConfigError, RunError
 from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
-from .config import RUN, RunConfig, config_from, parse_set
+from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
 from .sources import Source
@@ -66,7 +66,8 @@ class Manifest(Own):
         run: all settings of the run itself but the number of workers.
         settings: stage -> its settings.
         stages: name, version and libraries of each stage.
-        prompts: prompt -> hash of its file, of all prompts that the stages declare.
+        prompts: prompt -> hash of its file, of all prompts that the stages use.
+        models: spec -> its settings, of all models that the stages name; secrets stand there by their name.
         sources: role, name, path and sha256 of each source.
     """
 
@@ -80,6 +81,7 @@ class Manifest(Own):
     settings: dict[str, dict[str, Any]]
     stages: tuple[StageEntry, ...]
     prompts: dict[str, str]
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sources: tuple[SourceEntry, ...]
 
     @model_validator(mode="after")
@@ -100,7 +102,7 @@ class Manifest(Own):
         """
         names = loaded.names()
         given = {name: values for name, values in self.settings.items() if name in names}
-        return config_from(loaded, {**given, RUN: self.run.as_json()}, where=NAME)
+        return config_from(loaded, {**given, RUN: self.run.as_json(), MODELS: self.models}, where=NAME)
 
     def with_settings(self, sets: Sequence[str]) -> Self:
         """Return the manifest as it would be with some stages' settings changed, ``stage.key=value`` each.
@@ -173,7 +175,15 @@ def make_manifest(
             StageEntry(name=spec.name, version=spec.version, libraries=library_versions(spec))
             for spec in specs
         ),
-        prompts={name: sha256 for spec in specs for name, sha256 in prompt_hashes(spec).items()},
+        prompts={
+            name: sha256
+            for spec in specs
+            for name, sha256 in prompt_hashes(spec, asks=bool(models_of(config.stages[spec.name]))).items()
+        },
+        models={
+            spec: options.model_dump(mode="json", exclude_defaults=True)
+            for spec, options in config.models.items()
+        },
         sources=tuple(SourceEntry(**entry) for entry in sources),
     )
 

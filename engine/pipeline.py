@@ -2,12 +2,14 @@
 
 import importlib
 import importlib.metadata
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, MissingRequirement
+from ..models.settings import ModelSettings
 from .stage import Item, StageSpec
 
 SOURCES = "sources"
@@ -15,6 +17,8 @@ SOURCES = "sources"
 
 PROMPT = "prompt "
 """What the name of a prompt starts with among the libraries that a result depends on."""
+MODEL = "model "
+"""The same for what in a model's settings changes its answers."""
 
 Finish = Callable[[Path, Iterable[Item]], object]
 
@@ -50,6 +54,11 @@ class Stage:
     def name(self) -> str:
         """The stage's name."""
         return self.spec.name
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it is a model stage."""
+        return inspect.iscoroutinefunction(self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
     written: set[str] = {SOURCES}
     names: set[str] = {SOURCES}
     for stage in stages:
-        _check(pipeline.name, stage.spec, names, available, written)
+        _check(pipeline.name, stage, (names, available, written))
         names.add(stage.name)
         written.update(stage.spec.writes)
         # The children of an expand are new items: they start with what it gave them.
@@ -154,7 +163,8 @@ def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
     return LoadedPipeline(pipeline, stages, load_object(pipeline.finish), outputs)
 
 
-def _check(pipeline: str, spec: StageSpec, names: set[str], available: set[str], written: set[str]) -> None:
+def _check(pipeline: str, stage: Stage, known: tuple[set[str], set[str], set[str]]) -> None:
+    spec, (names, available, written) = stage.spec, known
     where = f"stage {spec.name}"
     if spec.name in names:
         raise _misfit(pipeline, where, "a name of its own", "a name used twice")
@@ -167,8 +177,19 @@ def _check(pipeline: str, spec: StageSpec, names: set[str], available: set[str],
     if again or not spec.writes or len(set(spec.writes)) != len(spec.writes):
         found = f"{', '.join(again)}, written before" if again else f"writes {spec.writes}"
         raise _misfit(pipeline, where, "fields that no other stage writes", found)
+    _check_asking(pipeline, stage)
     if spec.stateful and spec.shape != "gather":
         raise _misfit(pipeline, where, "stateful gathers only", f"a stateful {spec.shape}")
+
+
+def _check_asking(pipeline: str, stage: Stage) -> None:
+    spec, where = stage.spec, f"stage {stage.name}"
+    if stage.is_async:
+        if spec.shape != "map" or not issubclass(spec.settings, ModelSettings):
+            expected = "async run in map stages with ModelSettings only"
+            raise _misfit(pipeline, where, expected, f"an async {spec.shape} with {spec.settings.__name__}")
+    elif spec.asks:
+        raise _misfit(pipeline, where, "async run in a stage that asks", "asks, and a plain run")
 
 
 def _misfit(pipeline: str, where: str, expected: str, found: str) -> ConfigError:
@@ -197,31 +218,32 @@ def unknown_stage(where: str, names: Iterable[str]) -> ConfigError:
     )
 
 
-def dependencies(spec: StageSpec) -> dict[str, str]:
+def dependencies(spec: StageSpec, *, asks: bool = False) -> dict[str, str]:
     """Return what a stage's results depend on besides its code: its libraries' versions, its prompts' hashes.
 
-    A prompt stands there as ``prompt`` and its id.
+    A prompt stands there as ``prompt`` and its id; one that it asks a model with only where it ``asks``.
 
     Raises:
         MissingRequirement: a library is not installed.
         ConfigError: there is no such prompt.
     """
-    prompts = {f"{PROMPT}{name}": sha256 for name, sha256 in prompt_hashes(spec).items()}
+    prompts = {f"{PROMPT}{name}": sha256 for name, sha256 in prompt_hashes(spec, asks=asks).items()}
     return {**library_versions(spec), **prompts}
 
 
-def prompt_hashes(spec: StageSpec) -> dict[str, str]:
-    """Return the SHA-256 of the file of each prompt that a stage declares, by the prompt's id.
+def prompt_hashes(spec: StageSpec, *, asks: bool = False) -> dict[str, str]:
+    """Return the SHA-256 of the file of each prompt that a stage uses, by the prompt's id.
 
     Raises:
         ConfigError: there is no such prompt.
     """
-    if not spec.prompts:
+    names = (*spec.prompts, *spec.asks) if asks else spec.prompts
+    if not names:
         return {}
     from ..prompts.loader import load_prompt, prompt_ids
 
     hashes = {}
-    for name in sorted(spec.prompts):
+    for name in sorted(names):
         try:
             hashes[name] = load_prompt(name).sha256
         except KeyError as error:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
+from .asking import UNAVAILABLE
 from .codec import Encoded, encode
-from .config import RunConfig
+from .config import RunConfig, models_of
 from .decisions import Decisions, Listing, read_decisions
 from .items import LazyItems
 from .journal import Entry, Head, Journal
 from .keys import Basis, content_key
+from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
@@ -31,6 +33,7 @@ class Options:
         items: only these items may run.
         stages: only these stages may run.
         retry_failed: run failed items again.
+        max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
         item_timeout: seconds per item and stage; None takes the settings' number.
     """
 
@@ -39,6 +42,7 @@ class Options:
     items: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     retry_failed: bool = False
+    max_cost: float | None = None
     item_timeout: float | None = None
 
     def check(self, loaded: LoadedPipeline) -> None:
@@ -49,6 +53,9 @@ class Options:
         for option, value in (("--limit", self.limit), ("--workers", self.workers)):
             if value is not None and value < 0:
                 raise ConfigError(option, expected="0 or more", found=str(value), fix="give another number")
+        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
+            found = str(self.max_cost)
+            raise ConfigError("--max-cost", expected="USD, 0 or more", found=found, fix="give another number")
         if self.item_timeout is not None and not self.item_timeout > 0:
             found = str(self.item_timeout)
             raise ConfigError(
@@ -62,6 +69,7 @@ class Means:
 
     Attributes:
         pool: where map stages run.
+        models: where those that ask models run.
         reporter: who is told.
         stopping: whether the user asked to stop.
         options: the filters.
@@ -70,6 +78,7 @@ class Means:
     """
 
     pool: WorkerPool
+    models: ModelPool
     reporter: Reporter
     stopping: Callable[[], bool]
     options: Options
@@ -118,8 +127,9 @@ class Runner(Walk):
             raise Interrupted("stopped; finished work is kept, the same command continues it")
 
     def again(self, stage: Stage, head: Head) -> bool:
-        """Failed results are made again on request."""
-        return self.means.options.retry_failed and head.status == "failed" and self._may_run(stage, head.item)
+        """Failed results are made again on request; those of a model that could not be reached, always."""
+        wanted = self.means.options.retry_failed or head.code == UNAVAILABLE
+        return head.status == "failed" and wanted and self._may_run(stage, head.item)
 
     def _may_run(self, stage: Stage, item: str | None = None) -> bool:
         stages = self.means.options.stages
@@ -143,7 +153,9 @@ class Runner(Walk):
             Task(item, keys[item], parts)
             for item, parts in self.items.parts(self.journal, keys, stage.spec.reads)
         )
-        for group in self.means.pool.run(Job(stage.path, self._tools(stage)), tasks, self.means.stopping):
+        tools = self._tools(stage)
+        pool = self.means.models if models_of(tools.settings) else self.means.pool
+        for group in pool.run(Job(stage.path, tools), tasks, self.means.stopping):
             for task, encoded in group:
                 digests = self.items.digests(task.item, stage.spec.reads)
                 inputs = dict(zip(stage.spec.reads, digests, strict=True))

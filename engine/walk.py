@@ -10,12 +10,12 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import digest
-from .config import RunConfig
+from .config import RunConfig, models_of
 from .decisions import Listing, read_listing
 from .items import Items, Stop
 from .journal import Head, Journal
 from .keys import Basis, table_digest
-from .pipeline import SOURCES, LoadedPipeline, Stage, dependencies
+from .pipeline import MODEL, SOURCES, LoadedPipeline, Stage, dependencies
 
 
 @dataclass(slots=True)
@@ -63,8 +63,12 @@ class Walk:
             self.after(stage)
 
     def _basis(self, stage: Stage) -> Basis:
-        settings = {"seed": self.config.run.seed, "settings": self.config.stages[stage.name].as_json()}
-        return Basis(stage.name, stage.spec.version, settings, dependencies(stage.spec))
+        own = self.config.stages[stage.name]
+        settings = {"seed": self.config.run.seed, "settings": own.as_json()}
+        specs = models_of(own)
+        needs = dependencies(stage.spec, asks=bool(specs))
+        needs.update((f"{MODEL}{spec}", digest(self.config.models[spec].identity())) for spec in specs)
+        return Basis(stage.name, stage.spec.version, settings, needs)
 
     # -- what subclasses decide
 

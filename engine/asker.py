@@ -1,0 +1,335 @@
+"""What answers the questions of model stages: the journal first, then the model, within budget and limits."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import BudgetStop, ConfigError, FabulaError
+from ..models.chat import FATAL, CallFault, ChatRequest, Message, Reply
+from ..models.client import ModelClient, ModelDown
+from ..models.prices import Price, highest_cost
+from ..models.prices import cost as call_cost
+from ..models.settings import ModelSettings
+from ..models.tokens import bound_tokens, estimate_request
+from ..schemas.canonical import Json
+from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer
+from .budget import Budget
+from .calls import Call, Calls
+from .model_errors import model_error
+
+if TYPE_CHECKING:
+    from ..models.options import ModelOptions
+
+T = TypeVar("T")
+
+REPAIR = "repair_reply"
+"""Id of the prompt that sends a malformed reply back."""
+_QUOTED = 8000  # characters of a malformed reply that a repair request repeats
+
+
+class Closed(Exception):
+    """No new call may be made any more: the run is being stopped."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One model, ready to be asked.
+
+    Attributes:
+        client: sends requests, with retries and limits.
+        options: the model's settings.
+        price: USD per token; None where it is not known.
+    """
+
+    client: ModelClient
+    options: "ModelOptions"
+    price: Price | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was answered in this execution: from the journal, by models, and in how many tokens."""
+
+    found: int = 0
+    answered: int = 0
+    repaired: int = 0
+    mended: int = 0
+
+
+class Desk:
+    """Gets replies, each at most once: what all items and stages of an execution share.
+
+    Used in one event loop.
+
+    Args:
+        calls: the journal's calls.
+        budget: the cost limit.
+        options: settings of every model that may be asked, by spec.
+        open_line: gets a model ready; called when it is first needed.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        budget: Budget,
+        options: Mapping[str, "ModelOptions"],
+        open_line: Callable[[str], Line],
+    ) -> None:
+        self.calls = calls
+        self.budget = budget
+        self.tally = Tally()
+        self.closing: FabulaError | Closed | None = None
+        self._options = options
+        self._open_line = open_line
+        self._lines: dict[str, Line] = {}
+        self._flying: dict[tuple[str, int], asyncio.Task[Reply]] = {}
+
+    def close_with(self, why: FabulaError | Closed) -> None:
+        """Make no new call any more; the first reason counts."""
+        if self.closing is None:
+            self.closing = why
+
+    async def shut(self) -> None:
+        """Close all connections."""
+        for line in self._lines.values():
+            await line.client.close()
+
+    def prepared(self, request: ChatRequest) -> ChatRequest:
+        """Return a request as the model's settings want it asked."""
+        return self._options[request.model].apply(request)
+
+    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+        """Return the key of a request and the reply to it: from the journal, or else from the model.
+
+        Raises:
+            NoAnswer: the model could not be reached, or cannot take the request.
+            Closed: the run is being stopped.
+        """
+        key = request.key()
+        task = self._flying.get((key, sample))
+        if task is None:
+            known = self.calls.find(key, sample)
+            if known is not None:
+                self.tally.found += 1
+                return key, known
+            task = asyncio.create_task(self._ask(request, key, sample, stage))
+            self._flying[key, sample] = task
+            task.add_done_callback(lambda done: self._landed((key, sample), done))
+        # Whoever waits may be cancelled; a call that is under way is finished and kept.
+        return key, await asyncio.shield(task)
+
+    def _landed(self, call: tuple[str, int], task: "asyncio.Task[Reply]") -> None:
+        self._flying.pop(call, None)
+        if not task.cancelled():
+            task.exception()  # looked at, in case nobody waits for it any more
+
+    def line(self, spec: str) -> Line:
+        """Return a model, ready to be asked.
+
+        Raises:
+            FabulaError: it cannot be used: no library, no key, or an unknown price under a cost limit.
+        """
+        if spec not in self._lines:
+            line = self._open_line(spec)
+            if line.price is None and self.budget.limit is not None:
+                raise ConfigError(
+                    f"--max-cost with {spec}", expected="a model whose price is known", found="no price",
+                    fix=f'give it in fabula.toml: [models."{spec}"] prices = {{input = 0.4, output = 1.6}},'
+                    " in USD per million tokens (0 where it costs nothing)",
+                )  # fmt: skip
+            self._lines[spec] = line
+        return self._lines[spec]
+
+    async def _ask(self, request: ChatRequest, key: str, sample: int, stage: str) -> Reply:
+        if self.closing is not None:
+            raise Closed
+        try:
+            line = self.line(request.model)
+            posting = await _Posting.reserve(self, line, (request, key, sample, stage))
+            try:
+                called = await line.client.call(request, on_send=posting.send, on_fault=posting.fault)
+            finally:
+                posting.end()
+            cost = posting.settle(called.reply)
+        except CallFault as fault:
+            if fault.kind in FATAL or isinstance(fault, ModelDown):
+                self.close_with(model_error(request.model, fault))
+                raise Closed from fault
+            code = fault.kind if fault.kind in ("too_long", "bad_request") else UNAVAILABLE
+            raise NoAnswer(code, str(fault)) from fault
+        except FabulaError as error:
+            self.close_with(error)
+            raise Closed from error
+        call = Call(
+            key, sample, stage, request.model, request.canonical(), called.reply, cost, called.attempts
+        )
+        await self._keep(call, posting.sent)
+        self.tally.answered += 1
+        return called.reply
+
+    async def _keep(self, call: Call, sent: int) -> None:
+        """Return when the reply is on disk."""
+        loop = asyncio.get_running_loop()
+        kept: asyncio.Future[None] = loop.create_future()
+
+        def done(error: FabulaError | None) -> None:
+            loop.call_soon_threadsafe(_settle, kept, error)
+
+        self.calls.put(call, sent, done)
+        await kept
+
+
+class _Posting:
+    """The money and the books of one call, through all its attempts."""
+
+    def __init__(self, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str], bound: float) -> None:
+        self._desk, self._line, self._call = desk, line, call
+        self._bound = bound
+        self.sent = 0
+        self._open = self._reserved = False
+
+    @classmethod
+    async def reserve(cls, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str]) -> "_Posting":
+        """Set aside what the call costs at most.
+
+        Raises:
+            BudgetStop: it does not fit the limit.
+        """
+        bound = 0.0
+        if line.price is not None:
+            tokens = bound_tokens(call[0], line.options)
+            bound = highest_cost(line.price, tokens, call[0].max_tokens)
+        posting = cls(desk, line, call, bound)
+        if not await desk.budget.reserve(bound):
+            raise over_budget(desk.budget, bound)
+        posting._reserved = True
+        if desk.closing is not None:
+            posting.end()
+            raise Closed
+        return posting
+
+    def send(self) -> None:
+        """Called before each attempt."""
+        if self._desk.closing is not None:
+            raise Closed
+        request, key, sample, stage = self._call
+        bound = None if self._line.price is None else self._bound
+        self.sent = self._desk.calls.send(request, key, sample, stage, bound)
+        self._open = True
+
+    def fault(self, fault: CallFault) -> None:
+        """Called after each attempt that failed; one that may have been charged counts at its bound."""
+        if self._open:
+            self._desk.calls.unsend(self.sent, charged=fault.maybe_paid)
+            self._open = False
+        if fault.maybe_paid and self._bound:
+            budget = self._desk.budget
+            budget.spent += self._bound
+            if not budget.fits(0.0):
+                raise over_budget(budget, self._bound)
+
+    def settle(self, reply: Reply) -> float | None:
+        """Book what the reply cost; return it, or None where the price is not known."""
+        price = self._line.price
+        if price is None:
+            return None
+        cost = self._bound if reply.usage is None else call_cost(price, reply.usage)
+        self._desk.budget.spent += cost
+        return cost
+
+    def end(self) -> None:
+        """Give back what was set aside."""
+        if self._reserved:
+            self._reserved = False
+            self._desk.budget.release(self._bound)
+
+
+def over_budget(budget: Budget, bound: float) -> BudgetStop:
+    """Return the error for a call that does not fit the limit."""
+    return BudgetStop(
+        f"stopped at the cost limit: {budget.spent:.4f} of {budget.limit:g} USD are spent, and the next call"
+        f" may cost up to {bound:.4f} USD\n  fix: raise --max-cost and give the same command again: finished"
+        " work is kept, nothing is asked twice"
+    )
+
+
+def _settle(future: "asyncio.Future[None]", error: FabulaError | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+
+
+class ItemAsker:
+    """Answers the questions of one item in one stage.
+
+    Attributes:
+        asked: request and sample of every reply that was used, in order.
+    """
+
+    def __init__(self, desk: Desk, stage: str, settings: ModelSettings) -> None:
+        self._desk, self._stage, self._settings = desk, stage, settings
+        self.asked: list[tuple[str, int]] = []
+
+    async def ask(self, ask: Ask[T]) -> Answer[T]:
+        """Return the model's answer; see :class:`.asking.Asker`."""
+        request = self._desk.prepared(ask.request)
+        self._check_length(request)
+        reply = await self._reply(request, ask.sample)
+        try:
+            return _read(ask, request, reply)
+        except BadReply as problem:
+            if not ask.repair:
+                raise _malformed(problem, reply) from problem
+            again = _repair_request(request, reply, str(problem))
+        self._desk.tally.repaired += 1
+        second = await self._reply(again, ask.sample)
+        try:
+            answer = _read(ask, request, second)
+        except BadReply as problem:
+            raise _malformed(problem, second, "also the second reply: ") from problem
+        return replace(answer, notes=(*answer.notes, "asked_again"))
+
+    async def _reply(self, request: ChatRequest, sample: int) -> Reply:
+        key, reply = await self._desk.reply(request, sample, self._stage)
+        self.asked.append((key, sample))
+        if reply.outcome != "ok":
+            reason = f"the reply was {reply.outcome}" + (f": {reply.detail}" if reply.detail else "")
+            raise NoAnswer(reply.outcome, reason, reply.text or None)
+        return reply
+
+    def _check_length(self, request: ChatRequest) -> None:
+        limit = self._settings.max_input_tokens
+        tokens = estimate_request(request)
+        if tokens > limit:
+            raise NoAnswer(
+                "too_long",
+                f"not sent: about {tokens} tokens, more than max_input_tokens = {limit} of the stage;"
+                " raise it if the model's context allows",
+            )
+
+
+def _read(ask: Ask[T], request: ChatRequest, reply: Reply) -> Answer[T]:
+    from ..models.replies import Malformed, parse_reply
+
+    try:
+        parsed = parse_reply(reply.text, request.schema)
+    except Malformed as problem:
+        raise BadReply(str(problem)) from problem
+    return Answer(ask.read(parsed.value), parsed.notes)
+
+
+def _malformed(problem: BadReply, reply: Reply, before: str = "") -> NoAnswer:
+    return NoAnswer("malformed", f"{before}{problem}", reply.text)
+
+
+def _repair_request(request: ChatRequest, reply: Reply, problem: str) -> ChatRequest:
+    from ..prompts.loader import load_prompt
+
+    said = reply.text.encode("utf-8", "replace").decode("utf-8")[:_QUOTED]
+    asked: Json = load_prompt(REPAIR).render(problem=problem.encode("utf-8", "replace").decode("utf-8"))
+    more = (Message("assistant", (said,)), Message("user", (asked,)))
+    return replace(request, messages=(*request.messages, *more))

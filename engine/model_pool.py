@@ -1,0 +1,213 @@
+"""Where model stages run: an event loop in a thread of its own, so that any caller may have a loop itself.
+
+It has the face of :class:`.pool.WorkerPool`: tasks go in, results come out in groups, in no particular order.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FabulaError
+from ..models.client import ModelClient
+from ..models.prices import price_of
+from ..models.secrets import Redactor
+from ..models.settings import ModelSettings
+from ..models.spec import parse_spec
+from .asker import Closed, Desk, ItemAsker, Line
+from .asking import NoAnswer
+from .budget import Budget
+from .calls import Calls
+from .codec import Encoded, encode, gather_fields
+from .journal import Journal
+from .pipeline import Stage, load_stage
+from .pool import Result
+from .stage import Failed, Item, Tools
+from .worker import Job, Task, checked, failure
+
+if TYPE_CHECKING:
+    from ..models.options import ModelOptions
+
+AHEAD = 2
+"""Items at work for each call that may be under way, so that no slot waits for an item."""
+IDLE = 0.25  # seconds between looks at whether to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What an execution has used so far.
+
+    Attributes:
+        spent: USD over the whole life of the run, what may have been charged included.
+        answered: calls that models answered in this execution.
+        found: calls that the journal answered.
+    """
+
+    spent: float
+    answered: int
+    found: int
+
+
+class ModelPool:
+    """Runs model stages on items.
+
+    Args:
+        journal: of the run.
+        options: settings of every model that the stages name, by spec.
+        max_cost: USD that the run may cost in all; None for no limit.
+    """
+
+    def __init__(
+        self, journal: Journal, options: "Mapping[str, ModelOptions]", max_cost: float | None = None
+    ) -> None:
+        self._journal = journal
+        self._options = options
+        self._max_cost = max_cost
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._desk: Desk | None = None
+
+    def __enter__(self) -> "ModelPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up what is under way, close connections and stop the thread."""
+        loop, thread, desk = self._loop, self._thread, self._desk
+        self._loop = self._thread = self._desk = None
+        if loop is None or thread is None or desk is None:
+            return
+        asyncio.run_coroutine_threadsafe(_wind_up(desk), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        desk.calls.close()
+
+    def spending(self) -> Spending | None:
+        """Return what was used so far; None before the first model stage that had work."""
+        desk = self._desk
+        if desk is None:
+            return None
+        return Spending(desk.budget.spent, desk.tally.answered, desk.tally.found)
+
+    def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+        """Yield results in small groups as they come; empty ones while nothing comes.
+
+        Tasks are drawn only as fast as they are worked on. Once ``stopping()`` is true no call is made any
+        more; the calls under way are finished and kept, and items that would need more calls are left.
+
+        Raises:
+            BudgetStop: the cost limit is reached. ModelUnavailable: a model cannot be used.
+            MissingRequirement: a library or a key is missing.
+        """
+        desk, loop = self._start()
+        settings = job.tools.settings
+        assert isinstance(settings, ModelSettings)
+        most = AHEAD * sum(self._options[spec].concurrency for spec in set(settings.models()))
+        shift = _Shift(desk, load_stage(job.path), job.tools)
+        source, flying, drained = iter(tasks), 0, False
+        while True:
+            if stopping():
+                desk.close_with(Closed())
+            self._journal.check()
+            if desk.closing is None and not drained and flying <= most - most // 4:
+                batch = list(islice(source, most - flying))
+                drained = not batch
+                flying += len(batch)
+                loop.call_soon_threadsafe(shift.start, batch)
+            if not flying:
+                break
+            landed = shift.landed()
+            flying -= len(landed)
+            yield [(task, encoded) for task, encoded in landed if encoded is not None]
+        if isinstance(desk.closing, FabulaError):
+            raise desk.closing
+
+    def _start(self) -> tuple[Desk, asyncio.AbstractEventLoop]:
+        if self._desk is not None and self._loop is not None:
+            return self._desk, self._loop
+        calls = Calls(self._journal)
+        try:
+            calls.mark_lost()
+            budget = Budget(self._max_cost, calls.spent())
+        except BaseException:
+            calls.close()
+            raise
+        self._desk = Desk(calls, budget, self._options, self._open_line)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+        return self._desk, self._loop
+
+    def _open_line(self, spec: str) -> Line:
+        from ..models.registry import open_model
+
+        options, parsed = self._options[spec], parse_spec(spec)
+        client = ModelClient(open_model(parsed, options, Redactor()), options)
+        return Line(client, options, price_of(parsed, options))
+
+
+class _Shift:
+    """The items of one stage in the event loop."""
+
+    def __init__(self, desk: Desk, stage: Stage, tools: Tools) -> None:
+        self._desk, self._stage, self._tools = desk, stage, tools
+        self._results: queue.SimpleQueue[tuple[Task, Encoded | None]] = queue.SimpleQueue()
+        self._working: set[asyncio.Task[None]] = set()
+
+    def start(self, tasks: list[Task]) -> None:
+        """Begin work on items; called in the loop."""
+        for task in tasks:
+            work = asyncio.get_running_loop().create_task(self._work(task))
+            self._working.add(work)
+            work.add_done_callback(self._working.discard)
+
+    def landed(self) -> list[tuple[Task, Encoded | None]]:
+        """Return what is finished, waiting a little for the first; None stands for an item left undone."""
+        found = []
+        try:
+            found.append(self._results.get(timeout=IDLE))
+            while True:
+                found.append(self._results.get_nowait())
+        except queue.Empty:
+            return found
+
+    async def _work(self, task: Task) -> None:
+        settings = self._tools.settings
+        assert isinstance(settings, ModelSettings)
+        asker = ItemAsker(self._desk, self._stage.name, settings)
+        encoded: Encoded | None = None
+        try:
+            item = Item(task.item, gather_fields(task.parts))
+            encoded = await self._outcome(self._stage.run(item, replace(self._tools, asker=asker)))
+            if encoded is not None:
+                self._desk.calls.link(task.key, asker.asked)
+        except FabulaError as error:
+            self._desk.close_with(error)
+        finally:
+            self._results.put((task, encoded))
+
+    async def _outcome(self, work: Coroutine[Any, Any, Any]) -> Encoded | None:
+        try:
+            return encode(checked(self._stage.spec, await work))
+        except Closed:
+            return None
+        except NoAnswer as none:
+            return encode(Failed(none.code, none.reason, none.evidence))
+        except FabulaError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
+            return encode(failure(error))
+
+
+async def _wind_up(desk: Desk) -> None:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await desk.shut()
