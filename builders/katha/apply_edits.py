@@ -5,61 +5,47 @@ An edit replaces the value at an existing path, such as ``$.questions[1].gold_an
 edited: correct the source file. Scene texts may be edited only so that the scenes still cover the story.
 Ids stay, and so does the number of parts: to add or drop one, hand in a record of your own.
 
-A corrected label is carried over to the parts that repeat it, and to the answers of a moral question that
-the planner wrote. One that a person wrote stays as it is; where it no longer fits, the record is marked for
-review. A story that had no label gets its moral target, and no moral question: the number of parts stays.
+A corrected label is carried over to the parts that repeat it, and by rules to the answers of a moral
+question that was drafted in English. One that a person wrote, or in another language, stays as it is; where
+it no longer fits, the record is marked for review. A story that had no label gets its moral target, and no
+moral question: the number of parts stays.
 """
 
-from collections.abc import Sequence
-
-from pydantic import TypeAdapter, ValidationError
+from collections.abc import Iterator, Sequence
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.katha import Question, Scene, Transition, Variant
+from ...schemas.ids import primary_language
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from ...schemas.vocabulary import vocabulary
-from .parts import LABELS, LISTS, maker_of, producers
-from .planner import Planner, PlannerSettings, planner_of
+from .drafts import IDS, PARTS, REPAIRS, ids_of, make_draft, type_problem, with_repairs
+from .parts import LABELS, LISTS, by_person, maker_of
+from .rules import PRODUCER
+from .rules.questions import relabelled
 from .spans import scene_spans
 
 SPEC = StageSpec(
     name="apply_edits",
-    version=1,
+    version=2,
     shape="map",
-    reads=("story", "given", "edits", *LABELS, *LISTS),
+    reads=("story", "given", "edits", *PARTS, *REPAIRS),
     writes=("draft", "labels"),
-    settings=PlannerSettings,
 )
 
-_IDS = frozenset(
-    (
-        *("story_id", "scene_index", "from_scene", "to_scene", "question_id"),
-        *("variant_id", "base_story_id", "pair_id", "subset"),
-    )
-)
 _FIXED = "ids, numbers of scenes, the number of parts and the whole record cannot be edited"
 _LABEL_PATHS = tuple((name,) for name in LABELS)
-_TYPES: dict[str, TypeAdapter[tuple[object, ...]]] = {
-    "scenes": TypeAdapter(tuple[Scene, ...]),
-    "transitions": TypeAdapter(tuple[Transition, ...]),
-    "questions": TypeAdapter(tuple[Question, ...]),
-    "variants": TypeAdapter(tuple[Variant, ...]),
-}
 
 
 class Refused(Exception):
     """An edit cannot be applied; the text says why."""
 
 
-def run(item: Item, tools: Tools) -> Outcome:
+def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
-    planner = planner_of(tools)
-    draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
-    draft["producers"] = producers(draft, item["story"], item["given"], planner.name)
+    draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
     try:
         for edit in item["edits"]:
-            draft = apply_edit(draft, edit, planner)
+            draft = apply_edit(draft, edit, item["story"])
         if item["edits"]:
             _check_cover(draft, item["story"]["normalized_text"])
     except Refused as refusal:
@@ -67,13 +53,13 @@ def run(item: Item, tools: Tools) -> Outcome:
     return Made({"draft": draft, "labels": {name: draft[name] for name in LABELS}})
 
 
-def apply_edit(draft: Json, edit: Json, planner: Planner) -> Json:
+def apply_edit(draft: Json, edit: Json, story: Json) -> Json:
     """Return a draft with one edit applied.
 
     Args:
         draft: title, labels, lists of parts and their producers, as this stage writes it.
         edit: ``schemas.values.Edit`` as JSON.
-        planner: whose moral questions follow a corrected label.
+        story: the story that it is a draft of.
 
     Raises:
         Refused: the path cannot be edited, the old value is not what stands there, or the new one has
@@ -83,11 +69,11 @@ def apply_edit(draft: Json, edit: Json, planner: Planner) -> Json:
     steps = _checked_steps(draft, edit)
     changed = replace_at(draft, edit["path"], edit["new"])
     _check_types(changed, _where(edit))
-    if _ids(changed) != _ids(draft):
+    if ids_of(changed) != ids_of(draft):
         raise Refused(f"{_where(edit)}: {_FIXED}")
     made = [*draft["producers"], {"path": format_path(steps), "producer": f"edit:{edit['who']}"}]
     changed = {**changed, "producers": made}
-    return _carry_over(changed, str(steps[0]), planner) if steps in _LABEL_PATHS else changed
+    return _carry_over(changed, str(steps[0]), story) if steps in _LABEL_PATHS else changed
 
 
 def _where(edit: Json) -> str:
@@ -104,7 +90,7 @@ def _checked_steps(draft: Json, edit: Json) -> tuple[str | int, ...]:
         raise Refused(f"{where}: {error}") from error
     if steps[:1] in (("story_text",), ("source_text",), ("text",)):
         raise Refused(f"{where}: the story's text cannot be edited; correct the source file instead")
-    if not steps or steps[-1] in _IDS or steps[0] in _IDS:
+    if not steps or steps[-1] in IDS or steps[0] in IDS:
         raise Refused(f"{where}: {_FIXED}")
     try:
         found = get_at({name: draft[name] for name in fields}, path)
@@ -118,12 +104,7 @@ def _checked_steps(draft: Json, edit: Json) -> tuple[str | int, ...]:
     return steps
 
 
-def _ids(draft: Json) -> Json:
-    """Return every id and number of the parts, in order."""
-    return [[{key: part[key] for key in _IDS & part.keys()} for part in draft[name]] for name in LISTS]
-
-
-def _carry_over(draft: Json, label: str, planner: Planner) -> Json:
+def _carry_over(draft: Json, label: str, story: Json) -> Json:
     """Return the draft with the copies of a label that its parts hold changed as well."""
     if label == "narrative_type":
         return {**draft, "variants": [{**variant, label: draft[label]} for variant in draft["variants"]]}
@@ -133,12 +114,15 @@ def _carry_over(draft: Json, label: str, planner: Planner) -> Json:
         {**transition, "moral_target": moral} if number == place else transition
         for number, transition in enumerate(draft["transitions"])
     ]
+    english = primary_language(story["language"]) == "en"
     questions = [
-        _carried(question, f"$.questions[{number}]", draft, planner)
+        _carried(question, f"$.questions[{number}]", draft) if english else question
         for number, question in enumerate(draft["questions"])
     ]
     variants = [{**variant, "original_moral": moral} for variant in draft["variants"]]
-    return {**draft, "transitions": transitions, "questions": questions, "variants": variants}
+    made = [*draft["producers"], *_reworded(draft, questions)]
+    lists = {"transitions": transitions, "questions": questions, "variants": variants}
+    return {**draft, **lists, "producers": made}
 
 
 def _moral_place(transitions: Sequence[Json]) -> int:
@@ -148,16 +132,25 @@ def _moral_place(transitions: Sequence[Json]) -> int:
     return [*marked, *choices, len(transitions) - 1][0]
 
 
-def _carried(question: Json, path: str, draft: Json, planner: Planner) -> Json:
-    """Return a question as it stands, or a moral one of the planner's with the answers of the new label."""
+def _carried(question: Json, path: str, draft: Json) -> Json:
+    """Return a question as it stands, or a moral one that was drafted with the answers of the new label."""
     moral = draft["moral_label"]
     if question["question_type"] != "moral" or moral is None:
         return question
     made = draft["producers"]
-    by_hand = {key: question[key] for key in question if maker_of(f"{path}.{key}", made) != planner.name}
+    by_hand = {key: question[key] for key in question if by_person(maker_of(f"{path}.{key}", made))}
     if not by_hand.keys().isdisjoint(("gold_answer", "accepted_answers")):
         return question
-    return {**(planner.relabelled(question, moral) or question), **by_hand}
+    return {**(relabelled(question, moral) or question), **by_hand}
+
+
+def _reworded(draft: Json, questions: Sequence[Json]) -> Iterator[Json]:
+    """Yield who made the fields of questions that the rules worded anew and somebody else had made."""
+    for number, (old, new) in enumerate(zip(draft["questions"], questions, strict=True)):
+        for key in (key for key in sorted(new) if new[key] != old[key]):
+            path = f"$.questions[{number}].{key}"
+            if maker_of(path, draft["producers"]) != PRODUCER:
+                yield {"path": path, "producer": PRODUCER}
 
 
 def _check_types(draft: Json, where: str) -> None:
@@ -168,12 +161,10 @@ def _check_types(draft: Json, where: str) -> None:
         if name in LABELS and draft[name] not in (None, *vocabulary(name).values):
             words = ", ".join(vocabulary(name).values)
             raise Refused(f"{where}: expected one of {words} at $.{name}, found {draft[name]!r}")
-    for name, adapter in _TYPES.items():
-        try:
-            adapter.validate_json(canonical_text(draft[name]))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise Refused(f"{where}: {format_path((name, *first['loc']))}: {first['msg']}") from error
+    for name in LISTS:
+        problem = type_problem(name, draft[name])
+        if problem is not None:
+            raise Refused(f"{where}: {problem}")
 
 
 def _check_cover(draft: Json, text: str) -> None:

@@ -7,7 +7,8 @@ the stage that turns away a story with fewer clauses than scenes.
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from .parts import fill, given_list
+from ...schemas.katha import Scene
+from .parts import fill, given_list, is_complete
 from .planner import PlannerSettings, planner_of
 
 
@@ -19,30 +20,33 @@ class Settings(PlannerSettings):
 
 SPEC = StageSpec(
     name="draft_scenes",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "given", "analysis"),
-    writes=("scenes",),
+    writes=("scenes", "scenes_by"),
     libraries=("jinja2",),
     prompts=("scene_image",),
     reject_codes={"too_short": "The story has fewer sentences and clauses than scenes."},
     settings=Settings,
+    asks=("katha/draft_scenes", "katha/describe_scenes"),
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:
-    """Return the scenes; hand-written ones keep their fields, and what they leave out is drafted."""
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return the scenes and who drafted them; hand-written ones keep their fields, the rest is drafted."""
     settings = tools.settings
     assert isinstance(settings, Settings)
-    planner = planner_of(tools)
     story, analysis = item["story"], item["analysis"]
     given = given_list(item["given"], "scenes")
+    if given is not None and is_complete(given, Scene):
+        return Made({"scenes": given, "scenes_by": None})
+    planner = planner_of(tools)
     if given is not None:
-        drafted = planner.scenes(story, analysis, [scene["scene_text"] for scene in given])
-        return Made({"scenes": fill(given, drafted)})
-    texts = planner.divide(story, analysis, settings.scenes)
-    if texts is None:
+        described = await planner.describe(story, analysis, [scene["scene_text"] for scene in given])
+        return Made({"scenes": fill(given, described.value), "scenes_by": described.maker})
+    drafted = await planner.scenes(story, analysis, settings.scenes)
+    if drafted is None:
         text = story["normalized_text"]
         reason = f"fewer clauses than the {settings.scenes} scenes asked for in: {text[:120]!r}"
         return Rejected("too_short", reason)
-    return Made({"scenes": planner.scenes(story, analysis, texts)})
+    return Made({"scenes": drafted.value, "scenes_by": drafted.maker})

@@ -6,7 +6,6 @@ from ...engine.stage import Item, Made, Tools
 from ...schemas.canonical import Json
 from ...schemas.values import Edit
 from . import apply_edits
-from .planner import planner_of
 
 
 def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
@@ -27,7 +26,7 @@ def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -
     draft: Json = outcome.fields["draft"]
     try:
         for edit in edits:
-            draft = apply_edits.apply_edit(draft, edit.as_json(), planner_of(tools))
+            draft = apply_edits.apply_edit(draft, edit.as_json(), reads["story"])
     except apply_edits.Refused as refusal:
         raise ValueError(str(refusal)) from refusal
     return draft

@@ -9,6 +9,7 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
 from ...validators.dataset import ASSIGNMENTS, BALANCE, RECORDS
 from ...validators.run_balance import RunBalance
+from .edit_distances import ROWS, SUMMARY, EditSummary
 
 STAGES = (
     "load_stories",
@@ -21,7 +22,9 @@ STAGES = (
     "annotate_transitions",
     "write_questions",
     "write_contrastives",
+    "repair_draft",
     "apply_edits",
+    "measure_edits",
     "verify_record",
     "assign_splits",
     "assemble_records",
@@ -31,16 +34,16 @@ PIPELINE = Pipeline(
     name="katha",
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
-    final_fields=("split", "stratum"),
+    final_fields=("split", "stratum", "edit_distances"),
 )
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
-    """Write records, assignments and balance into the run folder; the items come sorted by id.
+    """Write records, assignments, balance and edit distances into the run folder; items come sorted by id.
 
-    Records are written as they come; only counts and assignments are held.
+    The items are gone through twice and written as they come; only counts and assignments are held.
     """
-    balance = RunBalance()
+    balance, edited = RunBalance(), EditSummary()
     assignments: list[Json] = []
 
     def envelopes() -> Iterator[Json]:
@@ -50,6 +53,13 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
             yield {"kind": "katha", "schema_version": SCHEMA_VERSION, "id": item.id, "payload": bundle}
 
+    def distances() -> Iterator[Json]:
+        for item in items:
+            edited.add(item["edit_distances"])
+            yield {"id": item.id, "fields": item["edit_distances"]}
+
     write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
     write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
     write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])
+    write_atomic(folder / ROWS, jsonl_lines(distances()))
+    write_atomic(folder / SUMMARY, [pretty_bytes(edited.document())])

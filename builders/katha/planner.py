@@ -52,7 +52,7 @@ class Drafted:
 class Planner(Protocol):
     """Drafts the parts of one KathaBench record; plain JSON in and out, in the shapes of ``schemas.katha``.
 
-    ``story`` is ``schemas.story.Story``; ``analysis`` is what the stage ``analyze_story`` read off it by rules.
+    ``story`` is ``schemas.story.Story``; ``analysis`` is what ``analyze_story`` read off it by rules.
     Fields that a planner cannot know are null or empty, never invented. The same call with the same answers
     of the model gives the same value. Every method may raise :class:`~fabula.engine.asking.NoAnswer`.
     """

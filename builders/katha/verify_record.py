@@ -1,142 +1,82 @@
 """Stage: check the draft. Nothing is rejected: what fails or cannot be judged marks the record for review.
 
-Besides the rules of ``fabula validate`` it checks that answers are found in the text, that accepted answers
-cover the canonical one, that the characters of a scene are in it or carried over from the one before, and
-that a variant keeps the characters of its scene. Answers in a person's own words are judged by their words:
-where some are not in the story, the check has no verdict.
+The checks that need no model are in :mod:`.rule_checks`. With a model in the settings (it need not be the one
+that drafted) come those of :mod:`.model.verify`; what that model would not or could not answer is not judged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from ...engine.asking import NoAnswer
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
-from ...schemas.text import contains_phrase, normalize_answer
-from ...validators.question_rules import answers_label
-from ...validators.record_rules import check_story
-from ...validators.scene_rules import without_article
-from ...validators.view import mentions
-from .records import make_bundle
-from .rules.lexicon import word_set
+from .rule_checks import make_check, rule_checks
+
+VERIFICATION = (
+    "katha/answer_questions",
+    "katha/check_answers",
+    "katha/check_contrastives",
+    "katha/check_record",
+)
+"""The prompts that a draft is verified with."""
+
+
+class VerifySettings(ModelSettings):
+    """Settings of the stage; without a model only the rules check."""
+
 
 SPEC = StageSpec(
     name="verify_record",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "draft", "screening"),
     writes=("checks",),
     libraries=("jsonschema-rs",),
+    settings=VerifySettings,
+    asks=VERIFICATION,
 )
 
-_LABEL_QUESTIONS = frozenset(["moral"])
+_JUDGED_BY: Mapping[str, str] = {"answerable": "model_answerable"}
+"""Checks of the rules that need no verdict of their own where a model gave one: their code -> the model's."""
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
-    """Return the checks: those of the screening, then those of the draft."""
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return the checks: those of the screening, those of the draft by rules, those by a model."""
+    settings = tools.settings
+    assert isinstance(settings, VerifySettings)
     story, draft = item["story"], item["draft"]
-    checks = [*item["screening"], *_own_checks(story, draft), *_rule_checks(story, draft)]
-    return Made({"checks": checks})
+    ruled = rule_checks(story, draft)
+    judged = await model_checks(story, draft, tools) if settings.models() else []
+    return Made({"checks": [*item["screening"], *_unsettled_by(judged, ruled), *judged]})
 
 
-def _check(code: str, path: str, passed: bool | None, note: str) -> Json:
-    return {"code": code, "path": path, "passed": passed, "note": note}
+async def model_checks(story: Json, draft: Json, tools: Tools) -> list[Json]:
+    """Return the checks of a draft by the model that the tools' settings name.
+
+    Raises:
+        NoAnswer: the model cannot be reached now (``unavailable``); anything else that keeps it from
+            answering is a check without a verdict.
+    """
+    from .model.verify import check_draft
+
+    try:
+        return list(await check_draft(story, draft, tools))
+    except NoAnswer as failure:
+        if failure.code == "unavailable":
+            raise
+        return [make_check("model_checks", "$", None, f"{failure.code}: {failure.reason}")]
 
 
-def _own_checks(story: Json, draft: Json) -> Iterator[Json]:
-    text = normalize_answer(story["normalized_text"])
-    authors = {entry["path"]: str(entry["producer"]) for entry in draft["producers"]}
-    for number, question in enumerate(draft["questions"]):
-        if question["question_type"] in _LABEL_QUESTIONS:
-            yield _names_label(number, question, draft["moral_label"])
-        else:
-            yield _answerable(number, question, text, draft["scenes"], authors)
-        yield _covered(number, question)
-    yield from _continuity(draft["scenes"], text)
-    for number, variant in enumerate(draft["variants"]):
-        yield _keeps_entities(number, variant, draft["scenes"])
-
-
-def _answerable(
-    number: int, question: Json, text: str, scenes: Sequence[Json], authors: Mapping[str, str]
-) -> Json:
-    path = f"$.questions[{number}].gold_answer"
-    gold = normalize_answer(question["gold_answer"])
-    if not gold:
-        return _check("answerable", path, False, "the answer is empty")
-    evidence = [scene for scene in question["evidence_scenes"] if 1 <= scene <= len(scenes)]
-    shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
-    if contains_phrase(shown, gold):
-        return _check("answerable", path, True, f"found in the evidence scenes {evidence}")
-    words = [word for word in gold.split() if word not in word_set("words", "function")]
-    missing = [word for word in words if not contains_phrase(shown, word)]
-    if words and not missing:
-        return _check("answerable", path, True, f"its words are found in the evidence scenes {evidence}")
-    drafted = authors.get("$.questions[*].gold_answer", "").startswith("rules")
-    if drafted and path not in authors:
-        return _check("answerable", path, False, f"not in the evidence scenes: {' '.join(missing)}")
-    elsewhere = (
-        "; they are elsewhere in the story" if all(contains_phrase(text, word) for word in missing) else ""
-    )
-    return _check(
-        "answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}"
-    )
-
-
-def _names_label(number: int, question: Json, label: str | None) -> Json:
-    path = f"$.questions[{number}].gold_answer"
-    if answers_label(question, label):
-        return _check("answerable", path, True, f"the answer names the moral label {label}")
-    return _check("answerable", path, False, f"the answers do not name the moral label {label}")
-
-
-def _covered(number: int, question: Json) -> Json:
-    path = f"$.questions[{number}].accepted_answers"
-    accepted = [normalize_answer(answer) for answer in question["accepted_answers"]]
-    covered = normalize_answer(question["gold_answer"]) in accepted
-    return _check("answers_cover", path, covered, f"{len(set(accepted))} accepted answers")
-
-
-def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
-    """Check that each character of a scene is named in it, or was in the scene before."""
-    before: frozenset[str] = frozenset()
-    for number, scene in enumerate(scenes):
-        shown, names = normalize_answer(scene["scene_text"]), scene["characters"]
-        strange = [name for name in names if not _names(shown, name) and name not in before]
-        unknown = [name for name in strange if not _names(text, name)]
-        note = (
-            f"not in the scene nor in the one before: {', '.join(strange)}"
-            if strange
-            else "all accounted for"
-        )
-        passed = False if unknown else (None if strange else True)
-        yield _check("entity_continuity", f"$.scenes[{number}].characters", passed, note)
-        before = frozenset(names)
-
-
-def _names(text: str, name: str) -> bool:
-    return mentions(text, without_article(name))
-
-
-def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
-    path = f"$.variants[{number}].contrastive_scene_text"
-    index = variant["changed_scene_id"]
-    if not 1 <= index <= len(scenes):
-        return _check("entities_preserved", path, False, f"there is no scene {index}")
-    before = normalize_answer(scenes[index - 1]["scene_text"])
-    after = normalize_answer(variant["contrastive_scene_text"])
-    named = [name for name in scenes[index - 1]["characters"] if _names(before, name)]
-    lost = [name for name in named if not _names(after, name)]
-    note = f"no longer named: {', '.join(lost)}" if lost else f"{len(named)} characters kept"
-    return _check("entities_preserved", path, not lost, note)
-
-
-def _rule_checks(story: Json, draft: Json) -> list[Json]:
-    """Return one failed check per finding of the record rules, or one passed check for all of them."""
-    # Split, time and licence come later; the rules need some value there.
-    bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
-    found = check_story(bundle["record"], bundle["variants"])
-    failed = [
-        _check(issue.code, issue.path, False, issue.message)
-        for issue in found
-        if issue.level == "error" or issue.code == "incomplete"
+def _unsettled_by(judged: Sequence[Json], ruled: Sequence[Json]) -> list[Json]:
+    """Return the checks of the rules without those that had no verdict where a model has one."""
+    known = {(check["code"], _part(check)) for check in judged if check["passed"] is not None}
+    return [
+        check
+        for check in ruled
+        if check["passed"] is not None or (_JUDGED_BY.get(str(check["code"])), _part(check)) not in known
     ]
-    return failed or [_check("record_rules", "$", True, "all rules of fabula validate hold")]
+
+
+def _part(check: Json) -> str:
+    """Return the element of a list that a check is about, such as ``$.questions[1]``."""
+    return str(check["path"]).partition("]")[0]

@@ -17,28 +17,31 @@ class Settings(PlannerSettings):
 
 SPEC = StageSpec(
     name="write_contrastives",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "given", "analysis", "scenes", "transitions", "narrative_type", "moral_label"),
-    writes=("variants",),
+    writes=("variants", "variants_by"),
     reject_codes={"not_contrastable": "The text allows fewer contrastive variants than asked for."},
     settings=Settings,
+    asks=("katha/write_contrastives",),
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:
-    """Return the variants; a hand-written list replaces the drafted one."""
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return the variants and who drafted them; a hand-written list replaces the drafted one."""
     settings = tools.settings
     assert isinstance(settings, Settings)
     given = given_list(item["given"], "variants")
     if given is not None:
-        return Made({"variants": given})
+        return Made({"variants": given, "variants_by": None})
+    if settings.variants == 0:
+        return Made({"variants": [], "variants_by": None})
     labels = (item["narrative_type"], item["moral_label"])
-    variants = planner_of(tools).variants(
+    drafted = await planner_of(tools).variants(
         item["story"], item["analysis"], item["scenes"], labels, settings.variants
     )
-    if len(variants) < settings.variants:
-        types = ", ".join(variant["change_type"] for variant in variants) or "none"
-        reason = f"{len(variants)} of {settings.variants} variants possible ({types})"
+    if len(drafted.value) < settings.variants:
+        types = ", ".join(variant["change_type"] for variant in drafted.value) or "none"
+        reason = f"{len(drafted.value)} of {settings.variants} variants possible ({types})"
         return Rejected("not_contrastable", reason)
-    return Made({"variants": variants})
+    return Made({"variants": drafted.value, "variants_by": drafted.maker})

@@ -9,7 +9,7 @@ from .contrast import write_variants
 from .emotions import find_feelings
 from .labels import moral_label, narrative_type
 from .mentions import MentionFinder
-from .questions import ask_questions, relabelled
+from .questions import ask_questions
 from .reading import StoryView
 from .scenes import describe_scenes, draft_scene_texts
 from .segments import segment_text
@@ -67,10 +67,6 @@ class Rules:
     ) -> list[Json]:
         """Return the recoverability questions."""
         return ask_questions(self._view(story, analysis, _texts(scenes)), transitions, moral)
-
-    def relabelled(self, question: Json, moral: str) -> Json | None:
-        """Return a moral question answered by another label; None where there are no words for it."""
-        return relabelled(question, moral)
 
     def variants(
         self,

@@ -1,7 +1,8 @@
 """Runs the stages of the KathaBench builder on single stories, without the engine."""
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,13 @@ def tools_for(spec: StageSpec, settings: Mapping[str, Any] | None = None, **more
     return Tools(settings=spec.settings(**(settings or {})), created_at=CREATED, **more)
 
 
-def run_stage(name: str, fields: Mapping[str, Any], settings: Mapping[str, Any] | None = None) -> Outcome:
+def run_stage(
+    name: str, fields: Mapping[str, Any], settings: Mapping[str, Any] | None = None, **more: Any
+) -> Outcome:
     module = stage(name)
     item = Item(str(fields["story"]["id"]), {key: fields[key] for key in module.SPEC.reads})
-    return module.run(item, tools_for(module.SPEC, settings))
+    outcome = module.run(item, tools_for(module.SPEC, settings, **more))
+    return asyncio.run(outcome) if isinstance(outcome, Coroutine) else outcome
 
 
 def load(paths: list[tuple[str, Path]], **settings: Any) -> dict[str, dict[str, Any]]:

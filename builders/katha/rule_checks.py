@@ -1,0 +1,133 @@
+"""The checks of a draft that need no model; nothing is rejected by them.
+
+Besides the rules of ``fabula validate`` they look at whether answers are found in the text, accepted answers
+cover the canonical one, the characters of a scene are in it or carried over from the one before, and a
+variant keeps the characters of its scene. Answers in the words of a person or a model are judged by these
+words: where some are not in the story, the check has no verdict.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...schemas.canonical import Json
+from ...schemas.text import contains_phrase, normalize_answer
+from ...validators.codes import label
+from ...validators.question_rules import answers_label
+from ...validators.record_rules import check_story
+from ...validators.scene_rules import without_article
+from ...validators.view import mentions
+from .records import make_bundle
+from .rules.lexicon import word_set
+
+_LABEL_QUESTIONS = frozenset(["moral"])
+
+
+def rule_checks(story: Json, draft: Json) -> list[Json]:
+    """Return every check of a draft (``schemas.values.Check``): of single fields, then the rules."""
+    return [*_field_checks(story, draft), *_record_checks(story, draft)]
+
+
+def make_check(code: str, path: str, passed: bool | None, note: str) -> Json:
+    """Return one check as JSON."""
+    return {"code": code, "path": path, "passed": passed, "note": note}
+
+
+def _field_checks(story: Json, draft: Json) -> Iterator[Json]:
+    text = normalize_answer(story["normalized_text"])
+    authors = {entry["path"]: str(entry["producer"]) for entry in draft["producers"]}
+    for number, question in enumerate(draft["questions"]):
+        if question["question_type"] in _LABEL_QUESTIONS:
+            yield _names_label(number, question, draft["moral_label"])
+        else:
+            yield _answerable(number, question, text, draft["scenes"], authors)
+        yield _covered(number, question)
+    yield from _continuity(draft["scenes"], text)
+    for number, variant in enumerate(draft["variants"]):
+        yield _keeps_entities(number, variant, draft["scenes"])
+
+
+def _answerable(
+    number: int, question: Json, text: str, scenes: Sequence[Json], authors: Mapping[str, str]
+) -> Json:
+    path = f"$.questions[{number}].gold_answer"
+    gold = normalize_answer(question["gold_answer"])
+    if not gold:
+        return make_check("answerable", path, False, "the answer is empty")
+    evidence = [scene for scene in question["evidence_scenes"] if 1 <= scene <= len(scenes)]
+    shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
+    if contains_phrase(shown, gold):
+        return make_check("answerable", path, True, f"found in the evidence scenes {evidence}")
+    words = [word for word in gold.split() if word not in word_set("words", "function")]
+    missing = [word for word in words if not contains_phrase(shown, word)]
+    if words and not missing:
+        return make_check("answerable", path, True, f"its words are found in the evidence scenes {evidence}")
+    drafted = authors.get("$.questions[*].gold_answer", "").startswith("rules")
+    if drafted and path not in authors:
+        return make_check("answerable", path, False, f"not in the evidence scenes: {' '.join(missing)}")
+    elsewhere = (
+        "; they are elsewhere in the story" if all(contains_phrase(text, word) for word in missing) else ""
+    )
+    return make_check(
+        "answerable", path, None, f"words that the evidence scenes lack: {' '.join(missing)}{elsewhere}"
+    )
+
+
+def _names_label(number: int, question: Json, label: str | None) -> Json:
+    path = f"$.questions[{number}].gold_answer"
+    if answers_label(question, label):
+        return make_check("answerable", path, True, f"the answer names the moral label {label}")
+    return make_check("answerable", path, False, f"the answers do not name the moral label {label}")
+
+
+def _covered(number: int, question: Json) -> Json:
+    path = f"$.questions[{number}].accepted_answers"
+    accepted = [normalize_answer(answer) for answer in question["accepted_answers"]]
+    covered = normalize_answer(question["gold_answer"]) in accepted
+    return make_check("answers_cover", path, covered, f"{len(set(accepted))} accepted answers")
+
+
+def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
+    """Check that each character of a scene is named in it, or was in the scene before."""
+    before: frozenset[str] = frozenset()
+    for number, scene in enumerate(scenes):
+        shown, names = normalize_answer(scene["scene_text"]), scene["characters"]
+        strange = [name for name in names if not _names(shown, name) and name not in before]
+        unknown = [name for name in strange if not _names(text, name)]
+        note = (
+            f"not in the scene nor in the one before: {', '.join(strange)}"
+            if strange
+            else "all accounted for"
+        )
+        passed = False if unknown else (None if strange else True)
+        yield make_check("entity_continuity", f"$.scenes[{number}].characters", passed, note)
+        before = frozenset(names)
+
+
+def _names(text: str, name: str) -> bool:
+    return mentions(text, without_article(name))
+
+
+def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
+    path = f"$.variants[{number}].contrastive_scene_text"
+    index = variant["changed_scene_id"]
+    if not 1 <= index <= len(scenes):
+        return make_check("entities_preserved", path, False, f"there is no scene {index}")
+    before = normalize_answer(scenes[index - 1]["scene_text"])
+    after = normalize_answer(variant["contrastive_scene_text"])
+    named = [name for name in scenes[index - 1]["characters"] if _names(before, name)]
+    lost = [name for name in named if not _names(after, name)]
+    note = f"no longer named: {', '.join(lost)}" if lost else f"{len(named)} characters kept"
+    return make_check("entities_preserved", path, not lost, note)
+
+
+def _record_checks(story: Json, draft: Json) -> list[Json]:
+    """Return one failed check per finding of the record rules, or one passed check for all of them."""
+    # Split, time and licence come later; the rules need some value there.
+    bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
+    found = check_story(bundle["record"], bundle["variants"])
+    places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
+    failed = [
+        make_check(issue.code, places.get(issue.where, "$") + issue.path[1:], False, issue.message)
+        for issue in found
+        if issue.level == "error" or issue.code == "incomplete"
+    ]
+    return failed or [make_check("record_rules", "$", True, "all rules of fabula validate hold")]
