@@ -98,6 +98,20 @@ class ModelUse:
     uncertain: int = 0
     uncertain_cost: float = 0.0
 
+    def line(self) -> str:
+        """Return the use in one line for people."""
+        text = (
+            f"{self.stage}: {self.calls} calls of {self.model}, {self.input_tokens} tokens in,"
+            f" {self.output_tokens} out, {self.cost:.4f} USD"
+        )
+        if self.unpriced:
+            text += f" and {self.unpriced} calls whose price is not known"
+        if self.uncertain:
+            text += (
+                f"; {self.uncertain} requests without a reply may cost up to {self.uncertain_cost:.4f} more"
+            )
+        return text
+
 
 class Calls:
     """Reads and writes the calls in a journal. Reading uses a connection of its own."""

@@ -74,7 +74,7 @@ def resolve_config(
     loaded = load_pipeline(pipeline)
     given: dict[str, dict[str, Any]] = {}
     if toml is not None:
-        for section, values in _read(toml).items():
+        for section, values in read_settings(toml).items():
             if not isinstance(values, dict):
                 raise ConfigError(
                     f"{toml}: {section}", expected="sections such as [run]", found="a key outside of them",
@@ -138,7 +138,12 @@ def models_of(settings: Own) -> tuple[str, ...]:
     return settings.models() if isinstance(settings, ModelSettings) else ()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
+    """Return what a settings file says, by section; only its form is checked.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

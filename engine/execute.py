@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
 from ..schemas.canonical import sha256_file
+from .calls import model_uses
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
@@ -171,7 +172,8 @@ def make_report(runner: Runner) -> RunReport:
                 counts.reused, counts.ran,
             )
         )  # fmt: skip
-    return RunReport(totals, tuple(stages), tuple(sorted(items, key=lambda entry: entry.id)))
+    items.sort(key=lambda entry: entry.id)
+    return RunReport(totals, tuple(stages), tuple(items), models=model_uses(runner.journal.path))
 
 
 def _prepare_folder(folder: Path) -> None:

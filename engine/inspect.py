@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schemas.canonical import Json, canonical_text
+from .calls import calls_of
 from .codec import decode
 from .edits import edits_of
 from .journal import Journal
@@ -30,6 +31,7 @@ class StageView:
         evidence: what helps to understand a failure.
         reads: the fields that the stage read.
         writes: the fields that it made.
+        calls: what it asked models, and what they answered, raw.
     """
 
     name: str
@@ -40,6 +42,7 @@ class StageView:
     evidence: str | None
     reads: Mapping[str, Json]
     writes: Mapping[str, Json]
+    calls: tuple[Mapping[str, Json], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class ItemView:
             reason = f": {stage.reason}" if stage.reason else ""
             lines.append(f"{stage.name}@{stage.version}: {stage.status}{code}{reason}")
             lines.extend(f"  read  {name} = {_short(value)}" for name, value in stage.reads.items())
+            lines.extend(f"  asked {line}" for call in stage.calls for line in _call_lines(call))
             lines.extend(f"  wrote {name} = {_short(value)}" for name, value in stage.writes.items())
             if stage.evidence:
                 lines.extend(f"  | {line}" for line in stage.evidence.rstrip().splitlines())
@@ -113,6 +117,7 @@ def _view(journal: Journal, stage: Stage, passages: Mapping[str, Passage]) -> St
         evidence=None if head is None else journal.evidence(head.seq),
         reads={name: documents[seq][name] for name, (seq, _) in passage.reads.items()},
         writes=writes,
+        calls=() if head is None else tuple(call.as_json() for call in calls_of(journal, head.key)),
     )
 
 
@@ -123,6 +128,18 @@ def _unknown(folder: Path, survey: Survey, item_id: str) -> RunError:
         str(folder), expected=f"an item {item_id}", found="no such item in the run",
         fix=f"use an id such as {', '.join(close)}" if close else "build first: the run has no items",
     )  # fmt: skip
+
+
+def _call_lines(call: Mapping[str, Any]) -> list[str]:
+    """Return a call in two lines for people: the last message asked, and the reply."""
+    parts = call["asked"]["messages"][-1]["parts"]
+    asked = " ".join(part.get("text", "[picture]") for part in parts)
+    reply, cost = call["reply"], call["cost"]
+    paid = "price not known" if cost is None else f"{cost:.5f} USD"
+    return [
+        f"{call['model']}: {_short(asked)}",
+        f"  got {reply['outcome']} ({paid}, {call['attempts']} attempts): {_short(reply['text'])}",
+    ]
 
 
 def _short(value: Json) -> str:

@@ -42,11 +42,13 @@ class Spending:
 
     Attributes:
         spent: USD over the whole life of the run, what may have been charged included.
+        before: USD spent before the stage that runs now.
         answered: calls that models answered in this execution.
         found: calls that the journal answered.
     """
 
     spent: float
+    before: float
     answered: int
     found: int
 
@@ -69,6 +71,7 @@ class ModelPool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
+        self._before = 0.0
 
     def __enter__(self) -> "ModelPool":
         return self
@@ -93,7 +96,7 @@ class ModelPool:
         desk = self._desk
         if desk is None:
             return None
-        return Spending(desk.budget.spent, desk.tally.answered, desk.tally.found)
+        return Spending(desk.budget.spent, self._before, desk.tally.answered, desk.tally.found)
 
     def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
         """Yield results in small groups as they come; empty ones while nothing comes.
@@ -106,6 +109,7 @@ class ModelPool:
             MissingRequirement: a library or a key is missing.
         """
         desk, loop = self._start()
+        self._before = desk.budget.spent
         settings = job.tools.settings
         assert isinstance(settings, ModelSettings)
         most = AHEAD * sum(self._options[spec].concurrency for spec in set(settings.models()))

@@ -19,7 +19,8 @@ class Event:
     ============  =============================================================================
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
-    progress      ``done`` of ``total`` results of the stage are on disk
+    progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
+                  ``spent`` by the run so far and ``projected`` for the end of the stage
     item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
     stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
     stopping      nothing: the user asked to stop, the work in flight is being finished
@@ -81,6 +82,13 @@ def _write(stream: TextIO, line: str) -> None:
             os.close(nowhere)
 
 
+def _cost(event: Event) -> str:
+    data = event.data
+    if "spent" not in data:
+        return ""
+    return f", {data['spent']:.2f} USD spent, about {data['projected']:.2f} at the end of the stage"
+
+
 def plain_line(event: Event) -> str | None:
     """Return what an event means in one line for people, or None where it is not worth one."""
     data = event.data
@@ -113,9 +121,10 @@ class PlainReporter:
             self._told = 0
         elif event.kind == "progress":
             step = event.data["done"] * self.EVERY // event.data["total"]
-            if event.data["total"] >= self.WORTH and self._told < step < self.EVERY:
+            worth = event.data["total"] >= self.WORTH or "spent" in event.data
+            if worth and self._told < step < self.EVERY:
                 self._told = step
-                line = f"{event.stage}: {event.data['done']} of {event.data['total']}"
+                line = f"{event.stage}: {event.data['done']} of {event.data['total']}{_cost(event)}"
         if line is not None:
             _write(self._stream, line)
 
@@ -133,6 +142,7 @@ class RichReporter:
         self._console = Console(file=stream if stream is not None else sys.stderr, highlight=False)
         self._bars = Progress(
             TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[cost]}"),
             console=self._console, transient=True,
         )  # fmt: skip
         self._bar: Any = None
@@ -141,9 +151,12 @@ class RichReporter:
         """Move the bar, or print a line."""
         if event.kind == "stage":
             self._bars.start()
-            self._bar = self._bars.add_task(event.stage or "", total=event.data["items"])
+            self._bar = self._bars.add_task(event.stage or "", total=event.data["items"], cost="")
         elif event.kind == "progress" and self._bar is not None:
-            self._bars.update(self._bar, completed=event.data["done"], total=event.data["total"])
+            data = event.data
+            self._bars.update(
+                self._bar, completed=data["done"], total=data["total"], cost=_cost(event).removeprefix(", ")
+            )
         elif event.kind == "stage-done" and self._bar is not None:
             self._bars.remove_task(self._bar)
             self._bar = None

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..errors import RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.paths import format_path
+from .calls import ModelUse
 from .journal_file import unwritable
 from .stage import StageSpec
 
@@ -72,6 +73,7 @@ class RunReport:
         manifest_sha256: hash of ``run.json`` as it was when the outputs were settled; None when they were
             not, because stages were left out.
         outputs: name -> hash of the files that ``finish`` wrote, now or at an earlier time.
+        models: what each stage used of each model, over all the time of the run.
     """
 
     totals: Mapping[str, int]
@@ -79,6 +81,7 @@ class RunReport:
     items: tuple[ItemReport, ...]
     manifest_sha256: str | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
+    models: tuple[ModelUse, ...] = ()
 
     @property
     def share(self) -> float:
@@ -104,6 +107,7 @@ class RunReport:
             "items": [asdict(item) for item in self.items],
             "manifest_sha256": self.manifest_sha256,
             "outputs": dict(self.outputs),
+            "models": [asdict(use) for use in self.models],
         }
 
     def lines(self) -> list[str]:
@@ -123,6 +127,7 @@ class RunReport:
             )
             name = f"{status} in {stage}" + (f" ({code})" if code else "")
             lines.append(f"  {count} {name}, such as {first.id}: {first.reason or 'no reason given'}")
+        lines.extend(f"  {use.line()}" for use in self.models)
         return lines
 
 

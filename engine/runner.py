@@ -301,6 +301,8 @@ class _Acknowledged:
         self._runner, self._stage = runner, stage
         self._waiting: deque[Head] = deque()
         self._done, self._total = 0, total
+        self._asks = bool(models_of(runner.config.stages[stage.name]))
+        self._before: float | None = None
 
     def add(self, head: Head) -> None:
         self._waiting.append(head)
@@ -311,7 +313,19 @@ class _Acknowledged:
             head = self._waiting.popleft()
             self._done += 1
             if head.status != "made":
-                data = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
-                emit(Event("item", stage=self._stage.name, data=data))
+                said = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
+                emit(Event("item", stage=self._stage.name, data=said))
         if self._done > before:
-            emit(Event("progress", stage=self._stage.name, data={"done": self._done, "total": self._total}))
+            data: dict[str, float] = {"done": self._done, "total": self._total, **self._costs()}
+            emit(Event("progress", stage=self._stage.name, data=data))
+
+    def _costs(self) -> dict[str, float]:
+        """Return USD spent by the run so far, and at the end of the stage if it goes on like this."""
+        spending = self._runner.means.models.spending() if self._asks else None
+        if spending is None:
+            return {}
+        if self._before is None:
+            self._before = spending.before
+        per_item = (spending.spent - self._before) / self._done
+        projected = spending.spent + per_item * (self._total - self._done)
+        return {"spent": round(spending.spent, 6), "projected": round(projected, 6)}

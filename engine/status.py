@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .calls import ModelUse, model_uses
 from .lock import holder
 from .pipeline import Pipeline
 from .survey import Survey, surveyed
@@ -37,6 +38,7 @@ class Status:
         holder: the process that works on the run: ``pid``, ``host``, ``since``; None if there is none.
         notes: remarks for people.
         explained: whether the reasons are wanted.
+        models: what each stage used of each model so far.
     """
 
     totals: Mapping[str, int]
@@ -44,6 +46,7 @@ class Status:
     holder: Mapping[str, str | int] | None
     notes: tuple[str, ...]
     explained: bool
+    models: tuple[ModelUse, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as plain JSON."""
@@ -56,6 +59,7 @@ class Status:
             "stages": stages,
             "holder": None if self.holder is None else dict(self.holder),
             "notes": list(self.notes),
+            "models": [asdict(use) for use in self.models],
         }
 
     def lines(self) -> list[str]:
@@ -69,6 +73,7 @@ class Status:
             if self.explained:
                 lines.extend(f"{'':{width}}    {count} {reason}" for reason, count in stage.reasons.items())
         lines.append("items: " + ", ".join(f"{self.totals[name]} {name}" for name in names))
+        lines.extend(use.line() for use in self.models)
         lines.extend(self.notes)
         if self.holder is not None:
             who = f"process {self.holder['pid']} on {self.holder['host']}"
@@ -108,6 +113,7 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             holder=holder(Path(folder)),
             notes=tuple(survey.notes),
             explained=explain,
+            models=model_uses(survey.journal.path),
         )
 
 
