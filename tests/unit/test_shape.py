@@ -76,7 +76,11 @@ def test_imports_when_module_is_in_a_folder_follow_the_total_order(path: Path) -
 
 
 def test_testing_when_imported_is_imported_by_tests_only() -> None:
-    users = [path for path in sources() if "testing" in imports_of(path) and path.parent.name != "testing"]
+    users = [
+        path
+        for path in sources()
+        if "testing" in imports_of(path) and path.relative_to(ROOT).parts[0] != "testing"
+    ]
     assert users == []
 
 

@@ -1,0 +1,148 @@
+"""Anthropic's messages."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ...models.chat import Message, Part
+from ...schemas.canonical import Json
+from .answers import Answer, Problem
+from .asked import Asked
+from .wire import BadRequest, HttpRequest, WireError, decode_image, given, joined, member
+
+ERRORS = {
+    "bad_request": WireError(400, "invalid_request_error", "The request is not valid."),
+    "unauthorized": WireError(401, "authentication_error", "invalid x-api-key"),
+    "forbidden": WireError(403, "permission_error", "The key may not use this model."),
+    "no_quota": WireError(
+        400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
+    ),
+    "no_such_model": WireError(404, "not_found_error", "model not found"),
+    "unsupported": WireError(400, "invalid_request_error", "This model does not support the parameter."),
+    "too_long": WireError(400, "invalid_request_error", "prompt is too long"),
+    "content_filter": WireError(400, "invalid_request_error", "Output blocked by content filtering policy"),
+    "rate_limited": WireError(429, "rate_limit_error", "This request would exceed your rate limit."),
+    "server_error": WireError(500, "api_error", "Internal server error"),
+}
+
+
+class AnthropicWire:
+    """``POST .../v1/messages``."""
+
+    errors: Mapping[str, WireError] = ERRORS
+
+    def takes(self, path: str) -> bool:
+        """Return whether a path belongs to this format."""
+        return path.endswith("/messages")
+
+    def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
+        """Return what was asked; a schema may come as output format or as a forced tool."""
+        messages = [_message(entry) for entry in member(document, "messages", list)]
+        if not messages or messages[0].role != "user":
+            raise BadRequest("messages must start with one of the user")
+        schema, name, structured = _format(document)
+        return Asked(
+            "anthropic",
+            request.path,
+            member(document, "model", str),
+            joined(_content(document.get("system", ""))),
+            tuple(messages),
+            schema,
+            name,
+            structured,
+            given(temperature=document.get("temperature"), max_tokens=member(document, "max_tokens", int)),
+        )
+
+    def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
+        """Return a message; what a filter stopped ends as a refusal, as at the service."""
+        usage = answer.tokens(asked)
+        content = _blocks(asked, answer)
+        return {
+            "id": f"msg_{asked.key[:24]}",
+            "type": "message",
+            "role": "assistant",
+            "model": answer.model or asked.model,
+            "content": content,
+            "stop_reason": _stop_reason(answer, content),
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": usage.input_tokens - usage.cached_tokens,
+                "output_tokens": usage.output_tokens,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": usage.cached_tokens,
+            },
+        }
+
+    def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
+        """Return the body of an error response."""
+        kind = "overloaded_error" if status == 529 else error.kind
+        return {"type": "error", "error": {"type": kind, "message": problem.message or error.message}}
+
+
+def _stop_reason(answer: Answer, content: list[Json]) -> str:
+    if answer.refusal is not None or answer.blocked:
+        return "refusal"
+    if answer.finish == "length":
+        return "max_tokens"
+    return "tool_use" if content and content[-1]["type"] == "tool_use" else "end_turn"
+
+
+def _blocks(asked: Asked, answer: Answer) -> list[Json]:
+    blocks: list[Json] = []
+    if answer.thinking is not None:
+        blocks.append({"type": "thinking", "thinking": answer.thinking, "signature": "none"})
+    if answer.blocked or not answer.choices:
+        return blocks
+    text = answer.text if answer.refusal is None else answer.refusal
+    if asked.structured == "tool" and answer.refusal is None:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            tool = {"id": f"toolu_{asked.key[:24]}", "name": asked.schema_name, "input": value}
+            return [*blocks, {"type": "tool_use", **tool}]
+    return [*blocks, {"type": "text", "text": text}]
+
+
+def _message(entry: Json) -> Message:
+    if not isinstance(entry, Mapping) or entry.get("role") not in ("user", "assistant"):
+        raise BadRequest("a message is not one of user or assistant")
+    return Message(entry["role"], tuple(_content(member(entry, "content", (str, list)))))
+
+
+def _content(content: Json) -> list[Part]:
+    if isinstance(content, str):
+        return [content] if content else []
+    return [_part(part) for part in content]
+
+
+def _part(part: Json) -> Part:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind == "text":
+        return str(member(part, "text", str))
+    if kind == "image":
+        source = member(part, "source", dict)
+        if source.get("type") != "base64":
+            raise BadRequest("an image must come as base64")
+        return decode_image(member(source, "data", str), member(source, "media_type", str))
+    if kind in ("tool_use", "tool_result"):
+        return json.dumps(part.get("input", part.get("content")), ensure_ascii=False)
+    raise BadRequest(f"a message has a block of type {kind!r}")
+
+
+def _format(
+    document: Mapping[str, Any],
+) -> tuple[Mapping[str, Any] | None, str | None, Literal["schema", "tool"] | None]:
+    config = document.get("output_config") or {}
+    form = config.get("format") or document.get("output_format")
+    if form:
+        schema = member(form, "schema", dict)
+        return schema, schema.get("title"), "schema"
+    choice = document.get("tool_choice") or {}
+    if choice.get("type") == "tool":
+        for tool in document.get("tools") or ():
+            if tool.get("name") == choice.get("name"):
+                return member(tool, "input_schema", dict), tool["name"], "tool"
+        raise BadRequest("tool_choice names no tool of the request")
+    return None, None, None

@@ -1,0 +1,139 @@
+"""What a client asked, read from any of the wire formats, and the key that tells questions apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ...models.chat import ChatRequest, Image, Message
+from ...schemas.canonical import Json, digest, sha256_bytes
+
+Protocol: TypeAlias = Literal["openai", "google", "anthropic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, whatever wire format it came in.
+
+    Attributes:
+        protocol: the wire format.
+        path: the path of the URL, without query.
+        target: the request target as sent; a whole URL where the client took the server for a proxy.
+        model: the model's name as the service knows it.
+        system: the system message; empty if there is none.
+        messages: the other messages in order, texts and pictures decoded.
+        schema: the JSON Schema that the reply must satisfy, as sent; None if there is none.
+        schema_name: its name; where the format has no place for one (Gemini, and the output format of
+            Anthropic), the schema's ``title``; None if there is none either.
+        structured: ``schema`` or ``json`` where that was asked for, ``tool`` where a forced tool call
+            carries the schema, else None.
+        params: ``temperature``, ``seed`` and ``max_tokens`` as sent, where sent.
+        headers: header names in lower case -> values.
+        body: the request's body as parsed JSON.
+        key: hash of what bears meaning; equal for equal questions, in every wire format.
+        attempt: how often the server has been asked this key, this time included.
+        number: how many requests the server has had, this one included.
+        at: seconds since the server started.
+    """
+
+    protocol: Protocol
+    path: str
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    schema_name: str | None = None
+    structured: Literal["schema", "json", "tool"] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    target: str = ""
+    key: str = ""
+    attempt: int = 1
+    number: int = 1
+    at: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """All that was said, system message first, without the pictures."""
+        said = [part for message in self.messages for part in message.parts if isinstance(part, str)]
+        return "\n".join([self.system, *said] if self.system else said)
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """All pictures in order."""
+        return tuple(part for message in self.messages for part in message.parts if isinstance(part, Image))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values of the headers that carry credentials, without the word before them such as ``Bearer``."""
+        marks = ("authorization", "key", "token", "cookie")
+        found = (value for name, value in self.headers.items() if any(mark in name for mark in marks))
+        return tuple(value.rpartition(" ")[2] for value in found)
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of the question as the server counts them; see :func:`count_tokens`."""
+        schema = "" if self.schema is None else str(self.schema)
+        return count_tokens(self.text) + count_tokens(schema) + IMAGE_TOKENS * len(self.images)
+
+
+IMAGE_TOKENS = 258
+CHARACTERS_PER_TOKEN = 4
+
+
+def count_tokens(text: str) -> int:
+    """Return the tokens of a text: one for every four characters, rounded up."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def meaning_key(
+    model: str,
+    system: str,
+    messages: Sequence[Message],
+    schema: Mapping[str, Any] | None,
+    params: Mapping[str, Any],
+) -> str:
+    """Return the hash of what bears meaning in a question.
+
+    Texts that stand side by side count as one; the schema's own title, which may carry its name, does not.
+    """
+    said: list[Json] = [[message.role, _joined(message)] for message in messages]
+    return digest(
+        {
+            "model": model,
+            "system": system,
+            "messages": said,
+            "schema": None if schema is None else {k: v for k, v in schema.items() if k != "title"},
+            "params": {name: params[name] for name in sorted(params) if params[name] is not None},
+        }
+    )
+
+
+def key_of(request: ChatRequest, model: str) -> str:
+    """Return the key under which the server knows a request, sent with its schema, under a model's name.
+
+    With it a journal's requests can be looked up in a server's log.
+    """
+    system = "\n".join(
+        str(part) for message in request.messages if message.role == "system" for part in message.parts
+    )
+    rest = [message for message in request.messages if message.role != "system"]
+    params = {
+        "temperature": None if request.temperature is None else float(request.temperature),
+        "seed": None if request.model.startswith("anthropic:") else request.seed,
+        "max_tokens": request.max_tokens,
+    }
+    schema = request.schema.schema if request.schema and request.structured == "schema" else None
+    return meaning_key(model, system, rest, schema, params)
+
+
+def _joined(message: Message) -> list[Json]:
+    parts: list[Json] = []
+    for part in message.parts:
+        if isinstance(part, Image):
+            parts.append({"image": sha256_bytes(part.data), "media_type": part.media_type})
+        elif parts and isinstance(parts[-1], str):
+            parts[-1] += "\n" + part
+        else:
+            parts.append(part)
+    return parts

@@ -1,0 +1,425 @@
+"""What can go wrong at a model service, one small class each.
+
+Three kinds: an error instead of an answer (:class:`ErrorFault`), an answer that says something unusable
+(:class:`ContentFault`), and a sound answer that arrives badly or late (:class:`DeliveryFault`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from . import spoil
+from .answers import Answer, Given, Problem, Response, Where, as_answer
+from .asked import Asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        answer: what is spoiled or delayed when a handler returns the fault; where the fault comes from a
+            plan, it is the handler's answer.
+        content: whether it is bound to the question, so that the same question meets it whenever it is asked.
+    """
+
+    answer: Given | None = field(default=None, hash=False)
+    content: ClassVar[bool] = False
+
+    def base(self) -> Answer:
+        """Return the answer that came with the fault."""
+        return Answer() if self.answer is None else as_answer(self.answer)
+
+
+class ErrorFault(Fault):
+    """The service reports an error; no model is asked."""
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error."""
+        raise NotImplementedError
+
+
+class ContentFault(Fault):
+    """The service answers, and the answer is of no use."""
+
+    content: ClassVar[bool] = True
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
+        """Return what is answered instead."""
+        raise NotImplementedError
+
+
+class DeliveryFault(Fault):
+    """The service answers well, and the answer arrives badly."""
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RateLimited(ErrorFault):
+    """Status 429.
+
+    Attributes:
+        retry_after: seconds for the Retry-After header; None sends none.
+        as_date: whether the header holds a date instead of seconds.
+        clock_error: seconds by which the service's clock, its Date header, is wrong.
+    """
+
+    retry_after: float | None = None
+    as_date: bool = False
+    clock_error: float = 0.0
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("rate_limited", retry_after=self.retry_after)
+
+
+@dataclass(frozen=True)
+class ServerError(ErrorFault):
+    """Status 500, 502, 503, 504 or 529, with Retry-After if given."""
+
+    status: int = 500
+    retry_after: float | None = None
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("server_error", status=self.status, retry_after=self.retry_after)
+
+
+@dataclass(frozen=True)
+class Unauthorized(ErrorFault):
+    """The key is refused, in the service's own way unless a status is given (Gemini's own way is a 400)."""
+
+    status: int | None = None
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("forbidden" if self.status == 403 else "unauthorized", status=self.status)
+
+
+@dataclass(frozen=True)
+class NoQuota(ErrorFault):
+    """No money or quota is left; reported in the service's own way unless a status such as 402 is given."""
+
+    status: int | None = None
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("no_quota", status=self.status)
+
+
+@dataclass(frozen=True)
+class NoSuchModel(ErrorFault):
+    """Status 404: the model does not exist."""
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error."""
+        return Problem("no_such_model", f"The model `{asked.model}` does not exist or you cannot use it.")
+
+
+@dataclass(frozen=True)
+class Unsupported(ErrorFault):
+    """Status 400 for requests that carry a parameter (``temperature``, ``seed``); others are answered."""
+
+    parameter: str = "temperature"
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("unsupported", f"Unsupported parameter: '{self.parameter}' is not supported.")
+
+
+@dataclass(frozen=True)
+class NoStructuredOutput(ErrorFault):
+    """Status 400 for requests that want a schema, or with ``json_too`` plain JSON; others are answered."""
+
+    json_too: bool = False
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error."""
+        words = {
+            "openai": "Invalid parameter: 'response_format' of type 'json_schema' is not supported.",
+            "google": "JSON mode is not enabled for this model: response_json_schema is not supported.",
+            "anthropic": "output_config.format: structured outputs (json_schema) are not supported.",
+        }
+        return Problem("unsupported", words[asked.protocol])
+
+
+@dataclass(frozen=True)
+class TooLong(ErrorFault):
+    """The context length is exceeded; with ``limit``, only by requests of more tokens than that."""
+
+    limit: int | None = None
+    status: int | None = None
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error."""
+        most, found = self.limit or 8192, asked.input_tokens
+        words = {
+            "openai": f"This model's maximum context length is {most} tokens, you sent {found}.",
+            "google": f"The input token count ({found}) exceeds the maximum number of tokens ({most}).",
+            "anthropic": f"prompt is too long: {found} tokens > {most} maximum",
+        }
+        return Problem("too_long", words[asked.protocol], self.status)
+
+
+@dataclass(frozen=True)
+class BadRequestFault(ErrorFault):
+    """Another error of status 400, or of the status given."""
+
+    message: str = "The request is not valid."
+    status: int = 400
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("bad_request", self.message, self.status)
+
+
+@dataclass(frozen=True)
+class EchoSecrets(ErrorFault):
+    """The caller's key comes back in the text of an error."""
+
+    status: int = 401
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error."""
+        return Problem(
+            "unauthorized", f"Incorrect API key provided: {', '.join(asked.secrets)}.", self.status
+        )
+
+
+@dataclass(frozen=True)
+class EchoSecretsInReply(ContentFault):
+    """The caller's key comes back in the first free string of the answer and as the name of the model."""
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
+        """Return the answer with the key in it."""
+        key = ", ".join(asked.secrets)
+        return replace(answer, text=spoil.prefixed(answer.text, asked.schema or {}, key), model=key)
+
+
+@dataclass(frozen=True)
+class Refused(ContentFault):
+    """The model refuses: in the field for refusals where the format has one, else as text."""
+
+    text: str = "I'm sorry, but I can't help with that."
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the refusal."""
+        return Answer(refusal=self.text)
+
+
+@dataclass(frozen=True)
+class SafetyBlock(ContentFault):
+    """A filter stops the prompt or the reply."""
+
+    where: Where = "reply"
+    reason: str = "SAFETY"
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the block."""
+        return Answer(blocked=self.where, block_reason=self.reason)
+
+
+@dataclass(frozen=True)
+class ContentFilter(ErrorFault):
+    """A filter stops the prompt with an error of status 400."""
+
+    content: ClassVar[bool] = True
+
+    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
+        """Return the error."""
+        return Problem("content_filter")
+
+
+@dataclass(frozen=True)
+class EmptyChoices(ContentFault):
+    """An answer without any choice or candidate."""
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the empty answer."""
+        return replace(answer, text="", choices=0)
+
+
+@dataclass(frozen=True)
+class EmptyText(ContentFault):
+    """An answer whose text is empty."""
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the empty answer."""
+        return replace(answer, text="")
+
+
+@dataclass(frozen=True)
+class TruncatedJson(ContentFault):
+    """The text stops in the middle; the service says so, or with ``said=False`` claims a regular end."""
+
+    at: float = 0.6
+    said: bool = True
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the beginning of the answer."""
+        text = answer.text[: int(len(answer.text) * self.at)]
+        return replace(answer, text=text, finish="length" if self.said else "stop")
+
+
+@dataclass(frozen=True)
+class MalformedJson(ContentFault):
+    """JSON with one comma too many, single quotes, the end missing, or a list around all."""
+
+    kind: Literal["commas", "quotes", "unclosed", "wrong_type"] = "quotes"
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the answer with the mistake."""
+        return replace(answer, text=spoil.malformed(answer.text, self.kind))
+
+
+@dataclass(frozen=True)
+class Prose(ContentFault):
+    """Sentences instead of JSON, or with ``around`` sentences before and after it."""
+
+    text: str = "Certainly! This is a lovely story, and I think that its moral is clear."
+    around: bool = False
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the prose."""
+        return replace(
+            answer, text=f"{self.text}\n\n{answer.text}\n\nI hope this helps!" if self.around else self.text
+        )
+
+
+@dataclass(frozen=True)
+class Fenced(ContentFault):
+    """The JSON stands in a code fence."""
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the fenced answer."""
+        return replace(answer, text=f"```json\n{answer.text}\n```")
+
+
+@dataclass(frozen=True)
+class Thinking(ContentFault):
+    """Thinking stands in the text before the JSON, with marks that are closed or not."""
+
+    closed: bool = True
+    text: str = 'First I look at {"the": "story"} as a whole.'
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the answer after its thinking."""
+        return replace(
+            answer, text=f"<think>\n{self.text}\n{'</think>' if self.closed else ''}\n{answer.text}"
+        )
+
+
+@dataclass(frozen=True)
+class WrongLanguage(ContentFault):
+    """All free strings of the JSON are in another script; members of enumerations stay."""
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
+        """Return the answer in Cyrillic letters."""
+        return replace(answer, text=spoil.other_script(answer.text, asked.schema or {}))
+
+
+@dataclass(frozen=True)
+class Huge(ContentFault):
+    """The first free string of the JSON, or the text, is made so long that the reply has so many bytes."""
+
+    size: int = 5_000_000
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
+        """Return the long answer."""
+        return replace(answer, text=spoil.huge(answer.text, asked.schema or {}, self.size))
+
+
+@dataclass(frozen=True)
+class Slow(DeliveryFault):
+    """The answer comes so many seconds later."""
+
+    seconds: float = 1.0
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return replace(response, delay=response.delay + self.seconds)
+
+
+@dataclass(frozen=True)
+class Dripping(DeliveryFault):
+    """The answer comes a few bytes at a time with a pause after each, so that no single read takes long."""
+
+    size: int = 16
+    pause: float = 0.05
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return replace(response, piece=self.size, pause=self.pause)
+
+
+@dataclass(frozen=True)
+class Dropped(DeliveryFault):
+    """The connection is reset after so many bytes of the response; 0 sends nothing."""
+
+    after: int = 0
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return replace(response, keep=self.after)
+
+
+@dataclass(frozen=True)
+class TruncatedBody(DeliveryFault):
+    """The body is cut: the connection closes early, or with ``announced`` the head agrees with the cut."""
+
+    at: float = 0.5
+    announced: bool = False
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        cut = response.body[: int(len(response.body) * self.at)]
+        return replace(response, body=cut, announced=len(cut) if self.announced else len(response.body))
+
+
+@dataclass(frozen=True)
+class HtmlPage(DeliveryFault):
+    """A web page, as a wrong base URL, a login or a proxy gives one."""
+
+    status: int = 200
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        page = (
+            b"<!DOCTYPE html><html><head><title>Welcome</title></head><body><h1>It works!</h1></body></html>"
+        )
+        return replace(response, status=self.status, body=page, headers={"content-type": "text/html"})
+
+
+@dataclass(frozen=True)
+class NotJson(DeliveryFault):
+    """Status 200 and a body that is no JSON object: by default a JSON string."""
+
+    body: bytes = b'"ok"'
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return replace(response, body=self.body)
+
+
+def concerns(fault: Fault, asked: Asked) -> bool:
+    """Return whether a fault strikes this request at all; some strike only requests of a kind."""
+    if isinstance(fault, NoStructuredOutput):
+        return asked.structured in (("schema", "tool", "json") if fault.json_too else ("schema", "tool"))
+    if isinstance(fault, Unsupported):
+        return fault.parameter in asked.params or fault.parameter in asked.body
+    if isinstance(fault, TooLong):
+        return fault.limit is None or asked.input_tokens > fault.limit
+    return True
+
+
+def known_faults() -> Mapping[str, type[Fault]]:
+    """Return the faults under the names that files use, such as ``rate_limited``."""
+    bases = {Fault, ErrorFault, ContentFault, DeliveryFault}
+    found: dict[str, Any] = {}
+    for value in globals().values():
+        if isinstance(value, type) and issubclass(value, Fault) and value not in bases:
+            found[spoil.snake_name(value.__name__).removesuffix("_fault")] = value
+    return found

@@ -1,0 +1,180 @@
+"""The server itself: an event loop in a thread of its own, on a port of the loopback interface."""
+
+import asyncio
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from .google_wire import Spelling
+from .http import Connection
+from .log import Exchange, Log
+from .serving import Faults, Handler, Latency, Service
+
+HOST = "127.0.0.1"
+START_SECONDS = 30.0
+
+
+class ModelServer:
+    """A model service on the loopback interface that speaks three wire formats.
+
+    Args:
+        handler: answers a question with a text, JSON, an ``Answer`` or a ``Fault``; may be a coroutine
+            function. It is called in the server's thread, for one question at a time. Without one, every
+            reply is the smallest that satisfies the schema.
+        faults: what goes wrong: a fault for every question, a list of faults (or None) for the first
+            questions, or a function of the question such as a ``FaultPlan``.
+        latency: seconds from the question to the answer, or a function of the question.
+        port: 0 takes a free one.
+        log_path: a file that everything asked is appended to, one JSON object per line.
+        keep_log: whether :attr:`log` holds the exchanges; a benchmark does without.
+        google_spelling: how the fields of Gemini's replies are spelled.
+
+    Used as a context manager. An exception in the handler answers the question with status 400, and is raised
+    when the context ends.
+    """
+
+    def __init__(
+        self,
+        handler: Handler | None = None,
+        *,
+        faults: Faults = None,
+        latency: Latency = 0.0,
+        port: int = 0,
+        log_path: Path | None = None,
+        keep_log: bool = True,
+        google_spelling: Spelling = "camel",
+    ) -> None:
+        self._log = Log(log_path, keep=keep_log)
+        self._service = Service(handler, self._log, google_spelling)
+        self._service.faults, self._service.latency = faults, latency
+        self._port = port
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: OSError | None = None
+
+    def __enter__(self) -> "ModelServer":
+        """Start, in a thread of its own.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
+        self._thread.start()
+        self._ready.wait(START_SECONDS)
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop, cutting what is in flight; raise what the handler raised, unless the block raised itself."""
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if error is None and self._service.errors:
+            raise self._service.errors[0]
+
+    async def serve(self) -> None:
+        """Serve in the running event loop until :meth:`stop`."""
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        connections: set[Connection] = set()
+        try:
+            server = await self._loop.create_server(
+                lambda: Connection(self._service, connections), HOST, self._port, backlog=1024
+            )
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            self._log.close()
+            return
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            server.close()
+            for connection in tuple(connections):
+                connection.abort()
+            await self._service.close()
+            await asyncio.sleep(0)
+            self._log.close()
+
+    def stop(self) -> None:
+        """Make :meth:`serve` return; may be called from any thread, and more than once."""
+        if self._loop is not None and self._stop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """The root, such as ``http://127.0.0.1:8123``; also usable as an HTTP proxy for such URLs."""
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def openai_url(self) -> str:
+        """Base URL for OpenAI clients."""
+        return f"{self.url}/v1"
+
+    @property
+    def google_url(self) -> str:
+        """Base URL for google-genai, in ``HttpOptions(base_url=..., api_version="v1beta")``."""
+        return self.url
+
+    @property
+    def anthropic_url(self) -> str:
+        """Base URL for Anthropic clients."""
+        return self.url
+
+    @property
+    def log(self) -> tuple[Exchange, ...]:
+        """What was asked and answered so far."""
+        return self._log.entries()
+
+    @property
+    def count(self) -> int:
+        """How many questions came so far."""
+        return self._log.count
+
+    @property
+    def busiest(self) -> int:
+        """Most questions that were in flight at once."""
+        return self._service.busiest
+
+    def wait_for(self, count: int, timeout: float = 30.0) -> bool:
+        """Wait until so many questions have come; False if the time runs out first."""
+        return self._log.wait_for(count, timeout)
+
+    @property
+    def handler(self) -> Handler:
+        """What answers; may be changed while the server runs."""
+        return self._service.handler
+
+    @handler.setter
+    def handler(self, handler: Handler) -> None:
+        self._service.handler = handler
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong; may be changed while the server runs."""
+        return self._service.faults
+
+    @faults.setter
+    def faults(self, faults: Faults) -> None:
+        self._service.faults = faults
+
+    @property
+    def latency(self) -> Latency:
+        """Seconds before an answer; may be changed while the server runs."""
+        return self._service.latency
+
+    @latency.setter
+    def latency(self, latency: Latency) -> None:
+        self._service.latency = latency

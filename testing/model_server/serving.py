@@ -1,0 +1,225 @@
+"""From a request to a response: read it, ask plan and handler, apply the faults, write it down."""
+
+import asyncio
+import inspect
+import json
+import time
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ...schemas.canonical import Json
+from .answers import Answer, Given, Problem, Response, as_answer, within_limit
+from .anthropic_wire import AnthropicWire
+from .asked import Asked, meaning_key
+from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
+from .google_wire import GoogleWire, Spelling
+from .http import Connection
+from .log import Exchange, Log
+from .openai_wire import OpenAIWire
+from .schemas import from_schema
+from .wire import BadRequest, HttpRequest, Wire
+
+Outcome: TypeAlias = Given | Fault
+Handler: TypeAlias = Callable[[Asked], Outcome | Awaitable[Outcome]]
+Faults: TypeAlias = Callable[[Asked], Fault | None] | Fault | Sequence[Fault | None] | None
+Latency: TypeAlias = float | Callable[[Asked], float]
+
+
+def smallest(asked: Asked) -> Outcome:
+    """Answer with the smallest reply that satisfies the schema, and without a schema with ``OK``."""
+    return "OK" if asked.schema is None else Answer(json.dumps(from_schema(asked.schema)))
+
+
+class Service:
+    """Serves requests; lives in the event loop, one request at a time up to the delivery.
+
+    Attributes:
+        handler: answers questions.
+        faults: what goes wrong; see ``ModelServer``.
+        latency: seconds before an answer, or a function that says so.
+        log: where everything is written down.
+        errors: exceptions that the handler raised.
+        busiest: most requests that were in flight at once.
+    """
+
+    def __init__(self, handler: Handler | None, log: Log, spelling: Spelling = "camel") -> None:
+        self.handler: Handler = handler or smallest
+        self.faults: Faults = None
+        self.latency: Latency = 0.0
+        self.log = log
+        self.errors: list[BaseException] = []
+        self.busiest = 0
+        self._in_flight = 0
+        self._wires: tuple[Wire, ...] = (OpenAIWire(), GoogleWire(spelling), AnthropicWire())
+        self._attempts: Counter[str] = Counter()
+        self._number = 0
+        self._started = time.monotonic()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def serve(self, request: HttpRequest, connection: Connection) -> None:
+        """Answer a request."""
+        wire = next((wire for wire in self._wires if wire.takes(request.path)), None)
+        if wire is None or request.method != "POST":
+            connection.respond(_elsewhere(request), lambda _: None)
+            return
+        try:
+            asked = self._read(wire, request)
+        except BadRequest as error:
+            connection.respond(self._error(wire, Problem("bad_request", str(error))), lambda _: None)
+            return
+        self._in_flight += 1
+        self.busiest = max(self.busiest, self._in_flight)
+        fault = self._planned(asked)
+        if isinstance(fault, ErrorFault):
+            self._finish(wire, asked, fault, [fault], connection)
+            return
+        faults = [] if fault is None else [fault]
+        try:
+            outcome: Json = self.handler(asked)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            outcome = self._failed(error)
+        if inspect.isawaitable(outcome):
+            task = asyncio.get_running_loop().create_task(
+                self._later(wire, asked, outcome, faults, connection)
+            )
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._finish(wire, asked, outcome, faults, connection)
+
+    async def close(self) -> None:
+        """Cancel handlers that are still at work."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _read(self, wire: Wire, request: HttpRequest) -> Asked:
+        try:
+            document = json.loads(request.body)
+        except ValueError as error:
+            raise BadRequest(f"the body is not JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise BadRequest("the body is not a JSON object")
+        if document.get("stream"):
+            raise BadRequest("this server does not stream")
+        asked = wire.read(request, document)
+        params = dict(asked.params)
+        if "temperature" in params:
+            params["temperature"] = float(params["temperature"])
+        key = meaning_key(asked.model, asked.system, asked.messages, asked.schema, params)
+        self._attempts[key] += 1
+        self._number += 1
+        return replace(
+            asked,
+            params=params,
+            headers=request.headers,
+            body=document,
+            target=request.target,
+            key=key,
+            attempt=self._attempts[key],
+            number=self._number,
+            at=time.monotonic() - self._started,
+        )
+
+    def _planned(self, asked: Asked) -> Fault | None:
+        faults = self.faults
+        if isinstance(faults, Fault):
+            fault: Fault | None = faults
+        elif isinstance(faults, Sequence):
+            fault = faults[asked.number - 1] if asked.number <= len(faults) else None
+        else:
+            fault = None if faults is None else faults(asked)
+        return fault if fault is not None and concerns(fault, asked) else None
+
+    async def _later(
+        self,
+        wire: Wire,
+        asked: Asked,
+        outcome: Awaitable[Outcome],
+        faults: list[Fault],
+        connection: Connection,
+    ) -> None:
+        try:
+            found: Any = await outcome
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            found = self._failed(error)
+        self._finish(wire, asked, found, faults, connection)
+
+    def _finish(
+        self, wire: Wire, asked: Asked, outcome: Json, faults: list[Fault], connection: Connection
+    ) -> None:
+        if isinstance(outcome, Fault) and outcome not in faults:
+            faults = [outcome, *faults] if concerns(outcome, asked) else faults
+        try:
+            response, answer = self._response(wire, asked, outcome, faults)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            response, answer = self._error(wire, self._failed(error)), None
+        latency = self.latency(asked) if callable(self.latency) else self.latency
+        response = replace(response, delay=response.delay + latency)
+        names = tuple(type(fault).__name__ for fault in faults)
+        exchange = Exchange(asked, response.status, answer, names)
+        self.log.add(exchange)
+
+        def ended(whole: bool) -> None:
+            self._in_flight -= 1
+            if not whole:
+                self.log.lose(exchange)
+
+        connection.respond(response, ended)
+
+    def _response(
+        self, wire: Wire, asked: Asked, outcome: Json, faults: list[Fault]
+    ) -> tuple[Response, Answer | None]:
+        error = next((fault for fault in faults if isinstance(fault, ErrorFault)), None)
+        problem = outcome if isinstance(outcome, Problem) else error.problem(asked) if error else None
+        answer: Answer | None = None
+        if problem is None:
+            answer = outcome.base() if isinstance(outcome, Fault) else as_answer(outcome)
+            answer = within_limit(answer, asked)
+            for fault in faults:
+                if isinstance(fault, ContentFault):
+                    answer = fault.alter(asked, answer)
+            body = wire.reply(asked, answer)
+            if isinstance(body, Problem):
+                problem, answer = body, None
+        response = Response(200, _encoded(body)) if problem is None else self._error(wire, problem)
+        for fault in faults:
+            if isinstance(fault, DeliveryFault):
+                response = fault.deliver(response)
+            elif isinstance(fault, RateLimited):
+                response = _rate_limited(response, fault)
+        return response, answer
+
+    def _error(self, wire: Wire, problem: Problem) -> Response:
+        error = wire.errors[problem.code]
+        status = problem.status or error.status
+        headers = dict(problem.headers)
+        if problem.retry_after is not None:
+            headers["retry-after"] = f"{problem.retry_after:g}"
+        return Response(status, _encoded(wire.error(status, error, problem)), headers)
+
+    def _failed(self, error: BaseException) -> Problem:
+        """Keep the handler's exception; the client hears of it as a bad request, which nobody retries."""
+        self.errors.append(error)
+        last = traceback.format_exception_only(error)[-1].strip()
+        return Problem("bad_request", f"the handler of the test server failed: {last}")
+
+
+def _rate_limited(response: Response, fault: RateLimited) -> Response:
+    headers = dict(response.headers)
+    if fault.as_date:
+        headers.pop("retry-after", None)
+    date = fault.retry_after if fault.as_date else None
+    return replace(response, headers=headers, clock_error=fault.clock_error, retry_date=date)
+
+
+def _elsewhere(request: HttpRequest) -> Response:
+    text = f"this server has no {request.method} {request.path}"
+    return Response(404, _encoded({"error": {"message": text, "type": "not_found"}}))
+
+
+def _encoded(body: Json) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")

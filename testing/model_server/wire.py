@@ -1,0 +1,116 @@
+"""What every wire format has: a path, a way to read requests, a way to write answers and errors."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...models.chat import Image, Part
+from ...schemas.canonical import Json
+from .answers import Answer, Problem
+from .asked import Asked
+
+
+class BadRequest(Exception):
+    """A request that no service would understand; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One HTTP request: method, target and path, headers with names in lower case, body."""
+
+    method: str
+    target: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WireError:
+    """How a service reports a problem.
+
+    Attributes:
+        status: HTTP status.
+        kind: the service's type, code or status word.
+        message: its usual words.
+        more: further members of the error.
+    """
+
+    status: int
+    kind: str
+    message: str
+    more: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Wire(Protocol):
+    """One wire format."""
+
+    errors: Mapping[str, WireError]
+
+    def takes(self, path: str) -> bool:
+        """Return whether a path belongs to this format."""
+        ...
+
+    def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
+        """Return what was asked.
+
+        Raises:
+            BadRequest: the body does not have the shape of this format.
+        """
+        ...
+
+    def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
+        """Return the body of a response of status 200, or the error that the service has for it."""
+        ...
+
+    def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
+        """Return the body of an error response."""
+        ...
+
+
+def decode_image(data: str, media_type: str) -> Image:
+    """Return a picture from base64, in the standard or the URL-safe alphabet.
+
+    Raises:
+        BadRequest: it is no base64.
+    """
+    try:
+        return Image(base64.b64decode(data.replace("-", "+").replace("_", "/"), validate=True), media_type)
+    except (binascii.Error, ValueError) as error:
+        raise BadRequest(f"an image is not base64: {error}") from None
+
+
+def data_url(url: str) -> Image:
+    """Return the picture of a ``data:`` URL.
+
+    Raises:
+        BadRequest: it is another URL; this server fetches nothing.
+    """
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:") or not head.endswith(";base64"):
+        raise BadRequest("an image URL must be a base64 data URL")
+    return decode_image(data, head.removeprefix("data:").removesuffix(";base64"))
+
+
+def joined(parts: list[Part]) -> str:
+    """Return the texts among parts as one text."""
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def member(document: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Json:
+    """Return a member that must be there and of a type.
+
+    Raises:
+        BadRequest: it is not.
+    """
+    value = document.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadRequest(f"{name!r} is missing or has the wrong type")
+    return value
+
+
+def given(**params: Json) -> dict[str, Any]:
+    """Return those parameters that are not None."""
+    return {name: value for name, value in params.items() if value is not None}
