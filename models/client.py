@@ -49,8 +49,8 @@ class ModelClient:
 
     A fault that may pass (:data:`~.chat.TRANSIENT`) is retried after a random time of at most 1, 2, 4, ...
     60 seconds, never earlier than the service asked for; a Retry-After with status 429 or 503 holds up every
-    call to the model. A 429 halves the number of calls at a time; successes raise it again. The request itself
-    is never changed.
+    call to the model. A 429 halves the number of calls at a time; successes raise it again. The request
+    itself is never changed.
 
     Args:
         model: the adapter.

@@ -1,6 +1,7 @@
-"""What a call costs: prices from the settings, else from the snapshot that genai-prices carries; never online."""
+"""What a call costs: prices from the settings, else from the snapshot inside genai-prices; never online."""
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .chat import Usage
@@ -34,16 +35,21 @@ class Price:
     source: str
 
 
-def price_of(spec: ModelSpec, options: ModelOptions) -> Price | None:
+def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) -> Price | None:
     """Return the prices of a model; None where nobody knows them.
 
     A server given by its address has a price only in the settings: who runs it decides what it costs.
+
+    Args:
+        spec: the model.
+        options: its settings.
+        day: prices that start later do not count; without it, those that start last hold.
     """
     own = options.prices
     if own is not None:
         cached = own.input if own.cached_input is None else own.cached_input
         return Price(_flat(own.input), _flat(own.output), _flat(cached), "settings")
-    return None if spec.provider == COMPATIBLE else _listed(spec)
+    return None if spec.provider == COMPATIBLE else _listed(spec, day)
 
 
 def cost(price: Price, usage: Usage) -> float:
@@ -72,7 +78,7 @@ def _at(tiers: Tiers, tokens: int) -> float:
     return next(price for start, price in reversed(tiers) if tokens >= start)
 
 
-def _listed(spec: ModelSpec) -> Price | None:
+def _listed(spec: ModelSpec, day: date | None) -> Price | None:
     import genai_prices
     from genai_prices.data_snapshot import get_snapshot
 
@@ -80,7 +86,7 @@ def _listed(spec: ModelSpec) -> Price | None:
         _, model = get_snapshot().find_provider_model(spec.name, None, spec.provider, None)
     except LookupError:
         return None
-    listed = _standing(model.prices)
+    listed = _standing(model.prices, day)
     if listed is None:
         return None
     given, answered = _tiers(listed.input_mtok), _tiers(listed.output_mtok)
@@ -90,16 +96,18 @@ def _listed(spec: ModelSpec) -> Price | None:
     return Price(given, answered, cached, f"genai-prices {genai_prices.__version__}")
 
 
-def _standing(prices: Any) -> "ModelPrice | None":  # noqa: ANN401 - one price or a list of conditional ones
-    """Return the prices that hold without looking at the clock.
-
-    Of prices that start on a day the latest counts; of prices by time of day, the dearest.
-    """
+def _standing(prices: Any, day: date | None) -> "ModelPrice | None":  # noqa: ANN401 - one price or a list of conditional ones
+    """Return the prices that hold on a day; of prices by time of day, the dearest."""
     if not isinstance(prices, list):
         return prices  # type: ignore[no-any-return]
     if not prices:
         return None
-    dated = [entry for entry in prices if not hasattr(entry.constraint, "start_time")]
+    dated = [
+        entry
+        for entry in prices
+        if not hasattr(entry.constraint, "start_time")
+        and (day is None or day >= getattr(entry.constraint, "start_date", date.min))
+    ]
     hourly = [entry for entry in prices if hasattr(entry.constraint, "start_time")]
     candidates = [*dated[-1:], *hourly]
     return max((entry.prices for entry in candidates), key=_height)  # type: ignore[no-any-return]

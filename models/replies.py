@@ -1,8 +1,8 @@
 """A reply's text into the JSON that its schema promises; nothing is guessed silently.
 
 Thinking blocks, code fences and prose around one JSON object are taken off. Where the object is complete
-but not valid JSON, json-repair mends it and the reply says so. Text that was cut off, or holds several objects,
-is malformed: mending it would invent content or choose between answers.
+but not valid JSON, json-repair mends it and the reply says so. Text that was cut off, or holds several
+objects, is malformed: mending it would invent content or choose between answers.
 """
 
 import json
