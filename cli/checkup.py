@@ -12,7 +12,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from ..errors import MissingRequirement
+from ..models.keys import KEY_VARIABLES, key_status
+from ..models.spec import parse_spec
+
 EXTRAS = {
+    "anthropic": ("anthropic",),
     "video": (
         "opencv-python",
         "torch",
@@ -24,7 +29,7 @@ EXTRAS = {
     ),
     "metrics": ("opencv-python", "torch", "torchvision", "transformers", "insightface", "onnxruntime"),
 }
-KEYS = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+TOKENS = ("HF_TOKEN",)
 CV2_OWNERS = (
     "opencv-python",
     "opencv-python-headless",
@@ -65,6 +70,7 @@ def checkup(folder: Path) -> list[Finding]:
         _cv2(),
         *_system_libraries(),
         *_keys(),
+        *_tokens(),
         _disk(folder),
         _cache(),
     ]
@@ -125,9 +131,29 @@ def _system_libraries() -> Iterator[Finding]:
 
 
 def _keys() -> Iterator[Finding]:
-    for key in KEYS:
-        present = bool(os.environ.get(key))
-        yield Finding(key, "ok" if present else "absent", "set" if present else "not set")
+    """Look for the key of each service where the models look for it; the key itself is never shown."""
+    for service, variables in KEY_VARIABLES.items():
+        name = f"key {service}"
+        try:
+            status = key_status(parse_spec(f"{service}:any"))
+        except MissingRequirement as error:
+            yield Finding(name, "warning", f"{error.where}: {error.found}", error.fix)
+            continue
+        if status.source is None:
+            yield Finding(name, "absent", f"{' or '.join(variables)} not set; only its models need it")
+        else:
+            yield Finding(name, "ok", f"{status.variable} set, in {place_of(status.source)}")
+
+
+def place_of(source: str) -> str:
+    """Return where a key was found, for people."""
+    return "the environment" if source == "environment" else f"the file {source}"
+
+
+def _tokens() -> Iterator[Finding]:
+    for name in TOKENS:
+        present = bool(os.environ.get(name))
+        yield Finding(name, "ok" if present else "absent", "set" if present else "not set")
 
 
 def _disk(folder: Path) -> Finding:

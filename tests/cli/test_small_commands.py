@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 import fabula
+from fabula.cli.checkup import checkup
 from fabula.cli.common import guarded
 from fabula.cli.main import app
 from fabula.errors import ConfigError
@@ -65,8 +66,28 @@ def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
     assert done.returncode == 0, done.stdout
     assert "OPENAI_API_KEY" in done.stdout
     assert "planted" not in done.stdout + done.stderr
+    assert "key openai" in done.stdout and "in the environment" in done.stdout
     findings = json.loads(fabula_command("doctor", "--json").stdout)
     assert {"python", "cv2", "disk", "cache", "pydantic"} <= {finding["name"] for finding in findings}
+
+
+def test_doctor_when_keys_stand_in_a_file_says_so_and_names_the_services_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("GEMINI_API_KEY=planted-secret\n")
+    monkeypatch.chdir(tmp_path)
+    keys = {finding.name: finding for finding in checkup(tmp_path) if finding.name.startswith("key ")}
+    assert keys["key google"].status == "ok"
+    assert keys["key google"].detail == "GEMINI_API_KEY set, in the file .env"
+    assert {keys["key openai"].status, keys["key anthropic"].status} == {"absent"}
+
+
+def test_doctor_when_the_key_file_cannot_be_read_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_bytes(b"\xff\xfe")
+    monkeypatch.chdir(tmp_path)
+    assert {f.status for f in checkup(tmp_path) if f.name.startswith("key ")} == {"warning"}
 
 
 def test_schemas_when_exported_are_the_packaged_ones(fabula_command, tmp_path: Path) -> None:
