@@ -57,19 +57,41 @@ async def run(item: Item, tools: Tools) -> Outcome:
     """Return the repaired lists, null where one stays; who made each; and what was tried and why."""
     settings = tools.settings
     assert isinstance(settings, RepairSettings)
+    draft = make_draft(item.fields)
+    if not settings.models():
+        return await repair_lists(item, draft, {})
+    findings = await _findings(item["story"], draft, tools)
+    return await repair_lists(item, draft, findings, planner_of(tools))
+
+
+async def repair_lists(
+    item: Item,
+    draft: Json,
+    findings: Mapping[str, Sequence[Json]],
+    planner: Planner | None = None,
+) -> Outcome:
+    """Return the fields of the stage, after each list with findings was drafted anew.
+
+    Args:
+        item: the story's fields that the stage reads.
+        draft: its draft.
+        findings: list -> its failed checks.
+        planner: who drafts; not needed where there are no findings.
+
+    Raises:
+        NoAnswer: the planner's model cannot be reached now.
+    """
     repaired: dict[str, Json] = dict.fromkeys(LISTS)
     makers: dict[str, Json] = dict.fromkeys(LISTS)
     log: list[Json] = []
-    if settings.models():
-        draft = make_draft(item.fields)
-        for name, findings in (await _findings(item["story"], draft, tools)).items():
-            if not findings or item[f"{name}_by"] is None:
-                continue
-            attempt = await _anew(item, draft, name, findings, planner_of(tools))
-            log.append({"part": name, "outcome": attempt.outcome, "findings": findings})
-            if attempt.draft is not None:
-                draft = attempt.draft
-                repaired[name], makers[name] = draft[name], attempt.maker
+    for name in LISTS:
+        if planner is None or not findings.get(name) or item[f"{name}_by"] is None:
+            continue
+        attempt = await _anew(item, draft, name, findings[name], planner)
+        log.append({"part": name, "outcome": attempt.outcome, "findings": list(findings[name])})
+        if attempt.draft is not None:
+            draft = attempt.draft
+            repaired[name], makers[name] = draft[name], attempt.maker
     return Made({"repaired": repaired, "repaired_by": makers, "repair_log": log})
 
 

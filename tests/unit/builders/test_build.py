@@ -6,13 +6,19 @@ import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
-from fabula.builders.katha.planner import PLANNERS, PlannerSettings, load_planner
+from fabula.builders.katha.planner import PLANNERS, PlannerSettings, check_planner
 from fabula.engine.config import resolve_config
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError
 
 CREATED = "2026-01-01T00:00:00Z"
-OUTPUTS = ("records.jsonl", "assignments.jsonl", "balance.json")
+OUTPUTS = (
+    "records.jsonl",
+    "assignments.jsonl",
+    "balance.json",
+    "edit_distances.jsonl",
+    "edit_distances.json",
+)
 
 
 def build(sources, out, **options):
@@ -82,19 +88,24 @@ def test_build_when_scenes_are_set_in_one_place_follows_everywhere(katha, tmp_pa
 
 
 def test_planner_when_unknown_is_a_configuration_error(katha, tmp_path) -> None:
-    with pytest.raises(ConfigError, match="one of: rules"):
+    with pytest.raises(ConfigError, match="one of: rules, model"):
         build(katha.samples / "stories.jsonl", tmp_path / "r", planner="oracle")
-    assert load_planner("rules").name == "rules@1"
+
+
+def test_planner_when_model_without_a_model_is_a_configuration_error(katha, tmp_path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"\[draft_scenes\] planner: expected rules, or model together with"
+    ):
+        build(katha.samples / "stories.jsonl", tmp_path / "r", settings=["draft_scenes.planner=model"])
 
 
 DRAFTING = (
-    "analyze_story",
     "draft_scenes",
     "label_story",
     "annotate_transitions",
     "write_questions",
     "write_contrastives",
-    "apply_edits",
+    "repair_draft",
 )
 
 
@@ -125,7 +136,12 @@ def test_planner_settings_when_a_stage_has_a_planner_are_the_shared_ones() -> No
     assert tuple(spec.name for spec in specs if "planner" in spec.settings.model_fields) == DRAFTING
     assert all(issubclass(spec.settings, PlannerSettings) for spec in specs if spec.name in DRAFTING)
     for name in PLANNERS:
-        assert load_planner(PlannerSettings(planner=name).planner).name.startswith(name)
+        check_planner(PlannerSettings(planner=name, model="openai:any").planner)
+
+
+def test_planner_settings_when_rules_draft_name_no_model() -> None:
+    assert PlannerSettings(model="openai:any").models() == ()
+    assert PlannerSettings(model="openai:any", planner="model").models() == ("openai:any",)
 
 
 def test_prompts_when_a_stage_fills_them_in_are_declared() -> None:
