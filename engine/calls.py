@@ -7,7 +7,7 @@ when the reply is there. What a killed process left there may have been charged:
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -182,13 +182,29 @@ class Calls:
 def calls_of(journal: Journal, result: str) -> list[Call]:
     """Return the calls that a result was made from, in order."""
     sql = (
-        "SELECT c.request, c.sample, c.stage, c.model, c.asked, c.reply, c.cost, c.attempts"
-        " FROM asks a JOIN calls c USING (request, sample) WHERE a.result = ? ORDER BY a.place"
+        f"SELECT {_COLUMNS} FROM asks a JOIN calls c USING (request, sample)"
+        " WHERE a.result = ? ORDER BY a.place"
     )
-    return [
-        Call(request, sample, stage, model, _unpack(asked), Reply.from_json(_unpack(reply)), cost, attempts)
-        for request, sample, stage, model, asked, reply, cost, attempts in _rows(journal.path, sql, (result,))
-    ]
+    return [_call(row) for row in _rows(journal.path, sql, (result,))]
+
+
+def answered(path: Path) -> Iterator[Call]:
+    """Yield every call in a journal, in the order of their keys.
+
+    Args:
+        path: the journal's file.
+    """
+    yield from map(_call, _rows(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
+
+
+_COLUMNS = "c.request, c.sample, c.stage, c.model, c.asked, c.reply, c.cost, c.attempts"
+
+
+def _call(row: Sequence[Any]) -> Call:
+    request, sample, stage, model, asked, reply, cost, attempts = row
+    return Call(
+        request, sample, stage, model, _unpack(asked), Reply.from_json(_unpack(reply)), cost, attempts
+    )
 
 
 def model_uses(path: Path) -> tuple[ModelUse, ...]:

@@ -231,6 +231,17 @@ def _created_at(known: Manifest | None, option: str | None) -> str:
     return known.created_at
 
 
+def creation_of(request: RunRequest) -> str:
+    """Return the creation time that the run of a request has, or would have if it were made now.
+
+    Raises:
+        RunError: the run's manifest is damaged. ConfigError: the time is none, or not that of the run.
+    """
+    folder = Path(request.folder)
+    known = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    return _created_at(known, request.created_at)
+
+
 def _timeout(request: RunRequest) -> float:
     option = request.options.item_timeout
     return option if option is not None else request.config.run.item_timeout

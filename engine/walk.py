@@ -57,12 +57,13 @@ class Walk:
         for index, stage in enumerate(self.loaded.stages):
             self.counts[stage.name] = Counts()
             self.before(stage)
-            shapes[stage.spec.shape](stage, self._basis(stage))
+            shapes[stage.spec.shape](stage, self.basis(stage))
             self.items.drop_stopped()
             self.items.keep_columns(self.loaded.needed_after(index))
             self.after(stage)
 
-    def _basis(self, stage: Stage) -> Basis:
+    def basis(self, stage: Stage) -> Basis:
+        """Return what the stage's results depend on, whatever the item."""
         own = self.config.stages[stage.name]
         settings = {"seed": self.config.run.seed, "settings": own.as_json()}
         specs = models_of(own)

@@ -1,0 +1,180 @@
+"""What a run would ask of models and about what that costs, before anything is asked."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..models.chat import Usage
+from ..models.prices import Price, cost, highest_cost, price_of
+from ..models.spec import parse_spec
+from ..models.tokens import bound_tokens, estimate_request
+from ..prompts.loader import DEFAULT_MAX_TOKENS, load_prompt
+from .config import RunConfig
+from .execute import RunRequest
+from .past import Past, past_of
+from .rehearsal import Asked, Script, rehearse
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """What one stage would ask of one model.
+
+    Attributes:
+        stage: the stage.
+        model: the model's spec.
+        calls: expected calls; repairs are counted where experience tells how many there are.
+        known: calls that the journal answers for nothing, besides.
+        input_tokens: expected.
+        output_tokens: expected.
+        cost: expected USD; None where the price is not known.
+        highest: USD that all calls together cost at most, repairs left out; None as well.
+        calibrated: whether calls of this stage in this run told what to expect.
+    """
+
+    stage: str
+    model: str
+    calls: int
+    known: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    highest: float | None
+    calibrated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """What a run would ask.
+
+    Attributes:
+        items: items that reach the end in the rehearsal.
+        stages: one entry per stage and model, in order of the stages.
+        spent: USD that the run has cost so far.
+    """
+
+    items: int
+    stages: tuple[StagePlan, ...]
+    spent: float
+
+    @property
+    def calls(self) -> int:
+        """Expected calls in all."""
+        return sum(stage.calls for stage in self.stages)
+
+    @property
+    def cost(self) -> float | None:
+        """Expected USD in all; None where a price is not known."""
+        costs = [stage.cost for stage in self.stages]
+        return None if None in costs else sum(value for value in costs if value is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as plain JSON."""
+        return {
+            "items": self.items,
+            "spent": self.spent,
+            "calls": self.calls,
+            "cost": self.cost,
+            "stages": [asdict(stage) for stage in self.stages],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the plan as lines for people."""
+        width = max((len(stage.stage) for stage in self.stages), default=5)
+        row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>9}}  {{:>9}}  {{}}".format
+        lines = [row("stage", "calls", "tokens in", "tokens out", "USD", "at most", "model")]
+        for plan in self.stages:
+            costs = (_money(plan.cost), _money(plan.highest))
+            lines.append(
+                row(plan.stage, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model)
+            )
+        known = sum(stage.known for stage in self.stages)
+        lines.append(
+            f"{self.calls} calls, about {_money(self.cost)} USD"
+            + (f"; {known} more are answered from the journal" if known else "")
+            + (f"; {self.spent:.4f} USD were spent before" if self.spent else "")
+        )
+        if self.stages and not all(stage.calibrated for stage in self.stages):
+            lines.append(
+                "tokens are estimated from the texts and the usual length of replies, without repairs;"
+                " --sample N asks for N items and calibrates by what they cost"
+            )
+        for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
+            lines.append(
+                f'the price of {model} is not known; give it in fabula.toml: [models."{model}"]'
+                " prices = {input = ..., output = ...}, in USD per million tokens"
+            )
+        return lines
+
+
+def _money(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4f}"
+
+
+class _Sums:
+    """Sums up the questions of one stage to one model."""
+
+    def __init__(self) -> None:
+        self.calls = self.known = self.estimated = self.bound = self.typical = self.most = 0
+
+
+def plan_calls(request: RunRequest, stand_in: RunConfig) -> CallPlan:
+    """Return what a run would ask now, taking into account what its journal holds. Asks nothing.
+
+    Args:
+        request: the run as it would be executed.
+        stand_in: its settings without models, for rehearsing.
+
+    Raises:
+        FabulaError: a source or setting is wrong.
+    """
+    config = request.config
+    past = past_of(request)
+    sums: dict[tuple[str, str], _Sums] = {}
+    seen: set[tuple[str, int]] = set()
+
+    def told(asked: Asked) -> None:
+        key = (asked.request.key(), asked.sample)
+        if key in seen:
+            return
+        seen.add(key)
+        total = sums.setdefault((asked.stage, asked.request.model), _Sums())
+        if key in past.answered:
+            total.known += 1
+        else:
+            _add(total, asked, config)
+
+    items = rehearse(request, stand_in, Script(config, told, past.has))
+    stages = tuple(_plan(place, total, config, past) for place, total in sums.items())
+    return CallPlan(items.get("made", 0), stages, past.spent)
+
+
+def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:
+    card = load_prompt(asked.prompt.partition("@")[0]).card
+    total.calls += 1
+    total.estimated += estimate_request(asked.request)
+    total.bound += bound_tokens(asked.request, config.models[asked.request.model])
+    total.typical += card.typical_tokens or (card.max_tokens or DEFAULT_MAX_TOKENS) // 2
+    total.most += asked.request.max_tokens
+
+
+def _plan(place: tuple[str, str], total: _Sums, config: RunConfig, past: Past) -> StagePlan:
+    stage, model = place
+    price = price_of(parse_spec(model), config.models[model])
+    seen = past.stages.get(place)
+    calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
+    if seen is not None and total.calls:
+        calls = round(total.calls * seen.calls_per_ask)
+        tokens_in = round(total.estimated * seen.calls_per_ask * seen.input_ratio)
+        tokens_out = round(calls * seen.output_tokens)
+    return StagePlan(
+        stage, model, calls, total.known, tokens_in, tokens_out,
+        None if price is None else _cost(price, tokens_in, tokens_out, calls),
+        None if price is None else highest_cost(price, total.bound, total.most),
+        seen is not None or not total.calls,
+    )  # fmt: skip
+
+
+def _cost(price: Price, tokens_in: int, tokens_out: int, calls: int) -> float:
+    """Return the cost of calls of average size: prices may depend on how long a request is."""
+    if not calls:
+        return 0.0
+    return calls * cost(price, Usage(round(tokens_in / calls), round(tokens_out / calls)))

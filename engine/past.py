@@ -1,0 +1,123 @@
+"""What a run's journal tells about calls to come: what is answered already, and how big answers were."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..models.tokens import estimate_tokens
+from ..schemas.canonical import Json, canonical_text
+from .asking import UNAVAILABLE
+from .calls import answered, model_uses
+from .execute import RunRequest
+from .journal import NAME as JOURNAL
+from .journal import Journal
+from .pipeline import load_pipeline
+from .walk import Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What calls of one stage to one model were like.
+
+    Attributes:
+        calls_per_ask: calls per question, more than 1 where replies had to be repaired.
+        input_ratio: input tokens as counted by the service, by those estimated.
+        output_tokens: mean per call.
+    """
+
+    calls_per_ask: float
+    input_ratio: float
+    output_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a run has done so far.
+
+    Attributes:
+        spent: USD.
+        answered: request and sample of every call in the journal.
+        stages: experience by stage and model.
+        results: (stage, item) -> the inputs of results that still count as far as stage and settings go.
+    """
+
+    spent: float = 0.0
+    answered: frozenset[tuple[str, int]] = frozenset()
+    stages: Mapping[tuple[str, str], Experience] = field(default_factory=dict)
+    results: Mapping[tuple[str, str], list[Mapping[str, str]]] = field(default_factory=dict)
+
+    def has(self, stage: str, item: str, inputs: Mapping[str, str]) -> bool:
+        """Whether there is a result of the stage for the item that was made from these inputs."""
+        known = self.results.get((stage, item), [])
+        return any(inputs.items() <= origin.items() for origin in known)
+
+
+def past_of(request: RunRequest) -> Past:
+    """Return what the run of a request has done so far; nothing for a new one. Reads only.
+
+    Raises:
+        RunError: the journal cannot be read.
+    """
+    folder = Path(request.folder).absolute()
+    if not (folder / JOURNAL).exists():
+        return Past()
+    with Journal.open(folder, writable=False) as journal:
+        spent = sum(use.cost + use.uncertain_cost for use in model_uses(journal.path))
+        keys, stages = _experience(journal)
+        return Past(spent, keys, stages, _results(journal, request))
+
+
+def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], list[Mapping[str, str]]]:
+    loaded = load_pipeline(request.pipeline)
+    walk = Walk(loaded, request.config, journal)
+    found: dict[tuple[str, str], list[Mapping[str, str]]] = defaultdict(list)
+    for stage in loaded.stages:
+        if not stage.is_async:
+            continue
+        basis = walk.basis(stage)
+        wanted = (basis.version, basis.settings_digest, basis.libraries_digest)
+        again = {head.seq for head in journal.heads(stage.name) if head.code == UNAVAILABLE}
+        for origin in journal.origins(stage.name):
+            if (origin.version, origin.settings, origin.libraries) == wanted and origin.seq not in again:
+                found[stage.name, origin.item].append(origin.inputs)
+    return found
+
+
+def _experience(journal: Journal) -> tuple[frozenset[tuple[str, int]], dict[tuple[str, str], Experience]]:
+    keys = set()
+    sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
+    for call in answered(journal.path):
+        keys.add((call.request, call.sample))
+        total, usage = sums[call.stage, call.model], call.reply.usage
+        total.calls += 1
+        total.repairs += any(message["role"] == "assistant" for message in call.asked["messages"])
+        if usage is not None:
+            total.counted += 1
+            total.estimated += _estimate(call.asked)
+            total.input += usage.input_tokens
+            total.output += usage.output_tokens
+    return frozenset(keys), {place: total.experience() for place, total in sums.items() if total.estimated}
+
+
+@dataclass(slots=True)
+class _Sums:
+    calls: int = 0
+    repairs: int = 0
+    counted: int = 0
+    estimated: int = 0
+    input: int = 0
+    output: int = 0
+
+    def experience(self) -> Experience:
+        asks = max(1, self.calls - self.repairs)
+        return Experience(self.calls / asks, self.input / self.estimated, self.output / self.counted)
+
+
+def _estimate(asked: Mapping[str, Json]) -> int:
+    """Return the estimate for a request from its canonical form; pictures count nothing."""
+    texts = [part.get("text", "") for message in asked["messages"] for part in message["parts"]]
+    schema = asked["schema"]
+    if schema is not None:
+        texts.append(canonical_text(schema["schema"]))
+    return sum(map(estimate_tokens, texts))

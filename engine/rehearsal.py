@@ -1,0 +1,198 @@
+"""Finding out what model stages would ask, without asking: the run is rehearsed with stand-ins.
+
+Every stage runs in a scratch journal with settings that name no model, so that later stages have something to
+work on; each stage that would ask a model is also run up to its first questions, which are written down.
+Questions that depend on answers, such as repairs, cannot be known before.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from ..models.chat import ChatRequest
+from .asking import Answer, Ask
+from .codec import gather_fields
+from .config import RunConfig, models_of
+from .execute import RunRequest, creation_of
+from .journal import Journal
+from .keys import Basis
+from .model_pool import ModelPool
+from .pipeline import SOURCES, Stage, load_pipeline
+from .pool import WorkerPool, default_workers
+from .progress import SilentReporter
+from .runner import Means, Runner
+from .sources import fingerprints
+from .stage import Item
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question that a stage would ask.
+
+    Attributes:
+        stage: the stage.
+        item: for which item.
+        prompt: the prompt, as ``id@version#hash``.
+        request: what would be asked, as the model's settings want it.
+        sample: which answer.
+    """
+
+    stage: str
+    item: str
+    prompt: str
+    request: ChatRequest
+    sample: int
+
+
+Skip: TypeAlias = Callable[[str, str, Mapping[str, str]], bool]
+"""Whether a stage's real result for an item is known, so that nothing would be asked; the mapping holds the
+digests of those fields that the stage reads and no model has a hand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What to write down.
+
+    Attributes:
+        real: the settings that name the models.
+        told: called with every question, in the order of the stages.
+        skip: what to leave out.
+    """
+
+    real: RunConfig
+    told: Callable[[Asked], None]
+    skip: Skip = lambda _stage, _item, _inputs: False
+
+
+class _Rehearsed(Exception):
+    """The question is written down; nobody answers it."""
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """An asker that writes down and answers nothing."""
+
+    config: RunConfig
+    stage: str
+    item: str
+    asked: list[Asked] = field(default_factory=list)
+
+    async def ask(self, ask: Ask[T]) -> Answer[T]:
+        """Write down what is asked."""
+        request = self.config.models[ask.request.model].apply(ask.request)
+        self.asked.append(Asked(self.stage, self.item, ask.prompt, request, ask.sample))
+        raise _Rehearsed
+
+
+class Rehearsal(Runner):
+    """A run on stand-ins that writes down what the real one would ask.
+
+    Attributes:
+        script: what to write down, and for whom.
+    """
+
+    script: "Script"
+
+    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+        """Write down what the stage would ask, then run it on its stand-in settings."""
+        if models_of(self.script.real.stages[stage.name]):
+            firm = self._firm_fields()
+            wanted = []
+            for item, _ in todo:
+                digests = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
+                inputs = {name: digest for name, digest in digests.items() if name in firm}
+                if self._may_run(stage, item) and not self.script.skip(stage.name, item, inputs):
+                    wanted.append(item)
+            self._in_a_loop(self._record(stage, wanted))
+        super().missing_items(stage, basis, todo)
+
+    def _firm_fields(self) -> set[str]:
+        """Return the fields that are the same in the real run, as no answer of a model goes into them."""
+        firm = {SOURCES}
+        for stage in self.loaded.stages:
+            if not models_of(self.script.real.stages[stage.name]) and firm.issuperset(stage.spec.reads):
+                firm.update(stage.spec.writes)
+        return firm
+
+    async def _record(self, stage: Stage, items: Sequence[str]) -> None:
+        real = self.script.real
+        tools = replace(self._tools(stage), settings=real.stages[stage.name])
+        for item, parts in self.items.parts(self.journal, items, stage.spec.reads):
+            recorder = _Recorder(real, stage.name, item)
+            try:
+                await stage.run(Item(item, gather_fields(parts)), replace(tools, asker=recorder))
+            except _Rehearsed:
+                await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
+            for asked in recorder.asked:
+                self.script.told(asked)
+
+    @staticmethod
+    def _in_a_loop(work: object) -> None:
+        """Run a coroutine in a thread of its own: the caller may have a loop already."""
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                asyncio.run(work)  # type: ignore[arg-type]
+            except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+                failed.append(error)
+
+        thread = threading.Thread(target=run, name="rehearsal")
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+
+
+def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> Mapping[str, int]:
+    """Run the pipeline on stand-ins; tell of every question that its stages would ask.
+
+    Args:
+        request: the run as it would be executed; its folder is not touched.
+        stand_in: the same settings without models.
+        script: what to write down.
+
+    Returns:
+        How many items there are, by what became of them in the rehearsal.
+
+    Raises:
+        FabulaError: a source or setting is wrong.
+    """
+    loaded = load_pipeline(request.pipeline)
+    request.options.check(loaded)
+    with _scratch() as folder:
+        prints = fingerprints(request.sources, folder)
+        workers = request.options.workers
+        workers = workers if workers is not None else request.config.run.workers
+        workers = default_workers() if workers is None else workers
+        with (
+            Journal.open(folder) as journal,
+            WorkerPool(workers, request.config.run.item_timeout) as pool,
+            ModelPool(journal, {}) as nobody,
+        ):
+            means = Means(
+                pool, nobody, SilentReporter(), lambda: False, request.options, creation_of(request),
+                tuple(entry.path for entry in prints),
+            )  # fmt: skip
+            runner = Rehearsal(loaded, stand_in, journal, means)
+            runner.script = script
+            root = runner.put_root([entry.field() for entry in prints])
+            journal.flush()
+            runner.walk(root)
+            totals = {"made": len(runner.items.live)}
+            for stop in runner.items.stops.values():
+                totals[stop.status] = totals.get(stop.status, 0) + 1
+            return totals
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fabula-rehearsal-") as name:
+        yield Path(name)
