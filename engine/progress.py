@@ -17,6 +17,8 @@ class Event:
     ============  =============================================================================
     kind          data
     ============  =============================================================================
+    plan          before a run that asks models: ``calls`` and ``cost`` to come, ``spent`` before, USD;
+                  ``cost`` is None where a price is not known; ``max_cost`` where there is a limit
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
@@ -97,6 +99,10 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "stage-done":
         problems = "".join(f", {data[name]} {name}" for name in ("rejected", "failed") if data[name])
         return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
+    if event.kind == "plan":
+        cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.2f} USD"
+        limit = f"; the limit is {data['max_cost']:g} USD in all" if "max_cost" in data else ""
+        return f"about {data['calls']} calls of models to come, {cost}{limit}"
     if event.kind == "stopping":
         return "stopping: finishing what is in flight; once more to stop at once"
     if event.kind == "outputs":

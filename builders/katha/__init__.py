@@ -1,19 +1,16 @@
 """The KathaBench builder: stories in, a run of drafted records out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from ...errors import ConfigError
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
     from ...engine.report import RunReport
 
-__all__ = ["BuildOptions", "build_katha"]
-
-SETTINGS_FILE = "fabula.toml"
+__all__ = ["BuildOptions", "build_katha", "estimate_katha"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +19,15 @@ class BuildOptions:
 
     Attributes:
         records: JSONL of hand-written records for some of the stories.
-        planner: who drafts, for every stage that a planner drafts for; None for the settings' own, which
-            are ``rules`` by default. ``rules`` needs neither model nor network.
+        planner: who drafts, for every stage that a planner drafts for: ``rules``, which needs neither model
+            nor network, or ``model``; None for the settings' own, which are ``rules`` by default.
+        model: spec of the model that drafts, such as ``openai:gpt-4.1-mini``; implies the planner ``model``.
+        verifier: spec of the model that checks the drafts; by default the one that drafts.
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
         config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
         settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
-            go before ``planner`` and the file.
+            go before ``planner``, ``model``, ``verifier`` and the file.
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         limit: only the first so many stories.
         items: only these story ids.
@@ -37,6 +38,10 @@ class BuildOptions:
 
     records: Path | None = None
     planner: str | None = None
+    model: str | None = None
+    verifier: str | None = None
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None
@@ -60,79 +65,52 @@ def build_katha(
         sources: JSONL or CSV files, or folders of ``.txt`` and ``.md`` files.
         out: the run folder.
         options: how to build; by default the rules planner with its default settings.
-        reporter: takes the progress; none by default.
+        reporter: takes the progress, and before anything is paid for what it is about to cost; none by
+            default.
 
     Returns:
         What was made, rejected and failed, also written as ``report.json``.
 
     Raises:
-        FabulaError: a source, a setting or the folder is wrong, too few stories were made, or the
-            user stopped it; see :mod:`fabula.errors`.
+        FabulaError: a source, a setting, a model or the folder is wrong, too few stories were made, the
+            cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    from ...engine.config import resolve_config
-    from ...engine.execute import Options, RunRequest, Source, execute
-    from ...engine.pipeline import stages_through
-    from .pipeline import PIPELINE
+    from ...engine.execute import execute
+    from .requests import build_request
+    from .spending import tell_plan
 
-    chosen = options if options is not None else BuildOptions()
-    named = [sources] if isinstance(sources, str | Path) else list(sources)
-    listed = [Source("stories", Path(path)) for path in named]
-    if not listed:
-        raise ConfigError(
-            "sources", expected="at least one file or folder", found="none", fix="name the stories"
-        )
-    if chosen.records is not None:
-        listed.append(Source("records", Path(chosen.records)))
-    request = RunRequest(
-        folder=Path(out),
-        pipeline=PIPELINE,
-        config=resolve_config(
-            PIPELINE,
-            _settings_file(chosen.config),
-            [*_planner_texts(chosen.planner), *_setting_texts(chosen.settings)],
-        ),
-        sources=tuple(listed),
-        created_at=chosen.created_at,
-        options=Options(
-            workers=chosen.workers,
-            limit=chosen.limit,
-            items=tuple(chosen.items),
-            stages=stages_through(PIPELINE, chosen.stage) if chosen.stage else (),
-            retry_failed=chosen.retry_failed,
-        ),
-    )
+    request = build_request(sources, out, options if options is not None else BuildOptions())
+    if reporter is not None:
+        tell_plan(request, reporter)
     return execute(request, reporter)
 
 
-def _settings_file(named: Path | None) -> Path | None:
-    if named is not None:
-        return Path(named)
-    found = Path(SETTINGS_FILE)
-    return found if found.is_file() else None
+def estimate_katha(
+    sources: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: BuildOptions | None = None,
+    *,
+    sample: int = 0,
+    reporter: "Reporter | None" = None,
+) -> "CallPlan":
+    """Tell what :func:`build_katha` would ask of models now, and about what that costs.
 
-
-def _planner_texts(planner: str | None) -> list[str]:
-    """Return the planner as a setting of every stage that has one.
+    Args:
+        sources: as for :func:`build_katha`.
+        out: the run folder; what it holds already is not counted again.
+        options: as for :func:`build_katha`.
+        sample: so many stories are drafted for real first, at their cost and kept in the run, so that the
+            estimate can go by them; 0 asks nothing at all and writes nothing.
+        reporter: takes the progress of the sample.
 
     Raises:
-        ConfigError: there is no such planner.
+        FabulaError: as :func:`build_katha`.
     """
-    if planner is None:
-        return []
-    from ...engine.pipeline import load_pipeline
-    from .pipeline import PIPELINE
-    from .planner import PlannerSettings, check_planner
+    from ...engine.estimate import plan_calls
+    from .requests import build_request
+    from .spending import draft_sample, without_models
 
-    check_planner(planner)
-    stages = load_pipeline(PIPELINE).stages
-    drafting = [stage.name for stage in stages if issubclass(stage.spec.settings, PlannerSettings)]
-    return [f"{name}.planner={planner}" for name in drafting]
-
-
-def _setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
-    if not isinstance(settings, Mapping):
-        return list(settings)
-    import json
-
-    # A JSON value of these kinds is also a TOML value.
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
+    request = build_request(sources, out, options if options is not None else BuildOptions())
+    if sample:
+        draft_sample(request, sample, reporter)
+    return plan_calls(request, without_models(request.config))

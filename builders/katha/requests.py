@@ -1,0 +1,98 @@
+"""What a build asks of the engine: sources, settings and options in the engine's terms."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...engine.config import resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...engine.pipeline import load_pipeline, stages_through
+from ...errors import ConfigError
+from ...models.settings import ModelSettings
+from . import BuildOptions
+from .pipeline import PIPELINE
+from .planner import PlannerSettings, check_planner
+
+SETTINGS_FILE = "fabula.toml"
+
+
+def build_request(
+    sources: Sequence[Path | str] | Path | str, out: Path | str, options: BuildOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no source is named.
+    """
+    named = [sources] if isinstance(sources, str | Path) else list(sources)
+    listed = [Source("stories", Path(path)) for path in named]
+    if not listed:
+        raise ConfigError(
+            "sources", expected="at least one file or folder", found="none", fix="name the stories"
+        )
+    if options.records is not None:
+        listed.append(Source("records", Path(options.records)))
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=resolve_config(
+            PIPELINE,
+            _settings_file(options.config),
+            [*_planner_texts(options), *_setting_texts(options.settings)],
+            options.models,
+        ),
+        sources=tuple(listed),
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            limit=options.limit,
+            items=tuple(options.items),
+            stages=stages_through(PIPELINE, options.stage) if options.stage else (),
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+        ),
+    )
+
+
+def _settings_file(named: Path | None) -> Path | None:
+    if named is not None:
+        return Path(named)
+    found = Path(SETTINGS_FILE)
+    return found if found.is_file() else None
+
+
+def _planner_texts(options: BuildOptions) -> list[str]:
+    """Return planner, model and verifier as settings of every stage that has them.
+
+    Raises:
+        ConfigError: there is no such planner, or a model is named for the rules.
+    """
+    planner = options.planner
+    if planner is not None:
+        check_planner(planner)
+    if planner == "rules" and (options.model or options.verifier):
+        raise ConfigError(
+            "--model", expected="--planner model", found="--planner rules, which asks no model",
+            fix="leave one of the two out",
+        )  # fmt: skip
+    verifier = options.verifier if options.verifier is not None else options.model
+    given: dict[str, str] = {}
+    for stage in load_pipeline(PIPELINE).stages:
+        kind, name = stage.spec.settings, stage.name
+        if issubclass(kind, PlannerSettings):
+            if options.model is not None:
+                given[f"{name}.model"] = options.model
+            if planner is not None or options.model is not None:
+                given[f"{name}.planner"] = planner or "model"
+            if "verifier" in kind.model_fields and verifier is not None:
+                given[f"{name}.verifier"] = verifier
+        elif issubclass(kind, ModelSettings) and verifier is not None:
+            given[f"{name}.model"] = verifier
+    return _setting_texts(given)
+
+
+def _setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
+    if not isinstance(settings, Mapping):
+        return list(settings)
+    # A JSON value of these kinds is also a TOML value.
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

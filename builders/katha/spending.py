@@ -1,0 +1,76 @@
+"""Telling what a build is about to cost, before it costs anything."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...engine.config import RunConfig, models_of
+from ...engine.estimate import plan_calls
+from ...engine.execute import RunRequest, execute
+from ...engine.manifest import NAME as MANIFEST
+from ...engine.manifest import read_manifest
+from ...engine.pipeline import load_pipeline
+from ...engine.progress import Event
+from ...engine.report import NAME as REPORT
+from ...engine.report import read_report
+from ...errors import BelowThreshold
+from ...models.settings import ModelSettings
+from ...schemas.base import Own
+from .planner import PlannerSettings
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+
+def without_models(config: RunConfig) -> RunConfig:
+    """Return settings under which the rules draft and nobody is asked."""
+    stages = {name: _without_model(settings) for name, settings in config.stages.items()}
+    return replace(config, stages=stages, models={})
+
+
+def _without_model(settings: Own) -> Own:
+    if isinstance(settings, PlannerSettings):
+        return settings.model_copy(update={"planner": "rules"})
+    if isinstance(settings, ModelSettings):
+        return settings.model_copy(update={"model": None})
+    return settings
+
+
+def tell_plan(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a build makes and about what they cost, unless there is nothing left to ask."""
+    if not request.config.models or _is_finished(request):
+        return
+    plan = plan_calls(request, without_models(request.config))
+    if plan.calls:
+        data = {"calls": plan.calls, "cost": plan.cost, "spent": plan.spent}
+        limit = request.options.max_cost
+        reporter.emit(Event("plan", data=data if limit is None else {**data, "max_cost": limit}))
+
+
+def _is_finished(request: RunRequest) -> bool:
+    """Whether the run was finished with these settings; a changed source is seen by the engine alone."""
+    folder = request.folder
+    if not (folder / MANIFEST).exists() or not (folder / REPORT).exists() or request.options.retry_failed:
+        return False
+    manifest, report = read_manifest(folder), read_report(folder)
+    versions = {stage.name: stage.version for stage in manifest.stages}
+    same = manifest.settings == request.config.as_json() and versions == {
+        stage.name: stage.spec.version for stage in load_pipeline(request.pipeline).stages
+    }
+    return same and not report.totals["pending"] and not report.totals["failed"]
+
+
+def draft_sample(request: RunRequest, count: int, reporter: "Reporter | None") -> None:
+    """Run the stages that ask models, and those before them, for the first stories of a run.
+
+    Nothing behind them runs: the split of a story must not depend on whether there was a sample.
+    """
+    names = load_pipeline(request.pipeline).names()
+    asking = [name for name in names if models_of(request.config.stages[name])]
+    if not asking:
+        return
+    stages = names[: names.index(asking[-1]) + 1]
+    limit = count if request.options.limit is None else min(count, request.options.limit)
+    try:
+        execute(replace(request, options=replace(request.options, limit=limit, stages=stages)), reporter)
+    except BelowThreshold:
+        return  # what the sample shows of failures is in its report; an estimate can be made all the same
