@@ -40,6 +40,7 @@ from .faults import (
 from .log import Exchange
 from .plan import FaultPlan
 from .schemas import from_schema
+from .scripts import read_fault, read_plan, scripted
 from .server import ModelServer
 
 __all__ = [
@@ -85,4 +86,7 @@ __all__ = [
     "count_tokens",
     "from_schema",
     "key_of",
+    "read_fault",
+    "read_plan",
+    "scripted",
 ]

@@ -65,6 +65,7 @@ class AnthropicWire:
             "content": content,
             "stop_reason": _stop_reason(answer, content),
             "stop_sequence": None,
+            "stop_details": _stop_details(answer),
             "usage": {
                 "input_tokens": usage.input_tokens - usage.cached_tokens,
                 "output_tokens": usage.output_tokens,
@@ -85,6 +86,12 @@ def _stop_reason(answer: Answer, content: list[Json]) -> str:
     if answer.finish == "length":
         return "max_tokens"
     return "tool_use" if content and content[-1]["type"] == "tool_use" else "end_turn"
+
+
+def _stop_details(answer: Answer) -> Json:
+    if not answer.blocked:
+        return None
+    return {"type": "refusal", "category": None, "explanation": f"stopped by a filter: {answer.block_reason}"}
 
 
 def _blocks(asked: Asked, answer: Answer) -> list[Json]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from . import spoil
-from .answers import Answer, Given, Problem, Response, Where, as_answer
+from .answers import Answer, Given, Problem, Response, Where
 from .asked import Asked
 
 
@@ -19,16 +19,12 @@ class Fault:
 
     Attributes:
         answer: what is spoiled or delayed when a handler returns the fault; where the fault comes from a
-            plan, it is the handler's answer.
+            plan, it is the handler's answer. By default the smallest reply that satisfies the schema.
         content: whether it is bound to the question, so that the same question meets it whenever it is asked.
     """
 
     answer: Given | None = field(default=None, hash=False)
     content: ClassVar[bool] = False
-
-    def base(self) -> Answer:
-        """Return the answer that came with the fault."""
-        return Answer() if self.answer is None else as_answer(self.answer)
 
 
 class ErrorFault(Fault):

@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
     def respond(self, response: Response, ended: Callable[[bool], None]) -> None:
         """Deliver a response; ``ended`` hears whether all of it was sent as meant."""
         self._ended = ended
-        if response.delay > 0:
+        if response.delay > 0 and self._transport is not None:
             asyncio.get_running_loop().call_later(response.delay, self._send, response)
         else:
             self._send(response)
@@ -165,7 +165,10 @@ def take_request(buffer: bytearray) -> HttpRequest | None:
             return None
         body, stop = found
     else:
-        stop = start + int(headers.get("content-length", "0"))
+        length = headers.get("content-length", "0")
+        if not length.isdigit():
+            raise ValueError("the content-length is no number")
+        stop = start + int(length)
         if stop - start > LONGEST_BODY:
             raise ValueError("the body of the request is too long")
         if len(buffer) < stop:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .asked import Asked
-from .faults import Fault
+from .faults import Fault, concerns
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class FaultPlan:
         seed: another seed, other questions.
         rates: fault -> share of questions, or of attempts, that it strikes; the shares of each of the two
             groups add to at most 1.
+        always: faults that strike every question they concern, before any is drawn; for those that
+            concern some only, such as ``TooLong(limit=8192)``.
         calm_after: attempts at a question after which only faults of content strike it; None: never.
 
     Raises:
@@ -27,6 +29,7 @@ class FaultPlan:
 
     seed: int = 0
     rates: Mapping[Fault, float] = field(default_factory=dict)
+    always: tuple[Fault, ...] = ()
     calm_after: int | None = 3
 
     def __post_init__(self) -> None:
@@ -39,7 +42,8 @@ class FaultPlan:
 
     def __call__(self, asked: Asked) -> Fault | None:
         """Return the fault that strikes a question, if one does."""
-        return self.decide(asked.key, asked.attempt)
+        first = next((fault for fault in self.always if concerns(fault, asked)), None)
+        return first or self.decide(asked.key, asked.attempt)
 
     def decide(self, key: str, attempt: int) -> Fault | None:
         """Return the fault that strikes an attempt at the question of a key, if one does."""

@@ -1,7 +1,9 @@
 """The server itself: an event loop in a thread of its own, on a port of the loopback interface."""
 
 import asyncio
+import contextlib
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -60,7 +62,7 @@ class ModelServer:
         Raises:
             OSError: the port is taken.
         """
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._ready.wait(START_SECONDS)
         if self._failure is not None:
@@ -78,8 +80,16 @@ class ModelServer:
         if error is None and self._service.errors:
             raise self._service.errors[0]
 
-    async def serve(self) -> None:
-        """Serve in the running event loop until :meth:`stop`."""
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):  # raised again where the server was started
+            asyncio.run(self.serve())
+
+    async def serve(self, started: Callable[[], None] | None = None) -> None:
+        """Serve in the running event loop until :meth:`stop`; ``started`` is called once the port is open.
+
+        Raises:
+            OSError: the port is taken.
+        """
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connections: set[Connection] = set()
         try:
@@ -90,9 +100,11 @@ class ModelServer:
             self._failure = error
             self._ready.set()
             self._log.close()
-            return
+            raise
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
+        if started is not None:
+            started()
         try:
             await self._stop.wait()
         finally:
@@ -142,6 +154,16 @@ class ModelServer:
     def count(self) -> int:
         """How many questions came so far."""
         return self._log.count
+
+    @property
+    def errors(self) -> tuple[BaseException, ...]:
+        """What the handler raised so far."""
+        return tuple(self._service.errors)
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """Why requests were not understood; they are in no log."""
+        return tuple(self._service.rejected)
 
     @property
     def busiest(self) -> int:

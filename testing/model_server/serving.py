@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ...schemas.canonical import Json
-from .answers import Answer, Given, Problem, Response, as_answer, within_limit
+from .answers import Answer, Given, Problem, Response, as_answer, json_text, within_limit
 from .anthropic_wire import AnthropicWire
 from .asked import Asked, meaning_key
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
@@ -28,9 +28,9 @@ Faults: TypeAlias = Callable[[Asked], Fault | None] | Fault | Sequence[Fault | N
 Latency: TypeAlias = float | Callable[[Asked], float]
 
 
-def smallest(asked: Asked) -> Outcome:
+def smallest(asked: Asked) -> Answer:
     """Answer with the smallest reply that satisfies the schema, and without a schema with ``OK``."""
-    return "OK" if asked.schema is None else Answer(json.dumps(from_schema(asked.schema)))
+    return Answer("OK" if asked.schema is None else json_text(from_schema(asked.schema)))
 
 
 class Service:
@@ -42,6 +42,7 @@ class Service:
         latency: seconds before an answer, or a function that says so.
         log: where everything is written down.
         errors: exceptions that the handler raised.
+        rejected: why requests were answered without being understood.
         busiest: most requests that were in flight at once.
     """
 
@@ -51,6 +52,7 @@ class Service:
         self.latency: Latency = 0.0
         self.log = log
         self.errors: list[BaseException] = []
+        self.rejected: list[str] = []
         self.busiest = 0
         self._in_flight = 0
         self._wires: tuple[Wire, ...] = (OpenAIWire(), GoogleWire(spelling), AnthropicWire())
@@ -63,11 +65,13 @@ class Service:
         """Answer a request."""
         wire = next((wire for wire in self._wires if wire.takes(request.path)), None)
         if wire is None or request.method != "POST":
+            self.rejected.append(f"no such place: {request.method} {request.path}")
             connection.respond(_elsewhere(request), lambda _: None)
             return
         try:
             asked = self._read(wire, request)
         except BadRequest as error:
+            self.rejected.append(f"{request.path}: {error}")
             connection.respond(self._error(wire, Problem("bad_request", str(error))), lambda _: None)
             return
         self._in_flight += 1
@@ -177,7 +181,9 @@ class Service:
         problem = outcome if isinstance(outcome, Problem) else error.problem(asked) if error else None
         answer: Answer | None = None
         if problem is None:
-            answer = outcome.base() if isinstance(outcome, Fault) else as_answer(outcome)
+            if isinstance(outcome, Fault):
+                outcome = smallest(asked) if outcome.answer is None else outcome.answer
+            answer = as_answer(outcome)
             answer = within_limit(answer, asked)
             for fault in faults:
                 if isinstance(fault, ContentFault):

@@ -1,0 +1,170 @@
+"""Answers and faults from files: for the command line, and for tests that rather read than compute."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ...errors import ConfigError
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from .answers import Answer, Given
+from .asked import Asked
+from .faults import BadRequestFault, Fault, known_faults
+from .plan import FaultPlan
+from .serving import Handler, Outcome, smallest
+
+
+class When(Own):
+    """Which questions an entry answers: those for which all that is given holds."""
+
+    contains: str | tuple[str, ...] = Field(default=(), description="Texts that the question contains.")
+    schema_name: str | None = Field(default=None, alias="schema", description="The reply schema's name.")
+    model: str | None = None
+    protocol: Literal["openai", "google", "anthropic"] | None = None
+    attempt: int | None = Field(default=None, description="The n-th time that this very question is asked.")
+    call: int | None = Field(default=None, description="The n-th question for which the rest holds.")
+
+    def fits(self, asked: Asked) -> bool:
+        """Return whether all but ``call`` holds."""
+        texts = (self.contains,) if isinstance(self.contains, str) else self.contains
+        wanted = (
+            (self.schema_name, asked.schema_name),
+            (self.model, asked.model),
+            (self.protocol, asked.protocol),
+            (self.attempt, asked.attempt),
+        )
+        return all(text in asked.text for text in texts) and all(
+            value is None or value == found for value, found in wanted
+        )
+
+
+class Entry(Own):
+    """One entry of a script; without answer, reply and fault it gives the smallest reply to the schema."""
+
+    when: When = When()
+    answer: str | dict[str, Any] | list[Any] | None = Field(default=None, description="Text, or JSON for it.")
+    reply: dict[str, Any] | None = Field(default=None, description="The fields of an Answer.")
+    fault: str | dict[str, Any] | None = Field(default=None, description="A fault by name, or with fields.")
+
+
+def scripted(path: Path) -> Handler:
+    """Return a handler that answers from a script: a YAML list, or JSON lines, of entries.
+
+    The first entry whose ``when`` fits answers; a question that fits none gets status 400.
+
+    Raises:
+        ConfigError: the file is missing, or an entry is wrong.
+    """
+    entries = [_entry(document, f"{path}: entry {n}") for n, document in enumerate(_documents(path), 1)]
+    seen: Counter[int] = Counter()
+
+    def handler(asked: Asked) -> Outcome:
+        for place, (when, outcome) in enumerate(entries):
+            if not when.fits(asked):
+                continue
+            seen[place] += 1
+            if when.call is None or when.call == seen[place]:
+                return smallest(asked) if outcome is None else outcome
+        name = asked.schema_name or "no schema"
+        return BadRequestFault(message=f"no entry of the script fits this question ({name})")
+
+    return handler
+
+
+def read_plan(path: Path) -> FaultPlan:
+    """Return the fault plan of a YAML or JSON file with ``seed``, ``calm_after``, ``always`` and ``rates``.
+
+    ``always`` lists faults; ``rates`` lists objects with ``fault`` and ``rate``.
+
+    Raises:
+        ConfigError: the file is missing or wrong.
+    """
+    documents = _documents(path)
+    document = documents[0] if len(documents) == 1 else documents
+    shape = "an object with seed, calm_after, always and rates"
+    if not isinstance(document, dict) or not document.keys() <= {"seed", "calm_after", "always", "rates"}:
+        raise ConfigError(str(path), expected=shape, found=_short(document), fix="write it as documented")
+    try:
+        rates = {read_fault(entry["fault"], str(path)): entry["rate"] for entry in document.get("rates", ())}
+        always = tuple(read_fault(entry, str(path)) for entry in document.get("always", ()))
+        rest = {name: document[name] for name in ("seed", "calm_after") if name in document}
+        return FaultPlan(rates=rates, always=always, **rest)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            str(path), expected=shape, found=repr(error), fix="write it as documented"
+        ) from None
+
+
+def read_fault(document: Json, where: str) -> Fault:
+    """Return the fault of a name such as ``rate_limited``, or of an object with ``name`` and its fields.
+
+    Raises:
+        ConfigError: there is no such fault, or it has no such field.
+    """
+    about = {"name": document} if isinstance(document, str) else dict(document)
+    name, kinds = about.pop("name", None), known_faults()
+    if name not in kinds:
+        raise ConfigError(
+            where,
+            expected=f"a fault among {', '.join(sorted(kinds))}",
+            found=repr(name),
+            fix="correct its name",
+        )
+    kind = kinds[name]
+    types = get_type_hints(kind)
+    fields = {field.name for field in dataclasses.fields(kind)}
+    try:
+        if not about.keys() <= fields:
+            raise ValueError(f"no field {', '.join(sorted(about.keys() - fields))}")
+        values = {key: TypeAdapter(types[key]).validate_python(value) for key, value in about.items()}
+    except ValueError as error:
+        wanted = f"fields of {name} among {', '.join(sorted(fields))}"
+        raise ConfigError(where, expected=wanted, found=_first(error), fix="correct the fields") from None
+    return kind(**values)
+
+
+def _entry(document: Json, where: str) -> tuple[When, Outcome | None]:
+    try:
+        entry = Entry.model_validate(document)
+        answer = None if entry.reply is None else Answer(**entry.reply)
+    except (ValidationError, TypeError) as error:
+        wanted = "an object with when, and one of answer, reply and fault"
+        raise ConfigError(where, expected=wanted, found=_first(error), fix="correct the entry") from None
+    outcome: Given | None = entry.answer if answer is None else answer
+    if entry.fault is None:
+        return entry.when, outcome
+    return entry.when, dataclasses.replace(read_fault(entry.fault, where), answer=outcome)
+
+
+def _documents(path: Path) -> list[Json]:
+    try:
+        text = path.read_text("utf-8")
+        if path.suffix == ".jsonl":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        found = yaml.safe_load(text)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(
+            str(path),
+            expected="a readable YAML, JSON or .jsonl file",
+            found=_first(error),
+            fix="correct the file",
+        ) from None
+    return found if isinstance(found, list) else [found]
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        about: Mapping[str, Any] = error.errors()[0]
+        return f"{'.'.join(map(str, about['loc']))}: {about['msg']}".lstrip(": ")
+    return " ".join(str(error).split())
+
+
+def _short(document: Json) -> str:
+    text = repr(document)
+    return text if len(text) <= 80 else text[:77] + "..."
