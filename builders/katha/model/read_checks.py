@@ -1,0 +1,113 @@
+"""Reading the replies to the prompts that check a draft."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ....engine.asking import BadReply
+from ....schemas.canonical import Json
+from ....schemas.text import normalize_answer, normalize_text
+from .reading import by_number
+from .shown import SCENE_FIELDS, TRANSITION_FIELDS
+
+LONGEST_NOTE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a model says of the answers to one question.
+
+    Attributes:
+        supported: whether the text supports the canonical answer.
+        wrong: positions, from 0, of the other answers that are not the same answer.
+        remark: what is wrong, in one line; empty if nothing is.
+    """
+
+    supported: bool
+    wrong: frozenset[int]
+    remark: str
+
+
+def read_answers(reply: Json, count: int) -> list[str | None]:
+    """Return the answers of a reply to ``katha/answer_questions``, in order; None where the text is unclear.
+
+    Raises:
+        BadReply: not every question is answered once, or an answer that is given says nothing.
+    """
+    answers: list[str | None] = []
+    for entry in by_number(reply["answers"], "number", _upto(count), "answers to the questions"):
+        answer = normalize_text(entry["answer"] or "")
+        if entry["status"] == "recoverable" and not normalize_answer(answer):
+            raise BadReply(f"question {entry['number']} is recoverable, but its answer says nothing")
+        answers.append(answer if entry["status"] == "recoverable" else None)
+    return answers
+
+
+def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:
+    """Return the judgements of a reply to ``katha/check_answers``, one for each question.
+
+    Args:
+        reply: the reply.
+        counts: how many answers beside the canonical one each question has.
+
+    Raises:
+        BadReply: not every question is judged once, or a wrong answer has a number that is not there.
+    """
+    entries = by_number(reply["questions"], "number", _upto(len(counts)), "judgements of the questions")
+    judged = []
+    for entry, count in zip(entries, counts, strict=True):
+        strange = [number for number in entry["wrong_answers"] if not 1 <= number <= count]
+        if strange:
+            raise BadReply(f"question {entry['number']} has {count} other answers; there is no {strange[0]}")
+        wrong = frozenset(number - 1 for number in entry["wrong_answers"])
+        judged.append(Judged(entry["gold_supported"], wrong, note(entry["remark"])))
+    return judged
+
+
+def read_contrasts(reply: Json, count: int) -> list[Json]:
+    """Return the judgements of a reply to ``katha/check_contrastives``, in order.
+
+    Raises:
+        BadReply: not every variant is judged once.
+    """
+    entries = by_number(reply["variants"], "number", _upto(count), "judgements of the contrasts")
+    return [{**entry, "remark": note(entry["remark"])} for entry in entries]
+
+
+def read_record(reply: Json, scenes: Sequence[Json], transitions: Sequence[Json]) -> Json:
+    """Return the judgements of a reply to ``katha/check_record``, scenes and transitions in order.
+
+    A field that is null or empty says nothing that could be contradicted; it is left out.
+
+    Raises:
+        BadReply: not every scene and transition is judged once.
+    """
+    judged = by_number(reply["scenes"], "scene", _upto(len(scenes)), "judgements of the scenes")
+    firsts = [part["from_scene"] for part in transitions]
+    links = by_number(reply["transitions"], "from_scene", firsts, "judgements of transitions from scene")
+    return {
+        "scenes": _said(judged, scenes, SCENE_FIELDS),
+        "transitions": _said(links, transitions, TRANSITION_FIELDS),
+        "narrative_type": reply["narrative_type_fits"],
+        "moral_label": reply["moral_label_fits"],
+        "label_remark": note(reply["label_remark"]),
+    }
+
+
+def _said(entries: Sequence[Json], parts: Sequence[Mapping[str, Json]], names: Sequence[str]) -> list[Json]:
+    return [
+        {
+            **entry,
+            "remark": note(entry["remark"]),
+            "contradicted": [name for name in names if name in entry["contradicted"] and part[name]],
+        }
+        for entry, part in zip(entries, parts, strict=True)
+    ]
+
+
+def note(text: str | None) -> str:
+    """Return a model's remark as one line of at most 300 characters."""
+    return normalize_text(text or "")[:LONGEST_NOTE]
+
+
+def _upto(count: int) -> list[int]:
+    return list(range(1, count + 1))

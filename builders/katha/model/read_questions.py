@@ -1,0 +1,122 @@
+"""Reading the reply that holds the recoverability questions (Tables 13 and 14)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from ....engine.asking import BadReply
+from ....schemas.canonical import Json
+from ....schemas.text import contains_phrase, normalize_answer
+from ....validators.question_rules import (
+    check_answers,
+    check_question_places,
+    check_temporal,
+    offers_choice,
+    says_nothing,
+)
+from ....validators.view import Story
+from .reading import Problems, check_count, listed, needed
+
+
+def read_questions(
+    reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, wanted: Mapping[str, int]
+) -> list[Json]:
+    """Return the questions of a reply to ``katha/write_questions``, at most as many of each type as wanted.
+
+    Raises:
+        BadReply: no question about the events is left, places are not in the story, an answer says nothing,
+            is given away by its question or stands alone, or the values are not in the story's script.
+    """
+    left, entries = Counter(wanted), []
+    for entry in reply["questions"]:
+        if left[entry["question_type"]] > 0:
+            left[entry["question_type"]] -= 1
+            entries.append(entry)
+    if all(entry["question_type"] == "moral" for entry in entries):
+        names = ", ".join(name for name in wanted if name != "moral")
+        raise BadReply(f"expected questions of the types {names}, found none of them")
+    return _questions(entries, story, scenes, moral)
+
+
+def read_corrected_questions(
+    reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, before: Sequence[Json]
+) -> list[Json]:
+    """Return the questions of a reply that corrects the ones before: as many, of the same types.
+
+    Raises:
+        BadReply: as for :func:`read_questions`, or their number or a type has changed.
+    """
+    entries = reply["questions"]
+    check_count(entries, len(before), "questions")
+    types = [part["question_type"] for part in before]
+    if [entry["question_type"] for entry in entries] != types:
+        raise BadReply(f"the types of the questions must stay, in this order: {', '.join(types)}")
+    return _questions(entries, story, scenes, moral)
+
+
+def _questions(entries: Iterable[Json], story: Json, scenes: Sequence[Json], moral: str | None) -> list[Json]:
+    problems = Problems()
+    questions = [
+        _question(entry, number, story, moral, problems) for number, entry in enumerate(entries, start=1)
+    ]
+    record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": questions}
+    view = Story("", {**record, "moral_label": moral})
+    problems.add_issues(check_question_places(view))
+    problems.add_issues(check_answers(view))
+    problems.add_issues(check_temporal(view))
+    problems.check_script(story, [[part["question"], part["gold_answer"]] for part in questions])
+    problems.settle()
+    return questions
+
+
+def _question(entry: Json, number: int, story: Json, moral: str | None, problems: Problems) -> Json:
+    where = f"question {number}"
+    kind, first = entry["question_type"], entry["target_from_scene"]
+    if (entry["target_scene"] is None) == (first is None):
+        problems.add(f"{where}: exactly one of target_scene and target_from_scene must be a number")
+    asked, gold = needed(entry, "question", where, problems), needed(entry, "gold_answer", where, problems)
+    others = _other_answers(entry, (where, asked, gold), problems)
+    if kind == "moral" and moral is not None:
+        others = _with_label(moral, gold, others)
+    return {
+        "question_id": f"{story['id']}_q{number:02d}",
+        "story_id": story["id"],
+        "question_type": kind,
+        "question": asked,
+        "gold_answer": gold,
+        "accepted_answers": [gold, *others],
+        "target_scene": entry["target_scene"],
+        "target_transition": None if first is None else [first, first + 1],
+        "evidence_scenes": sorted(set(entry["evidence_scenes"])),
+        "required_evidence": needed(entry, "required_evidence", where, problems),
+        "answerability": "text_supported",
+    }
+
+
+def _other_answers(entry: Json, about: tuple[str, str, str], problems: Problems) -> list[str]:
+    """Return the answers beside the canonical one.
+
+    Left out are those that would accept almost anything, repeat it, or stand in the question: to accept fewer
+    answers is always safe. A question of which nothing else is left goes back.
+    """
+    where, question, gold = about
+    asked = normalize_answer(question)
+    choice = offers_choice(entry["question_type"], asked)
+    kept = []
+    for text in listed(entry, "other_answers", where, problems):
+        plain = normalize_answer(text)
+        leaked = not choice and contains_phrase(asked, plain)
+        if plain != normalize_answer(gold) and not says_nothing(plain) and not leaked:
+            kept.append(text)
+    if not kept:
+        problems.add(
+            f"{where}: other_answers must hold two to five answers that mean the same as the gold answer in"
+            " other words and are not contained in the question"
+        )
+    return kept
+
+
+def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
+    """Return the answers with the label itself among them: judges answer moral questions by it (E.6)."""
+    label = normalize_answer(moral)
+    named = any(contains_phrase(normalize_answer(text), label) for text in (gold, *others))
+    return list(others) if named else [label, *others]
