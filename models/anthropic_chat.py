@@ -1,0 +1,149 @@
+"""Adapter for Anthropic's messages.
+
+A schema is enforced as output format (``structured = "schema"``), or by a forced tool (``"json"``), which
+older models know, too. The API has no seed; none is sent.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import MissingRequirement
+from ..schemas.canonical import Json
+from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage
+from .edge import Edge, text_or_none, tokens, usage_or_none
+from .keys import find_key
+from .options import ModelOptions
+from .secrets import Redactor
+from .spec import ModelSpec
+from .structured import messages_to_send, without_counts
+from .transport import GRACE, headers_of, http_client
+
+ANTHROPIC = "https://api.anthropic.com"
+_OUTCOMES: dict[str, ReplyOutcome] = {
+    "refusal": "refused",
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+}
+
+
+class AnthropicChat:
+    """A model behind Anthropic's messages.
+
+    Args:
+        spec: which model.
+        options: its settings.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the library, the key or a variable that the settings name is not there.
+    """
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise MissingRequirement(
+                str(spec), expected="the library anthropic", found="it is not installed",
+                fix="pip install 'fabula[anthropic]'",
+            ) from error  # fmt: skip
+        import httpx2
+
+        self._name = spec.name
+        self._edge = Edge(options, redactor)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=find_key(spec, options, redactor),
+            base_url=options.base_url or ANTHROPIC,
+            timeout=options.call_timeout + GRACE,
+            max_retries=0,
+            default_headers=headers_of(spec, options, redactor),
+            http_client=http_client(spec, options, redactor),
+        )
+        self._raw = httpx2.Response
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once.
+
+        Raises:
+            CallFault: no reply arrived.
+        """
+        body = self._body(request)
+        try:
+            response = await self._client.post("/v1/messages", body=body, cast_to=self._raw)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            return self._edge.failed(request, error)
+        return self._edge.reply(request, response.headers, response.content, read_reply)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        messages = messages_to_send(request)
+        body: dict[str, Json] = {
+            "model": self._name,
+            "max_tokens": request.max_tokens,
+            "messages": [
+                {"role": message.role, "content": [_part(part) for part in message.parts]}
+                for message in messages
+                if message.role != "system"
+            ],
+        }
+        system = [_part(part) for message in messages if message.role == "system" for part in message.parts]
+        if system:
+            body["system"] = system
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.schema is not None and request.structured == "schema":
+            wanted = {"type": "json_schema", "schema": without_counts(request.schema)}
+            body["output_config"] = {"format": wanted}
+        elif request.schema is not None and request.structured == "json":
+            name = request.schema.name
+            body["tools"] = [
+                {"name": name, "description": "Takes the answer.", "input_schema": request.schema.schema}
+            ]
+            body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        return {**body, **request.extra}
+
+
+def _part(part: Part) -> dict[str, Json]:
+    if isinstance(part, Image):
+        data = base64.b64encode(part.data).decode("ascii")
+        return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": data}}
+    return {"type": "text", "text": part}
+
+
+def read_reply(document: Mapping[str, Any]) -> Reply | None:
+    """Return the reply in a message; None where the JSON is no message."""
+    content = document.get("content")
+    if not isinstance(content, list):
+        return None
+    texts = [_text(block) for block in content if isinstance(block, Mapping)]
+    text = "".join(texts)
+    finish = text_or_none(document.get("stop_reason"))
+    outcome = _OUTCOMES.get(finish or "", "ok" if text.strip() else "empty")
+    details = {"truncated": "cut off at max_tokens", "refused": "the service refused"}
+    return Reply(
+        outcome,
+        text,
+        details.get(outcome),
+        finish,
+        text_or_none(document.get("model")),
+        _usage(document.get("usage")),
+    )
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    if block.get("type") == "tool_use":
+        return json.dumps(block.get("input"), ensure_ascii=False)
+    return str(block.get("text", "")) if block.get("type") == "text" else ""
+
+
+def _usage(usage: Json) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    cached = tokens(usage, "cache_read_input_tokens")
+    # The service counts cached tokens apart from the others.
+    given = tokens(usage, "input_tokens") + cached + tokens(usage, "cache_creation_input_tokens")
+    return usage_or_none(Usage(given, tokens(usage, "output_tokens"), cached))

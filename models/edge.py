@@ -1,0 +1,170 @@
+"""The edge of every adapter: a response, or an exception of the SDK, becomes a reply or a named fault.
+
+Whatever leaves here is free of known secrets, on one line where it is a message, and valid Unicode.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from .chat import CallFault, ChatRequest, Reply, Usage
+from .faults import (
+    Problem,
+    connection_fault,
+    explain,
+    is_page,
+    kind_of,
+    one_line,
+    problem_of,
+    read_problem,
+    retry_after,
+)
+from .options import ModelOptions
+from .secrets import Redactor
+
+ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
+"""Makes a reply from the JSON of a response; None where it is not the service's form."""
+
+_MOST_TOKENS = 10**12
+_LONGEST_WORD = 200
+
+
+class Edge:
+    """Turns what one model's service answers into replies and faults.
+
+    Args:
+        options: the model's settings.
+        redactor: knows the secrets.
+    """
+
+    def __init__(self, options: ModelOptions, redactor: Redactor) -> None:
+        self._options = options
+        self._redactor = redactor
+
+    def reply(
+        self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str, read: ReadReply
+    ) -> Reply:
+        """Return the reply in a response of status 200.
+
+        Raises:
+            CallFault: there is none in it.
+        """
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._no_json(headers, body) from None
+        if not isinstance(document, dict):
+            raise self._fault(
+                CallFault("broken_reply", "the body is no JSON object", status=200, maybe_paid=True)
+            )
+        try:
+            reply = read(document)
+        except (TypeError, KeyError, ValueError, AttributeError, IndexError):
+            raise self._fault(
+                CallFault("broken_reply", "the body lacks what it needs", status=200, maybe_paid=True)
+            ) from None
+        if reply is not None:
+            return self._cleaned(reply)
+        if isinstance(document.get("error"), dict | str):
+            # Some gateways report an upstream's error with status 200.
+            return self.answered(request, headers, problem_of(_status_in(document["error"]), document))
+        shown = ", ".join(sorted(document)[:8])
+        raise self._fault(
+            CallFault("not_an_api", f"the answer is JSON of another kind, with the keys: {shown}", status=200)
+        )
+
+    def failed(self, request: ChatRequest, error: Exception) -> Reply:
+        """Return the reply that an SDK's exception stands for: a prompt that was blocked.
+
+        Raises:
+            CallFault: any other exception.
+        """
+        response = getattr(error, "response", None)
+        if response is None or not hasattr(response, "status_code"):
+            raise self._fault(connection_fault(error, self._options.call_timeout)) from None
+        problem = read_problem(
+            response.status_code, response.headers.get("content-type", ""), response.content
+        )
+        return self.answered(request, response.headers, problem)
+
+    def answered(self, request: ChatRequest, headers: Mapping[str, str], problem: Problem) -> Reply:
+        """Return the reply that an error response stands for: a prompt that was blocked.
+
+        Raises:
+            CallFault: any other error.
+        """
+        kind = kind_of(problem)
+        if problem.filtered and kind in ("bad_request", "key_refused", "unsupported"):
+            return self._cleaned(Reply("blocked", "", detail=problem.text, finish="content_filter"))
+        raise self._fault(
+            CallFault(
+                kind,
+                explain(kind, problem, request),
+                status=problem.status,
+                retry_after=retry_after(headers, problem),
+                maybe_paid=problem.status in (408, 502, 504),
+            )
+        ) from None
+
+    def _no_json(self, headers: Mapping[str, str], body: bytes | str) -> CallFault:
+        raw = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
+        start = raw.strip()[:1]
+        if is_page(headers.get("content-type", ""), raw) or (start and start not in b"{["):
+            problem = read_problem(200, headers.get("content-type", ""), raw)
+            text = f"the address answers with something else than the API ({problem.text})"
+            return self._fault(CallFault("not_an_api", text, status=200))
+        text = "the body is empty" if not start else "the body is no whole JSON"
+        return self._fault(CallFault("broken_reply", text, status=200, maybe_paid=True))
+
+    def _fault(self, fault: CallFault) -> CallFault:
+        fault.message = one_line(self._redactor.redact(fault.message))
+        fault.args = (fault.kind, fault.message)
+        return fault
+
+    def _cleaned(self, reply: Reply) -> Reply:
+        return Reply(
+            reply.outcome,
+            self._redactor.redact(unicode_only(reply.text)),
+            None if reply.detail is None else one_line(self._redactor.redact(reply.detail)),
+            self._word(reply.finish),
+            self._word(reply.reported_model),
+            reply.usage,
+        )
+
+    def _word(self, text: str | None) -> str | None:
+        return None if text is None else one_line(self._redactor.redact(text))[:_LONGEST_WORD]
+
+
+def unicode_only(text: str) -> str:
+    """Return the text with halves of surrogate pairs replaced; they can be in JSON and in no file."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def text_or_none(value: object) -> str | None:
+    """Return a text as it is, None for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def tokens(counts: Mapping[str, Any], *names: str) -> int:
+    """Return the first of the named counts that is there, as a number of tokens; 0 where none is."""
+    for name in names:
+        value = counts.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
+            return int(value)
+    return 0
+
+
+def usage_or_none(usage: Usage) -> Usage | None:
+    """Return None for a usage that counts nothing: the service did not tell."""
+    return usage if usage.input_tokens or usage.output_tokens else None
+
+
+def _status_in(error: Any) -> int:  # noqa: ANN401 - whatever the service put there
+    code = error.get("code") if isinstance(error, Mapping) else None
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else 500

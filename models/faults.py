@@ -1,0 +1,253 @@
+"""What a service's error responses and a broken connection mean: one named fault for each."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from ..schemas.canonical import Json
+from .chat import CallFault, ChatRequest, FaultKind
+from .transport import LONGEST_BODY, BodyLost, BodyTooLong
+
+LONGEST_MESSAGE = 500
+LONGEST_RETRY_AFTER = 3600.0
+
+NO_MONEY = frozenset(
+    ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
+)
+FILTERED = frozenset(("content_filter", "content_policy_violation", "responsibleaipolicyviolation"))
+_NO_MONEY_TEXT = re.compile(r"credit balance|billing (?:to be enabled|is (?:not|disabled))|payment", re.I)
+_BAD_KEY_TEXT = re.compile(r"api.?key.{0,40}(?:not valid|invalid|expired)|API_KEY_INVALID", re.I | re.S)
+_FILTERED_TEXT = re.compile(r"content.?(?:filter|policy|management policy)|safety system|usage policy", re.I)
+_TOO_LONG_TEXT = re.compile(
+    r"context.?(?:length|window|size)|(?:prompt|input|request|messages?) (?:is|are) too (?:long|large)"
+    r"|token count.{0,40}exceeds|too many (?:input )?tokens|exceeds? the (?:maximum|model)",
+    re.I | re.S,
+)
+_REFUSED_SETTING = re.compile(
+    r"response_?format|json.?schema|json.?mode|structured.?output|output_(?:config|format)|tool_choice"
+    r"|\btools?\b|guided|grammar|temperature|\bseed\b|top_p|max_(?:completion_|output_)?tokens", re.I,
+)  # fmt: skip
+_UNSUPPORTED_TEXT = re.compile(
+    r"unsupported|not support(?:ed)?|unknown (?:name|field|parameter)|unrecogni[sz]ed"
+    r"|not permitted|deprecated|invalid schema|not enabled", re.I,
+)  # fmt: skip
+
+
+_KINDS: dict[int, FaultKind] = {
+    405: "not_an_api",
+    408: "timeout",
+    409: "server_error",
+    425: "server_error",
+    429: "rate_limited",
+    501: "not_an_api",
+    505: "not_an_api",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error response, read.
+
+    Attributes:
+        status: HTTP status.
+        codes: the words by which the service names the problem, in lower case.
+        text: its message, as it came.
+        details: further details, where the service gives a list of them.
+        page: whether the body is a web page.
+    """
+
+    status: int
+    codes: frozenset[str]
+    text: str
+    details: tuple[Mapping[str, Any], ...] = ()
+    page: bool = False
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the service's filter stopped the prompt."""
+        return self.status in (400, 403, 422) and bool(
+            self.codes & FILTERED or (_FILTERED_TEXT.search(self.text) and not self.page)
+        )
+
+
+def read_problem(status: int, content_type: str, body: bytes) -> Problem:
+    """Return what an error response says, in any of the services' forms."""
+    page = is_page(content_type, body)
+    document = None if page else _json_object(body)
+    if document is None:
+        text = body[:4000].decode("utf-8", "replace")
+        return Problem(status, frozenset(), _title(text) if page else text, page=page)
+    return problem_of(status, document)
+
+
+def problem_of(status: int, document: Mapping[str, Any]) -> Problem:
+    """Return what the JSON of an error says: the forms of OpenAI, Google, Anthropic, FastAPI and others."""
+    error = document.get("error", document)
+    if not isinstance(error, Mapping):
+        return Problem(status, frozenset(), str(error))
+    text = next((error[key] for key in ("message", "detail", "error") if error.get(key)), None)
+    codes = {error[key].lower() for key in ("code", "type", "status") if isinstance(error.get(key), str)}
+    inner = error.get("innererror")
+    if isinstance(inner, Mapping) and isinstance(inner.get("code"), str):
+        codes.add(inner["code"].lower())
+    details = error.get("details")
+    entries = tuple(e for e in details if isinstance(e, Mapping)) if isinstance(details, list) else ()
+    codes.update(entry["reason"].lower() for entry in entries if isinstance(entry.get("reason"), str))
+    shown = text if isinstance(text, str) else json.dumps(document)[:4000]
+    param = error.get("param")
+    return Problem(
+        status, frozenset(codes), f"{shown} ({param})" if isinstance(param, str) else shown, entries
+    )
+
+
+def is_page(content_type: str, body: bytes) -> bool:
+    """Return whether a body is a web page or other markup."""
+    return "html" in content_type.lower() or body[:200].lstrip().startswith(b"<")
+
+
+def kind_of(problem: Problem) -> FaultKind:
+    """Return what kind of fault an error response is."""
+    status = problem.status
+    if problem.page and status < 500 and status not in (408, 429):
+        return "not_an_api"
+    if status == 402 or _no_money(problem):
+        return "no_quota"
+    if status in _KINDS:
+        return _KINDS[status]
+    if status >= 500:
+        return "server_error"
+    return "not_an_api" if status < 400 else _kind_of_client_error(problem)
+
+
+def _kind_of_client_error(problem: Problem) -> FaultKind:
+    status, text = problem.status, problem.text
+    if "model_not_found" in problem.codes or status == 404:
+        return "no_such_model"
+    if status in (401, 403) or "failed_precondition" in problem.codes or _BAD_KEY_TEXT.search(text):
+        return "key_refused"
+    if status == 413 or "context_length_exceeded" in problem.codes or _TOO_LONG_TEXT.search(text):
+        return "too_long"
+    if problem.codes & {"unsupported_parameter", "unsupported_value"}:
+        return "unsupported"
+    if _UNSUPPORTED_TEXT.search(text) and (_REFUSED_SETTING.search(text) or "parameter" in text):
+        return "unsupported"
+    return "bad_request"
+
+
+def _no_money(problem: Problem) -> bool:
+    if problem.status not in (400, 403, 429) or problem.page:
+        return False
+    if problem.codes & NO_MONEY:
+        return True
+    if problem.status != 429:
+        return bool(_NO_MONEY_TEXT.search(problem.text))
+    # At Google the words of a daily limit and of a short one are the same; the name of the quota tells.
+    violations = [v for d in problem.details for v in d.get("violations") or () if isinstance(v, Mapping)]
+    return any("PerDay" in str(v.get("quotaId")) or v.get("quotaValue") == "0" for v in violations)
+
+
+def retry_after(headers: Mapping[str, str], problem: Problem) -> float | None:
+    """Return how many seconds a service asks to wait, 0 to 3600; None where it does not say.
+
+    A date is read against the response's own Date header, so that no wrong clock matters.
+    """
+    found: float | None = None
+    try:
+        if "retry-after-ms" in headers:
+            found = float(headers["retry-after-ms"]) / 1000
+        elif "retry-after" in headers:
+            found = _seconds(headers["retry-after"], headers.get("date"))
+        else:
+            delays = (entry.get("retryDelay") for entry in problem.details)
+            delay = next((text for text in delays if isinstance(text, str)), None)
+            found = None if delay is None else float(delay.removesuffix("s"))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if found is None or not math.isfinite(found):
+        return None
+    return min(max(found, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _seconds(text: str, now: str | None) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        if now is None:
+            return None
+        return (parsedate_to_datetime(text) - parsedate_to_datetime(now)).total_seconds()
+
+
+def explain(kind: FaultKind, problem: Problem, request: ChatRequest) -> str:
+    """Return what happened, and what a user can do about it where that is not obvious."""
+    said = f"status {problem.status}: {problem.text.strip() or 'no text'}"
+    if kind == "not_an_api":
+        return f"the address answers with something else than the API ({said}); check it, /v1 included"
+    if kind == "no_such_model":
+        return f"the service knows no such model, or the address is wrong ({said})"
+    if kind == "unsupported":
+        return f'{_setting_for(problem.text, request)} in [models."{request.model}"]: {said}'
+    return said
+
+
+def _setting_for(text: str, request: ChatRequest) -> str:
+    for name in ("temperature", "seed"):
+        if name in text.lower() and getattr(request, name) is not None:
+            return f'set unsupported = ["{name}"]'
+    if request.schema is not None and request.structured != "prompt":
+        other = "json" if request.structured == "schema" else "prompt"
+        return f'set structured = "{other}"'
+    return "set unsupported or extra"
+
+
+def connection_fault(error: BaseException, seconds: float) -> CallFault:
+    """Return the fault that an exception of the SDK or of its HTTP client means; its text is not redacted."""
+    import httpx2
+
+    cause = error
+    while (
+        not isinstance(cause, BodyLost | BodyTooLong | httpx2.TransportError) and cause.__cause__ is not None
+    ):
+        cause = cause.__cause__
+    text = f"{type(cause).__name__}: {cause}".rstrip(": ")
+    cases: tuple[tuple[tuple[type[BaseException], ...], FaultKind, str, bool], ...] = (
+        ((BodyTooLong,), "too_long", f"the reply has more than {LONGEST_BODY:,} bytes", True),
+        ((BodyLost,), "broken_reply", f"the reply ended early ({cause})", True),
+        (
+            (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError),
+            "connection",
+            f"cannot connect ({text})",
+            False,
+        ),
+        ((httpx2.UnsupportedProtocol,), "not_an_api", text, False),
+        ((httpx2.TimeoutException,), "timeout", f"no answer within {seconds:g} s ({text})", True),
+        ((httpx2.TransportError, OSError), "connection", f"the connection was lost ({text})", True),
+        ((BaseException,), "bad_request", f"the request cannot be sent ({text})", False),
+    )
+    kind, message, paid = next(case[1:] for case in cases if isinstance(cause, case[0]))
+    return CallFault(kind, message, maybe_paid=paid)
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, printable, of at most 500 characters."""
+    shown = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_MESSAGE])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= LONGEST_MESSAGE else f"{shown[: LONGEST_MESSAGE - 3]}..."
+
+
+def _json_object(body: bytes) -> dict[str, Json] | None:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, list) and len(document) == 1:
+        document = document[0]
+    return document if isinstance(document, dict) else None
+
+
+def _title(page: str) -> str:
+    match = re.search(r"<title[^>]*>(.{0,200}?)</title>", page, re.I | re.S)
+    return f"web page {match[1].strip()!r}" if match else "a web page"

@@ -1,0 +1,157 @@
+"""Adapter for Google's Gemini models through google-genai.
+
+The SDK sends the request and hands the response over unread: its own types lose fields that it does not know.
+Its automatic continuation and function calling are off, as they make further calls.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..schemas.canonical import Json
+from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
+from .edge import Edge, text_or_none, tokens, usage_or_none
+from .keys import find_key
+from .options import ModelOptions
+from .secrets import Redactor
+from .spec import ModelSpec
+from .structured import messages_to_send, titled
+from .transport import GRACE, headers_of, http_client
+
+GOOGLE = "https://generativelanguage.googleapis.com"
+API_VERSION = "v1beta"
+"""The version that takes JSON Schemas; the SDK would choose another."""
+
+_BLOCKED = frozenset(
+    ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
+)
+
+
+class GoogleChat:
+    """A Gemini model.
+
+    Args:
+        spec: which model.
+        options: its settings; ``extra`` is merged into the request's body, ``generationConfig`` included.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        from google import genai
+        from google.genai import types
+
+        self._types = types
+        self._name = spec.name
+        self._edge = Edge(options, redactor)
+        self._http = http_client(spec, options, redactor)
+        self._client = genai.Client(
+            api_key=find_key(spec, options, redactor),
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=options.base_url or GOOGLE,
+                api_version=API_VERSION,
+                headers=headers_of(spec, options, redactor),
+                timeout=int((options.call_timeout + GRACE) * 1000),
+                retry_options=types.HttpRetryOptions(attempts=1),
+                httpx_async_client=self._http,
+            ),
+        )
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once.
+
+        Raises:
+            CallFault: no reply arrived.
+        """
+        messages = messages_to_send(request)
+        contents = [self._content(message) for message in messages if message.role != "system"]
+        config = self._config(request, messages)
+        try:
+            response = await self._client.aio.models.generate_content(
+                model=self._name,
+                contents=contents,
+                config=config,
+            )
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            return self._edge.failed(request, error)
+        raw = response.sdk_http_response
+        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
+        body = "" if raw is None else raw.body or ""
+        return self._edge.reply(request, headers, body, read_reply)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.aio.aclose()
+        await self._http.aclose()
+
+    def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
+        types = self._types
+        system = [part for m in messages if m.role == "system" for part in m.parts if isinstance(part, str)]
+        wants_json = request.schema is not None and request.structured != "prompt"
+        enforced = request.schema is not None and request.structured == "schema"
+        return types.GenerateContentConfig(
+            system_instruction="\n\n".join(system) or None,
+            temperature=request.temperature,
+            seed=request.seed,
+            max_output_tokens=request.max_tokens,
+            response_mime_type="application/json" if wants_json else None,
+            response_json_schema=titled(request.schema) if enforced and request.schema else None,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            automatic_continuation=False,
+            should_return_http_response=True,
+            http_options=types.HttpOptions(extra_body=dict(request.extra)) if request.extra else None,
+        )
+
+    def _content(self, message: Message) -> Any:  # noqa: ANN401 - SDK type
+        role = "model" if message.role == "assistant" else "user"
+        return self._types.Content(role=role, parts=[self._part(part) for part in message.parts])
+
+    def _part(self, part: Part) -> Any:  # noqa: ANN401 - SDK type
+        if isinstance(part, Image):
+            return self._types.Part.from_bytes(data=part.data, mime_type=part.media_type)
+        return self._types.Part(text=part)
+
+
+def read_reply(document: Mapping[str, Any]) -> Reply | None:
+    """Return the reply in a generateContent response; None where the JSON is none."""
+    candidates = document.get("candidates")
+    feedback = _pick(document, "promptFeedback")
+    usage = _pick(document, "usageMetadata")
+    if candidates is None and feedback is None and usage is None:
+        return None
+    counted, model = _usage(usage), text_or_none(_pick(document, "modelVersion"))
+    if not candidates:
+        reason = text_or_none(_pick(feedback or {}, "blockReason"))
+        if reason:
+            return Reply("blocked", "", f"the prompt was blocked: {reason}", reason, model, counted)
+        return Reply("empty", "", "the service gave no candidates", None, model, counted)
+    candidate = candidates[0]
+    finish = text_or_none(_pick(candidate, "finishReason"))
+    parts = (candidate.get("content") or {}).get("parts") or []
+    text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+    detail = text_or_none(_pick(candidate, "finishMessage"))
+    outcome: ReplyOutcome = "ok" if text.strip() else "empty"
+    if finish in _BLOCKED:
+        outcome, detail = "blocked", detail or f"the reply was blocked: {finish}"
+    elif finish == "MAX_TOKENS":
+        outcome, detail = "truncated", "cut off at max_tokens"
+    return Reply(outcome, text, detail, finish, model, counted)
+
+
+def _pick(document: Mapping[str, Any], name: str) -> Json:
+    """Return a member by its name, in either of the spellings that the API accepts and gives."""
+    if name in document:
+        return document[name]
+    return document.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+
+
+def _usage(usage: Json) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    thinking = tokens(usage, "thoughtsTokenCount", "thoughts_token_count")
+    answered = tokens(usage, "candidatesTokenCount", "candidates_token_count")
+    given = tokens(usage, "promptTokenCount", "prompt_token_count")
+    cached = tokens(usage, "cachedContentTokenCount", "cached_content_token_count")
+    return usage_or_none(Usage(given, answered + thinking, cached, thinking))

@@ -1,0 +1,147 @@
+"""Adapter for OpenAI's chat completions, and for the many servers that speak the same.
+
+The SDK's ``parse`` is not used: it rewrites schemas, and loses reply and usage where the JSON is bad.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from ..schemas.canonical import Json
+from .chat import ChatRequest, Image, Message, Part, Reply, Usage
+from .edge import Edge, text_or_none, tokens, usage_or_none
+from .keys import find_key
+from .options import ModelOptions
+from .secrets import Redactor
+from .spec import COMPATIBLE, ModelSpec
+from .structured import messages_to_send
+from .transport import GRACE, headers_of, http_client
+
+OPENAI = "https://api.openai.com/v1"
+"""The SDK's default, named here so that no environment variable moves it unseen."""
+
+
+class OpenAIChat:
+    """A model behind OpenAI's chat completions.
+
+    Args:
+        spec: which model, and where.
+        options: its settings.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        import httpx2
+        import openai
+
+        self._name = spec.name
+        self._limit = "max_tokens" if spec.provider == COMPATIBLE else "max_completion_tokens"
+        self._edge = Edge(options, redactor)
+        key = find_key(spec, options, redactor)
+        headers: dict[str, Any] = headers_of(spec, options, redactor)
+        if spec.provider == COMPATIBLE:
+            # The SDK would take both from the environment; they are nobody else's business.
+            headers = {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit, **headers}
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=options.base_url or spec.base_url or OPENAI,
+            timeout=options.call_timeout + GRACE,
+            max_retries=0,
+            default_headers=headers,
+            http_client=http_client(spec, options, redactor),
+        )
+        self._raw = httpx2.Response
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once.
+
+        Raises:
+            CallFault: no reply arrived.
+        """
+        body = self._body(request)
+        try:
+            response = await self._client.post("/chat/completions", body=body, cast_to=self._raw)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            return self._edge.failed(request, error)
+        return self._edge.reply(request, response.headers, response.content, read_reply)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        body: dict[str, Json] = {
+            "model": self._name,
+            "messages": [_message(message) for message in messages_to_send(request)],
+            self._limit: request.max_tokens,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.seed is not None:
+            body["seed"] = request.seed
+        if request.schema is not None and request.structured == "schema":
+            wanted = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        elif request.schema is not None and request.structured == "json":
+            body["response_format"] = {"type": "json_object"}
+        return {**body, **request.extra}
+
+
+def _message(message: Message) -> dict[str, Json]:
+    if len(message.parts) == 1 and isinstance(message.parts[0], str):
+        return {"role": message.role, "content": message.parts[0]}
+    return {"role": message.role, "content": [_part(part) for part in message.parts]}
+
+
+def _part(part: Part) -> dict[str, Json]:
+    if isinstance(part, Image):
+        data = base64.b64encode(part.data).decode("ascii")
+        return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
+    return {"type": "text", "text": part}
+
+
+def read_reply(document: Mapping[str, Any]) -> Reply | None:
+    """Return the reply in a chat completion; None where the JSON is no chat completion."""
+    choices = document.get("choices")
+    if not isinstance(choices, list):
+        return None
+    counted = _usage(document.get("usage"))
+    model = text_or_none(document.get("model"))
+    if not choices:
+        return Reply("empty", "", "the service gave no choices", None, model, counted)
+    choice = choices[0]
+    message = choice.get("message") or {}
+    finish = text_or_none(choice.get("finish_reason"))
+    text = _text(message.get("content"))
+    refusal = text_or_none(message.get("refusal"))
+    if finish == "content_filter":
+        return Reply("blocked", text, "the service's content filter", finish, model, counted)
+    if refusal:
+        return Reply("refused", refusal, None, finish, model, counted)
+    if finish == "length":
+        return Reply("truncated", text, "cut off at max_tokens", finish, model, counted)
+    return Reply("ok" if text.strip() else "empty", text, None, finish, model, counted)
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, list):  # some servers answer in parts
+        return "".join(part.get("text", "") for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _usage(usage: Json) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    given = usage.get("prompt_tokens_details") or {}
+    answered = usage.get("completion_tokens_details") or {}
+    return usage_or_none(
+        Usage(
+            tokens(usage, "prompt_tokens"),
+            tokens(usage, "completion_tokens"),
+            tokens(given, "cached_tokens"),
+            tokens(answered, "reasoning_tokens"),
+        )
+    )

@@ -1,0 +1,53 @@
+"""Which adapter serves which provider: an explicit list, and an entry-point group for users' own."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TypeAlias, cast
+
+from ..errors import ConfigError
+from .chat import ChatModel
+from .options import ModelOptions
+from .secrets import Redactor
+from .spec import COMPATIBLE, ModelSpec
+
+ADAPTERS: tuple[tuple[str, str], ...] = (
+    ("openai", ".openai_chat:OpenAIChat"),
+    ("google", ".google_chat:GoogleChat"),
+    ("anthropic", ".anthropic_chat:AnthropicChat"),
+    (COMPATIBLE, ".openai_chat:OpenAIChat"),
+)
+"""Provider and ``module:attribute`` of its adapter."""
+
+GROUP = "fabula.chat_models"
+"""Entry points of this group add providers: the name is what stands before the colon in a spec."""
+
+Adapter: TypeAlias = Callable[[ModelSpec, ModelOptions, Redactor], ChatModel]
+"""Makes the model. It registers with the redactor every secret that it reads."""
+
+
+def providers() -> tuple[str, ...]:
+    """Return the names of all providers: our own, then those of plug-ins."""
+    own = [name for name, _ in ADAPTERS]
+    return (*own, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(own)))
+
+
+def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> ChatModel:
+    """Return the model of a spec, ready to be asked; the first call for a provider imports its SDK.
+
+    Raises:
+        ConfigError: nobody serves that provider.
+        MissingRequirement: a library or a key is missing.
+    """
+    place = dict(ADAPTERS).get(spec.provider)
+    if place is not None:
+        module, _, attribute = place.partition(":")
+        adapter = cast("Adapter", getattr(import_module(module, __package__), attribute))
+        return adapter(spec, options, redactor)
+    for entry in entry_points(group=GROUP):
+        if entry.name == spec.provider:
+            return cast("Adapter", entry.load())(spec, options, redactor)
+    raise ConfigError(
+        "model spec", expected=f"a provider among {', '.join(providers())}", found=spec.provider,
+        fix="check the spelling, or install the plug-in that adds it",
+    )  # fmt: skip

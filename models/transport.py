@@ -1,0 +1,118 @@
+"""The HTTP client that the SDKs are given: proxy, no redirects, and bodies of a bounded size."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from ..errors import MissingRequirement
+from .keys import expand
+from .options import ModelOptions
+from .secrets import Redactor
+from .spec import ModelSpec
+
+if TYPE_CHECKING:
+    import httpx2
+
+LONGEST_BODY = 4 * 1024 * 1024
+"""Most bytes of a response that are read."""
+
+LONGEST_PACKED_BODY = 64 * 1024
+"""The same for a compressed one, which nobody asked for and which may unpack to a thousand times more."""
+
+GRACE = 30.0
+"""Seconds that the SDK waits longer than the client, so that the client's timeout is the one that counts."""
+
+_CONNECT = 30.0
+_KEEP_ALIVE = 20.0
+
+
+class BodyTooLong(Exception):
+    """A response has more bytes than are read."""
+
+
+class BodyLost(Exception):
+    """The connection ended, or brought something else than HTTP, inside a response."""
+
+
+def http_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "httpx2.AsyncClient":
+    """Return an HTTP client for one model.
+
+    It follows no redirects: some headers that carry keys would be sent to wherever they lead.
+
+    Raises:
+        MissingRequirement: a variable that the proxy setting names is not set, or a library is missing.
+    """
+    import httpx2
+
+    class _Bounded(httpx2.AsyncByteStream):
+        """A response's stream that ends with an error beyond a number of bytes."""
+
+        def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+            self._stream = stream
+            self._left = most
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for chunk in self._stream:
+                    self._left -= len(chunk)
+                    if self._left < 0:
+                        raise BodyTooLong
+                    yield chunk
+            except httpx2.TimeoutException:
+                raise
+            except httpx2.TransportError as error:
+                raise BodyLost(str(error)) from error
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def bound(response: httpx2.Response) -> None:
+        packed = response.headers.get("content-encoding", "identity") != "identity"
+        response.stream = _Bounded(
+            response.stream,  # type: ignore[arg-type]  # the stream of an asynchronous client is of this kind
+            LONGEST_PACKED_BODY if packed else LONGEST_BODY,
+        )
+
+    try:
+        return httpx2.AsyncClient(
+            proxy=_proxy(spec, options, redactor),
+            follow_redirects=False,
+            headers={"Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(options.call_timeout + GRACE, connect=_CONNECT, pool=None),
+            limits=httpx2.Limits(
+                max_connections=None,
+                max_keepalive_connections=options.concurrency,
+                keepalive_expiry=_KEEP_ALIVE,
+            ),
+            event_hooks={"response": [bound]},
+        )
+    except ImportError as error:
+        raise MissingRequirement(
+            f'[models."{spec}"] proxy', expected="the library that such a proxy needs", found=str(error),
+            fix="pip install socksio, or use an http proxy",
+        ) from error  # fmt: skip
+
+
+def headers_of(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> dict[str, str]:
+    """Return the extra headers of a model with their variables filled in.
+
+    Raises:
+        MissingRequirement: a variable is not set.
+    """
+    return {
+        name: expand(value, f'[models."{spec}"] headers.{name}', redactor)
+        for name, value in options.headers.items()
+    }
+
+
+def _proxy(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str | None:
+    if options.proxy is None:
+        return None
+    address = expand(options.proxy, f'[models."{spec}"] proxy', redactor)
+    parts = urlsplit(address)
+    for secret in (parts.password, unquote(parts.password or "")):
+        if secret:
+            redactor.add(secret)
+    if parts.username and parts.password:
+        redactor.add(f"{unquote(parts.username)}:{unquote(parts.password)}")
+    return address
