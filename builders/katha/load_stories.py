@@ -17,7 +17,7 @@ __all__ = ["SPEC", "Settings", "run"]
 
 SPEC = StageSpec(
     name="load_stories",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("story", "given", "edits"),

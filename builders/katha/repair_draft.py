@@ -7,7 +7,7 @@ and a verifier the stage does nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -15,10 +15,19 @@ from ...engine.asking import NoAnswer
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from .drafts import PARTS, REPAIRS, ids_of, make_draft, type_problem, with_repairs
+from .model.verify import PROMPTS, check_draft
 from .parts import LISTS, fill, given_list
 from .planner import Planner, PlannerSettings, planner_of
 from .rule_checks import rule_checks
-from .verify_record import VERIFICATION, VerifySettings, model_checks
+
+REPAIRING = (
+    "scene_image",
+    "katha/describe_scenes",
+    "katha/annotate_transitions",
+    "katha/write_questions",
+    "katha/write_contrastives",
+)
+"""The prompts that a list is drafted anew with."""
 
 
 class RepairSettings(PlannerSettings):
@@ -35,11 +44,6 @@ class RepairSettings(PlannerSettings):
         planners = super().models()
         return tuple(dict.fromkeys((self.verifier, *planners))) if planners else ()
 
-    def verification(self) -> VerifySettings:
-        """Return what the verifier is asked with: where ``verify_record`` has the same, it pays once."""
-        shared = {name: getattr(self, name) for name in VerifySettings.model_fields if name != "model"}
-        return VerifySettings(model=self.verifier, **shared)
-
 
 SPEC = StageSpec(
     name="repair_draft",
@@ -49,7 +53,7 @@ SPEC = StageSpec(
     writes=(*REPAIRS, "repair_log"),
     libraries=("jsonschema-rs",),
     settings=RepairSettings,
-    asks=("scene_image", "katha/repair_part", *VERIFICATION),
+    asks=(*REPAIRING, *PROMPTS),
 )
 
 
@@ -97,10 +101,8 @@ async def repair_lists(
 
 async def _findings(story: Json, draft: Json, tools: Tools) -> dict[str, list[Json]]:
     """Return the failed checks of each list, by rules and by the verifier."""
-    settings = tools.settings
-    assert isinstance(settings, RepairSettings)
-    judged = await model_checks(story, draft, replace(tools, settings=settings.verification()))
-    failed = [check for check in (*rule_checks(story, draft), *judged) if check["passed"] is False]
+    found = [*rule_checks(story, draft), *await check_draft(story, draft, tools)]
+    failed = [check for check in found if check["passed"] is False]
     return {name: [check for check in failed if _is_about(check, name)] for name in LISTS}
 
 

@@ -6,19 +6,13 @@ that drafted) come those of :mod:`.model.verify`; what that model would not or c
 
 from collections.abc import Mapping, Sequence
 
-from ...engine.asking import NoAnswer
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
-from .rule_checks import make_check, rule_checks
-
-VERIFICATION = (
-    "katha/answer_questions",
-    "katha/check_answers",
-    "katha/check_contrastives",
-    "katha/check_record",
-)
-"""The prompts that a draft is verified with."""
+from .model.verify import PROMPTS, check_draft
+from .model.verify_parts import CONSISTENT
+from .model.verify_questions import ANSWERABLE
+from .rule_checks import rule_checks
 
 
 class VerifySettings(ModelSettings):
@@ -33,10 +27,10 @@ SPEC = StageSpec(
     writes=("checks",),
     libraries=("jsonschema-rs",),
     settings=VerifySettings,
-    asks=VERIFICATION,
+    asks=PROMPTS,
 )
 
-_JUDGED_BY: Mapping[str, str] = {"answerable": "model_answerable"}
+_JUDGED_BY: Mapping[str, str] = {"answerable": ANSWERABLE, "entity_continuity": CONSISTENT}
 """Checks of the rules that need no verdict of their own where a model gave one: their code -> the model's."""
 
 
@@ -46,25 +40,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
     assert isinstance(settings, VerifySettings)
     story, draft = item["story"], item["draft"]
     ruled = rule_checks(story, draft)
-    judged = await model_checks(story, draft, tools) if settings.models() else []
+    judged = await check_draft(story, draft, tools) if settings.models() else []
     return Made({"checks": [*item["screening"], *_unsettled_by(judged, ruled), *judged]})
-
-
-async def model_checks(story: Json, draft: Json, tools: Tools) -> list[Json]:
-    """Return the checks of a draft by the model that the tools' settings name.
-
-    Raises:
-        NoAnswer: the model cannot be reached now (``unavailable``); anything else that keeps it from
-            answering is a check without a verdict.
-    """
-    from .model.verify import check_draft
-
-    try:
-        return list(await check_draft(story, draft, tools))
-    except NoAnswer as failure:
-        if failure.code == "unavailable":
-            raise
-        return [make_check("model_checks", "$", None, f"{failure.code}: {failure.reason}")]
 
 
 def _unsettled_by(judged: Sequence[Json], ruled: Sequence[Json]) -> list[Json]:

@@ -154,7 +154,3 @@ def test_settings_when_there_are_both_name_each_model_once() -> None:
     both = {"planner": "model", "model": "openai:a", "temperature": 0.5}
     assert RepairSettings(verifier="openai:b", **both).models() == ("openai:b", "openai:a")
     assert RepairSettings(verifier="openai:a", **both).models() == ("openai:a",)
-    assert RepairSettings(verifier="openai:b", **both).verification().as_json() == {
-        **RepairSettings(temperature=0.5).verification().as_json(),
-        "model": "openai:b",
-    }

@@ -1,0 +1,205 @@
+"""Stages that ask a model: when they ask, what they write, and what comes of no answer."""
+
+from typing import Any
+
+import pytest
+
+from fabula.engine.asking import Answer, NoAnswer
+from fabula.engine.stage import Made
+
+MODEL = {"planner": "model", "model": "openai:any"}
+
+
+class PreparedAsker:
+    """Answers by the id of the prompt with prepared replies, or raises; notes what was asked, and of whom."""
+
+    def __init__(self, **replies: Any) -> None:
+        self.replies, self.asked = replies, []
+
+    async def ask(self, ask: Any) -> Answer[Any]:
+        name = ask.prompt.partition("@")[0].removeprefix("katha/")
+        self.asked.append((name, ask.request.model))
+        reply = self.replies.get(name, NoAnswer("refused", "I would rather not"))
+        if isinstance(reply, Exception):
+            raise reply
+        return Answer(ask.read(reply), ("asked_again",))
+
+
+@pytest.fixture
+def tale(drafted):
+    return drafted["kb25k_0001"]
+
+
+def approval(draft: dict[str, Any]) -> dict[str, Any]:
+    """Return replies of a verifier that finds nothing wrong."""
+    questions = list(enumerate(draft["questions"], start=1))
+    fine = {"remark": None, "contradicted": []}
+    return {
+        "answer_questions": {
+            "answers": [
+                {"number": n, "status": "recoverable", "answer": question["gold_answer"]}
+                for n, question in questions
+            ]
+        },
+        "check_answers": {
+            "questions": [
+                {"number": n, "remark": None, "gold_supported": True, "wrong_answers": []}
+                for n, _ in questions
+            ]
+        },
+        "check_contrastives": {
+            "variants": [
+                {
+                    "number": n,
+                    "remark": None,
+                    "meaning_changed": True,
+                    "description_fits": True,
+                    "rest_kept": True,
+                }
+                for n, _ in enumerate(draft["variants"], start=1)
+            ]
+        },
+        "check_record": {
+            "scenes": [{"scene": n, "renderable": True, **fine} for n in range(1, len(draft["scenes"]) + 1)],
+            "transitions": [{"from_scene": n, **fine} for n in range(1, len(draft["scenes"]))],
+            "narrative_type_fits": True,
+            "moral_label_fits": True,
+            "label_remark": None,
+        },
+    }
+
+
+def verified(katha, fields, asker, draft=None, model="openai:judge"):
+    draft = draft or fields["draft"]
+    done = katha.run_stage("verify_record", {**fields, "draft": draft}, {"model": model}, asker=asker)
+    bundle = katha.run_stage("assemble_records", {**fields, "draft": draft, **done.fields}).fields["bundle"]
+    return done.fields["checks"], bundle["record"]["validation_status"]
+
+
+def test_record_when_the_model_finds_nothing_is_auto_checked(katha, tale) -> None:
+    asker = PreparedAsker(**approval(tale["draft"]))
+    checks, status = verified(katha, tale, asker)
+    assert status == "auto_checked"
+    assert {model for _, model in asker.asked} == {"openai:judge"}
+    assert checks[: len(tale["checks"])] == tale["checks"]
+    assert {check["passed"] for check in checks[len(tale["checks"]) :]} == {True}
+
+
+def test_record_when_no_model_is_named_is_checked_by_rules_only(katha, tale) -> None:
+    asker = PreparedAsker()
+    checks, _ = verified(katha, tale, asker, model=None)
+    assert asker.asked == [] and checks == tale["checks"]
+
+
+def test_record_when_the_model_contradicts_a_field_is_marked_for_review(katha, tale) -> None:
+    replies = approval(tale["draft"])
+    replies["check_record"]["scenes"][1].update(remark="It is day.", contradicted=["state"])
+    checks, status = verified(katha, tale, PreparedAsker(**replies))
+    failed = [check for check in checks if check["passed"] is False]
+    assert [(check["path"], "It is day." in check["note"]) for check in failed] == [
+        ("$.scenes[1].state", True)
+    ]
+    assert status == "review_needed"
+
+
+def test_record_when_the_model_refuses_is_marked_for_review_with_the_reason(katha, tale) -> None:
+    checks, status = verified(katha, tale, PreparedAsker())
+    open_ones = [check for check in checks if check["code"].startswith("model_")]
+    assert open_ones and {check["passed"] for check in open_ones} == {None}
+    assert all("refused: I would rather not" in check["note"] for check in open_ones)
+    assert status == "review_needed"
+
+
+def test_record_when_the_model_cannot_be_reached_is_left_for_the_next_run(katha, tale) -> None:
+    asker = PreparedAsker(answer_questions=NoAnswer("unavailable", "no connection"))
+    with pytest.raises(NoAnswer, match="unavailable"):
+        verified(katha, tale, asker)
+
+
+def test_answer_in_other_words_when_the_model_judged_it_needs_no_verdict_of_the_rules(katha, tale) -> None:
+    # The rules have no verdict on an answer whose words are not in the story, unless the rules wrote it.
+    first = {
+        **tale["questions"][0],
+        "gold_answer": "kin to a plumber",
+        "accepted_answers": ["kin to a plumber"],
+    }
+    draft = {**tale["draft"], "questions": [first, *tale["questions"][1:]]}
+    path = "$.questions[0].gold_answer"
+    draft["producers"] = [
+        *draft["producers"],
+        {"path": path, "producer": "openai:any via katha/write_questions"},
+    ]
+
+    def verdicts(checks):
+        return {check["code"]: check["passed"] for check in checks if check["path"] == path}
+
+    ruled, status = verified(katha, tale, PreparedAsker(), draft, model=None)
+    assert (verdicts(ruled), status) == ({"answerable": None}, "review_needed")
+    judged, status = verified(katha, tale, PreparedAsker(**approval(draft)), draft)
+    assert (verdicts(judged), status) == ({"model_answerable": True}, "auto_checked")
+    refused, status = verified(katha, tale, PreparedAsker(), draft)
+    assert (verdicts(refused), status) == (
+        {"answerable": None, "model_answerable": None},
+        "review_needed",
+    )
+
+
+def test_rule_when_it_fails_is_not_overruled_by_a_model(katha, tale) -> None:
+    first = {**tale["questions"][0], "accepted_answers": ["the wind"]}
+    draft = {**tale["draft"], "questions": [first, *tale["questions"][1:]]}
+    checks, status = verified(katha, tale, PreparedAsker(**approval(draft)), draft)
+    assert "answers_cover" in {check["code"] for check in checks if check["passed"] is False}
+    assert status == "review_needed"
+
+
+def test_repair_when_the_verifier_finds_fault_asks_the_planner_once(katha, tale) -> None:
+    replies = approval(tale["draft"])
+    replies["answer_questions"]["answers"][0].update(status="unclear", answer=None)
+    asker = PreparedAsker(**replies)
+    fields = {**tale, "questions_by": "openai:any via katha/write_questions"}
+    settings = {**MODEL, "verifier": "openai:judge"}
+    done = katha.run_stage("repair_draft", fields, settings, asker=asker).fields
+    assert asker.asked == [
+        *((name, "openai:judge") for name in approval(tale["draft"])),
+        ("write_questions", "openai:any"),
+    ]
+    assert done["repaired"]["questions"] is None
+    (entry,) = done["repair_log"]
+    assert entry["outcome"] == "no answer: refused: I would rather not"
+    assert [check["code"] for check in entry["findings"]] == ["model_answerable"]
+
+
+def test_labels_when_drafted_by_a_model_are_its_own_and_given_ones_stay(katha, tale) -> None:
+    story = {**tale["story"], "moral_label": None, "narrative_type": "moral_semantic"}
+    reply = {"narrative_type": "causal_transition", "moral_label": "kindness", "turning_point": "x"}
+    asker = PreparedAsker(label_story=reply)
+    done = katha.run_stage("label_story", {**tale, "story": story}, MODEL, asker=asker)
+    assert isinstance(done, Made)
+    assert (done.fields["narrative_type"], done.fields["moral_label"]) == ("moral_semantic", "kindness")
+    maker = done.fields["labels_by"]
+    assert maker.startswith("openai:any via katha/label_story@") and maker.endswith(", asked_again")
+
+
+def test_stages_when_a_person_gave_everything_ask_nothing(katha, tale) -> None:
+    given = {name: tale[name] for name in ("scenes", "transitions", "questions", "variants")}
+    fields = {**tale, "given": {"author": "ann", **given}}
+    asker = PreparedAsker()
+    for stage, part in (
+        ("draft_scenes", "scenes"),
+        ("label_story", "labels"),
+        ("annotate_transitions", "transitions"),
+        ("write_questions", "questions"),
+        ("write_contrastives", "variants"),
+    ):
+        made = katha.run_stage(stage, fields, MODEL, asker=asker).fields
+        assert made[f"{part}_by"] is None
+        assert made.get(part, given.get(part)) == given.get(part)
+        fields.update(made)
+    settings = {**MODEL, "verifier": "openai:any"}
+    replies = approval(tale["draft"])
+    replies["check_record"]["scenes"][0].update(remark="No.", contradicted=["state"])
+    asker = PreparedAsker(**replies)
+    fields.update(katha.run_stage("repair_draft", fields, settings, asker=asker).fields)
+    assert {name for name, _ in asker.asked} == set(replies) and fields["repair_log"] == []
+    draft = katha.run_stage("apply_edits", fields).fields["draft"]
+    assert {entry["producer"] for entry in draft["producers"]} == {"author", "hand:ann"}
