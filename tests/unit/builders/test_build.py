@@ -7,7 +7,7 @@ import pytest
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
 from fabula.builders.katha.planner import PLANNERS, PlannerSettings, check_planner
-from fabula.engine.config import resolve_config
+from fabula.builders.katha.requests import build_request
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError
 
@@ -109,26 +109,24 @@ DRAFTING = (
 )
 
 
-def test_planner_when_named_is_set_for_every_stage_that_drafts_before_single_settings(
-    katha, tmp_path, monkeypatch
-) -> None:
-    import fabula.engine.config as config
+def request_of(**options):
+    return build_request("stories.jsonl", "run", BuildOptions(**options)).config.stages
 
-    given = []
 
-    def resolve(pipeline, toml, sets):
-        given.extend(sets)
-        return resolve_config(pipeline, toml, sets)
-
-    monkeypatch.setattr(config, "resolve_config", resolve)
-    build(
-        katha.samples / "stories.jsonl",
-        tmp_path / "r",
-        planner="rules",
-        settings=["draft_scenes.scenes=4"],
-        limit=1,
+def test_planner_when_named_is_set_for_every_stage_that_drafts_before_single_settings() -> None:
+    stages = request_of(
+        planner="model", model="openai:a", settings=["draft_scenes.planner=rules", "draft_scenes.scenes=4"]
     )
-    assert given == [*(f"{name}.planner=rules" for name in DRAFTING), "draft_scenes.scenes=4"]
+    planners = {name: stages[name].planner for name in DRAFTING}
+    assert planners == {**dict.fromkeys(DRAFTING, "model"), "draft_scenes": "rules"}
+    assert stages["draft_scenes"].scenes == 4
+
+
+def test_verifier_when_none_is_named_is_the_planners_model() -> None:
+    for verifier, expected in ((None, "openai:a"), ("openai:b", "openai:b")):
+        stages = request_of(model="openai:a", verifier=verifier)
+        assert stages["verify_record"].models() == (expected,)
+        assert stages["repair_draft"].verifier == expected
 
 
 def test_planner_settings_when_a_stage_has_a_planner_are_the_shared_ones() -> None:
