@@ -5,8 +5,10 @@ from ....models.settings import ModelSettings
 from ....schemas.base import Own
 from ....schemas.canonical import Json
 from .case import Case
-from .verify_parts import check_fields, check_variants
-from .verify_questions import check_questions
+from .verify_parts import CONSISTENT, check_fields, check_variants
+from .verify_questions import ANSWERABLE, check_questions
+
+__all__ = ["ANSWERABLE", "CONSISTENT", "PROMPTS", "check_draft", "verifier_settings"]
 
 PROMPTS = ("katha/answer_questions", "katha/check_answers", "katha/check_contrastives", "katha/check_record")
 """Ids of the prompts that a check asks with."""

@@ -1,0 +1,402 @@
+"""A stand-in for a language model that knows the prompts of the KathaBench builder.
+
+It answers each of them in the form that is asked for, from nothing but the request: it takes the story out
+of its marks and lets the rules draft, and where the rules have nothing to say, as in languages other than
+English, it repeats words of the story. So its answers are plausible in form, the same for the same question,
+and say nothing about what a real model would write. As a reviewer it finds everything in order, unless told
+otherwise.
+
+Use it as the handler of a model server::
+
+    with ModelServer(KathaModel()) as server:
+        ...
+
+    python -m fabula.testing.model_server --handler fabula.testing.katha_model:answer
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from ..builders.katha.rules import Rules
+from ..builders.katha.rules.chance import pick, share
+from ..builders.katha.spans import scene_spans
+from ..prompts.loader import load_prompt, prompt_ids
+from ..schemas.canonical import Json, sha256_bytes
+from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
+from ..schemas.vocabulary import vocabulary
+from .model_server import Asked
+
+_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
+_LINE = re.compile(r"\[\d+\] (.*)")
+_MARKS = ' ,;:.!?"“”«»，。；：！？、،؛؟।॥'
+
+
+@dataclass(frozen=True)
+class KathaModel:
+    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+
+    Attributes:
+        critical: share of the stories in which, as a reviewer, it finds fault with the state of the first
+            scene and the first contrast, until they have been corrected.
+    """
+
+    critical: float = 0.0
+
+    def __call__(self, asked: Asked) -> Json:
+        """Return the reply to a prompt of the KathaBench builder, as JSON.
+
+        Raises:
+            ValueError: the request was made with another prompt.
+        """
+        prompt_id = prompt_of(asked)
+        if prompt_id not in _ANSWERS:
+            raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
+        return _ANSWERS[prompt_id](_Request(user_text(asked)), self)
+
+
+def answer(asked: Asked) -> Json:
+    """Return the reply of a reviewer without objections; see :class:`KathaModel`."""
+    return KathaModel()(asked)
+
+
+def prompt_of(asked: Asked) -> str | None:
+    """Return the id of the prompt that a request was made with, by its system message; None if unknown."""
+    return _systems().get(asked.system.strip())
+
+
+def user_text(asked: Asked) -> str:
+    """Return the first message of the user: what the prompt says after its system message."""
+    return "".join(part for part in asked.messages[0].parts if isinstance(part, str))
+
+
+@cache
+def _systems() -> dict[str, str]:
+    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("katha/")]
+    # The system messages take no inputs: they are the same in every request.
+    return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts}
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The user's message of one request, read back."""
+
+    text: str
+
+    @cached_property
+    def fences(self) -> tuple[str, ...]:
+        return tuple(match[2] for match in _FENCE.finditer(self.text))
+
+    def fence(self, before: str) -> str:
+        """Return the text between the marks that follow a line with these words."""
+        match = re.compile(re.escape(before) + r"[^\n]*\n" + _FENCE.pattern, re.DOTALL).search(self.text)
+        if match is None:
+            raise ValueError(f"nothing between marks after {before!r}")
+        return match[2]
+
+    def lines(self, before: str) -> list[str]:
+        """Return the numbered texts between the marks that follow a line with these words."""
+        return [match[1] for match in _LINE.finditer(self.fence(before))]
+
+    def word(self, before: str) -> str:
+        """Return what stands on a line after these words."""
+        match = re.search(re.escape(before) + r" (.*)", self.text)
+        assert match is not None
+        return match[1].strip()
+
+    @property
+    def moral(self) -> str | None:
+        found = self.word("Moral target of the story:")
+        return None if found == "none" else found
+
+    @property
+    def corrects(self) -> bool:
+        """Whether something written before is to be corrected."""
+        return "A check of these " in self.text
+
+    @cached_property
+    def tale(self) -> "_Tale":
+        return _Tale(self.lines("The story, one numbered scene a line:"), self.word("Language of the story:"))
+
+
+class _Tale:
+    """A story as the rules read it, known by its scenes alone."""
+
+    def __init__(self, texts: Sequence[str], language: str) -> None:
+        self.texts = list(texts)
+        self.text = ("" if is_unspaced("".join(texts)) else " ").join(texts)
+        name = "tale_" + sha256_bytes("".join(self.text.split()).encode())[:12]
+        self.story = {"id": name, "title": "A tale", "language": language, "normalized_text": self.text}
+        self.analysis = Rules().analyze(self.story)
+        self.english: bool = self.analysis["english"]
+
+    @property
+    def id(self) -> str:
+        return str(self.story["id"])
+
+    @cached_property
+    def scenes(self) -> list[Json]:
+        return Rules().scenes(self.story, self.analysis, self.texts)
+
+    @cached_property
+    def transitions(self) -> list[Json]:
+        return Rules().transitions(self.story, self.analysis, self.scenes, None)
+
+    def clause(self, scene: int, which: int = 0) -> str:
+        """Return the first or the last clause of a scene, by index from 0, without the marks around it."""
+        spans = scene_spans(self.text, self.texts)
+        assert spans is not None
+        begin, end = spans[scene]
+        found = [
+            self.text[max(begin, first) : min(end, last)].strip(_MARKS)
+            for first, last, *_ in self.analysis["segments"]
+            if first < end and last > begin
+        ]
+        told = [text for text in found if normalize_answer(text)]
+        return told[which] if told else self.texts[scene].strip()
+
+
+def _divide(request: _Request, _: KathaModel) -> Json:
+    segments = request.lines("numbered segments:")
+    count = int(re.findall(r"into exactly (\d+) scenes", request.text)[-1])
+    firsts = [1 + place * len(segments) // count for place in range(count)]
+    stops = [*firsts[1:], len(segments) + 1]
+    joiner = "" if is_unspaced("".join(segments)) else " "
+    texts = [joiner.join(segments[first - 1 : stop - 1]) for first, stop in zip(firsts, stops, strict=True)]
+    tale = _Tale(texts, request.word("Language of the story:"))
+    fields = _described(tale)
+    return {
+        "scenes": [{"first_segment": first, **entry} for first, entry in zip(firsts, fields, strict=True)]
+    }
+
+
+def _described(tale: _Tale) -> list[Json]:
+    entries = []
+    for number, scene in enumerate(tale.scenes):
+        action = scene["action"] or tale.clause(number)
+        state = (scene["state"] or "").partition(": ")[2] or tale.clause(number, -1)
+        entries.append(
+            {
+                "characters": scene["characters"],
+                "objects": scene["objects"],
+                "action": action,
+                "state": state,
+                "emotion": scene["emotion"],
+                "visual_evidence": scene["visual_evidence"],
+                "visual_must_show": list(dict.fromkeys([*scene["characters"], *scene["objects"], action])),
+            }
+        )
+    return entries
+
+
+def _describe(request: _Request, _: KathaModel) -> Json:
+    fields = _described(request.tale)
+    if request.corrects:
+        # What was found fault with is said in other words, which the reviewer below will let pass.
+        fields[0]["state"] = request.tale.clause(0, 0)
+    return {"scenes": [{"scene": number, **entry} for number, entry in enumerate(fields, start=1)]}
+
+
+def _label(request: _Request, _: KathaModel) -> Json:
+    text, language = request.fence("The story:"), request.word("Language of the story:")
+    kind, moral = Rules().labels({"normalized_text": text, "language": language})
+    return {
+        "turning_point": "The story turns on what its last scene shows.",
+        "narrative_type": kind or pick(vocabulary("narrative_type").values, text),
+        "moral_label": moral or pick(vocabulary("moral_label").values, text),
+    }
+
+
+def _connect(request: _Request, _: KathaModel) -> Json:
+    tale = request.tale
+    transitions = []
+    for number, part in enumerate(tale.transitions):
+        before, after = tale.clause(number, -1), tale.clause(number + 1)
+        transitions.append(
+            {
+                "from_scene": number + 1,
+                "to_scene": number + 2,
+                "action": part["action"] or after,
+                "causality": part["causality"] or f"{before}; {after}",
+                "intention": part["intention"],
+                "emotion": part["emotion"],
+                "consequence": part["consequence"] or tale.clause(number + 1, -1),
+                "expected_change": part["expected_change"] or f"{before} / {after}",
+                "recoverability_target": part["recoverability_target"] or f"{before}; {after}",
+                "transition_type": part["transition_type"] or "cause_effect",
+            }
+        )
+    bearer = None if request.moral is None else len(transitions)
+    return {"transitions": transitions, "moral_from_scene": bearer}
+
+
+def _asked_by_rules(tale: _Tale, moral: str | None) -> list[Json]:
+    transitions = [dict(part) for part in tale.transitions]
+    transitions[-1]["moral_target"] = moral
+    asked = Rules().questions(tale.story, tale.analysis, tale.scenes, transitions, moral)
+    if tale.english:
+        return asked
+    # Rules ask about a moral in English only.
+    return [{**part, **_in_words_of_story(part)} for part in asked if part["question_type"] != "moral"]
+
+
+def _in_words_of_story(part: Json) -> Json:
+    """Return the texts of a question by rules without the English around the words of the story."""
+    quoted = re.findall(r'"([^"]+)"', part["question"]) or [part["gold_answer"]]
+    return {"question": f"{quoted[-1]}?", "required_evidence": part["gold_answer"]}
+
+
+def _write_questions(request: _Request, _: KathaModel) -> Json:
+    if request.corrects:
+        return {"questions": json.loads(request.fence("These questions have been written before:"))}
+    tale, moral = request.tale, request.moral
+    asked = _asked_by_rules(tale, moral)
+    if moral is not None and all(part["question_type"] != "moral" for part in asked):
+        asked.append(_moral_question(tale))
+    return {
+        "questions": [
+            {
+                "question_type": part["question_type"],
+                "target_scene": part["target_scene"],
+                "target_from_scene": (part["target_transition"] or [None])[0],
+                "evidence_scenes": part["evidence_scenes"],
+                "question": part["question"],
+                "gold_answer": part["gold_answer"],
+                "other_answers": _other_answers(part),
+                "required_evidence": part["required_evidence"],
+            }
+            for part in asked
+        ]
+    }
+
+
+def _moral_question(tale: _Tale) -> Json:
+    last = len(tale.texts)
+    return {
+        "question_type": "moral",
+        "target_scene": None,
+        "target_transition": [last - 1, last],
+        "evidence_scenes": [last - 1, last],
+        "question": f"{tale.clause(0)}?",
+        "gold_answer": tale.clause(last - 1, -1),
+        "accepted_answers": [],
+        "required_evidence": tale.clause(last - 1),
+    }
+
+
+def _other_answers(part: Json) -> list[str]:
+    gold, asked = part["gold_answer"], normalize_answer(part["question"])
+    more = [text for text in part["accepted_answers"] if text != gold]
+    words = gold.split()
+    shorter = [" ".join(words[cut:]) for cut in (1, 2)] + [" ".join(words[:cut]) for cut in (-1, -2)]
+    shorter += [gold[1:], gold[:-1], f"{gold} {words[0]}"]
+    plain = normalize_answer(gold)
+    usable = [
+        text
+        for text in shorter
+        if normalize_answer(text) not in ("", plain) and not contains_phrase(asked, normalize_answer(text))
+    ]
+    return more or usable[:1]
+
+
+def _write_variants(request: _Request, _: KathaModel) -> Json:
+    if request.corrects:
+        written = json.loads(request.fence("These contrasts have been written before:"))
+        return {"variants": [{**part, "semantic_delta": f"{part['semantic_delta']} ."} for part in written]}
+    tale = request.tale
+    found = re.findall(r"Write exactly (\d+) contrast", request.text)
+    count = int(found[-1])
+    made = Rules().variants(tale.story, tale.analysis, tale.scenes, (None, request.moral), count)
+    variants = [
+        {
+            "changed_scene": part["changed_scene_id"],
+            "change_type": part["change_type"],
+            "semantic_delta": part["semantic_delta"],
+            "contrastive_scene_text": part["contrastive_scene_text"],
+            "contrastive_moral": None,
+        }
+        for part in made
+    ]
+    return {"variants": [*variants, *_turned(tale, count - len(variants))]}
+
+
+def _turned(tale: _Tale, count: int) -> list[Json]:
+    """Return contrasts in which the halves of a scene's text change places: any text allows as many."""
+    variants: list[Json] = []
+    for number, text in reversed(list(enumerate(tale.texts, start=1))):
+        middle = text.find(" ", len(text) // 2) + 1 or len(text) // 2
+        if len(variants) < count:
+            turned = f"{text[middle:].strip()} {text[:middle].strip()}".strip()
+            variants.append(
+                {
+                    "changed_scene": number,
+                    "change_type": "reorder_events",
+                    "semantic_delta": f"{text[middle:].strip()} / {text[:middle].strip()}",
+                    "contrastive_scene_text": turned,
+                    "contrastive_moral": None,
+                }
+            )
+    return variants
+
+
+def _answer_questions(request: _Request, _: KathaModel) -> Json:
+    tale = request.tale
+    known = {part["question"]: part["gold_answer"] for part in _asked_by_rules(tale, None)}
+    answers = []
+    for number, line in enumerate(request.lines("The questions:"), start=1):
+        kind, question = line.split(" ", maxsplit=1)
+        if kind == "(moral)":
+            said = Rules().labels(tale.story)[1] or pick(vocabulary("moral_label").values, tale.text)
+        else:
+            said = known.get(question) or tale.clause(len(tale.texts) - 1, -1)
+        answers.append({"number": number, "status": "recoverable", "answer": said})
+    return {"answers": answers}
+
+
+def _judge_answers(request: _Request, _: KathaModel) -> Json:
+    count = int(re.findall(r"Judge all (\d+) questions", request.text)[-1])
+    fine: Json = {"remark": None, "gold_supported": True, "wrong_answers": []}
+    return {"questions": [{"number": number, **fine} for number in range(1, count + 1)]}
+
+
+def _judge_contrasts(request: _Request, model: KathaModel) -> Json:
+    count = int(re.findall(r"Judge all (\d+) contrasts", request.text)[-1])
+    fine: Json = {"remark": None, "meaning_changed": True, "description_fits": True, "rest_kept": True}
+    entries: list[Json] = [{"number": number, **fine} for number in range(1, count + 1)]
+    described = request.fence("Contrast 1 rewrites").partition("\n")[0]
+    if _is_faulted(request.tale, model) and not described.endswith(" ."):
+        entries[0] |= {"remark": "The description says too little.", "description_fits": False}
+    return {"variants": entries}
+
+
+def _judge_record(request: _Request, model: KathaModel) -> Json:
+    scenes = json.loads(request.fence("The descriptions of its scenes:"))
+    transitions = json.loads(request.fence("The descriptions of its transitions:"))
+    judged: list[Json] = [
+        {"scene": part["scene"], "remark": None, "contradicted": [], "renderable": True} for part in scenes
+    ]
+    if _is_faulted(request.tale, model) and scenes[0]["state"] != request.tale.clause(0, 0):
+        judged[0] |= {"remark": "That is not how the scene ends.", "contradicted": ["state"]}
+    links = [{"from_scene": part["from_scene"], "remark": None, "contradicted": []} for part in transitions]
+    labels = {"narrative_type_fits": True, "moral_label_fits": True, "label_remark": None}
+    return {"scenes": judged, "transitions": links, **labels}
+
+
+def _is_faulted(tale: _Tale, model: KathaModel) -> bool:
+    return share(tale.id, "critical") < model.critical
+
+
+_ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
+    "katha/draft_scenes": _divide,
+    "katha/describe_scenes": _describe,
+    "katha/label_story": _label,
+    "katha/annotate_transitions": _connect,
+    "katha/write_questions": _write_questions,
+    "katha/write_contrastives": _write_variants,
+    "katha/answer_questions": _answer_questions,
+    "katha/check_answers": _judge_answers,
+    "katha/check_contrastives": _judge_contrasts,
+    "katha/check_record": _judge_record,
+}
