@@ -1,12 +1,16 @@
 """``fabula build``: source material in, a run of drafted records out."""
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import ConfigError
 from .advice import incomplete_lines, summary_first
-from .common import JsonOption, example, guarded, say, show
+from .common import ConfigOption, JsonOption, example, guarded, say, show
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
@@ -24,21 +28,40 @@ StoriesArgument = Annotated[
         "fabula build katha stories.jsonl --planner rules --out runs/mine",
         "fabula build katha tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10",
         "fabula build katha stories.jsonl --records hand.jsonl --out runs/mine --json",
+        "fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run",
+        "fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine",
     ),
 )
 @guarded
 def katha(
     sources: StoriesArgument,
-    out: Annotated[Path, typer.Option("--out", help="Run folder; made if missing, continued if there.")],
-    planner: Annotated[
-        str | None, typer.Option("--planner", help="Who drafts, in every stage: rules [as set, else rules].")
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
     ] = None,
+    planner: Annotated[
+        str | None,
+        typer.Option("--planner", help="Who drafts, in every stage: rules or model [as set, else rules]."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="The model that drafts: openai:NAME, http://HOST/v1#NAME, ..."),
+    ] = None,
+    verifier: Annotated[
+        str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
+    ] = False,
+    sample: Annotated[
+        int, typer.Option("--sample", min=0, help="With --dry-run: draft N stories first, and go by them.")
+    ] = 0,
     records: Annotated[
         Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="Settings file; fabula.toml here is used if present.")
-    ] = None,
+    config: ConfigOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
     ] = None,
@@ -48,6 +71,9 @@ def katha(
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
     stage: Annotated[str | None, typer.Option("--stage", help="Stop after this stage.")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run what failed before again.")
+    ] = False,
     created_at: Annotated[
         str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
     ] = None,
@@ -55,14 +81,18 @@ def katha(
 ) -> int:
     """Turn stories into KathaBench records: scenes, transitions, questions, contrastive variants.
 
-    Works without any model or network. It can be stopped at any moment; the same command continues it.
+    Works without any model or network, unless --planner model asks for one. It can be stopped at any moment;
+    the same command continues it, and no question is paid twice.
     """
-    from ..builders.katha import BuildOptions, build_katha
+    from ..builders.katha import BuildOptions, build_katha, estimate_katha
     from ..engine.progress import choose_reporter
 
     options = BuildOptions(
         records=records,
         planner=planner,
+        model=model,
+        verifier=verifier,
+        max_cost=max_cost,
         config=config,
         settings=tuple(settings or ()),
         workers=workers,
@@ -70,12 +100,41 @@ def katha(
         items=tuple(items or ()),
         stage=stage,
         created_at=created_at,
+        retry_failed=retry_failed,
     )
+    reporter = choose_reporter(as_json=as_json)
+    if dry_run:
+        with _folder(out, sample) as folder:
+            plan = estimate_katha(sources, folder, options, sample=sample, reporter=reporter)
+        show(plan, as_json=as_json)
+        return 0
+    if sample:
+        raise ConfigError(
+            "--sample", expected="--dry-run beside it", found="a build", fix="to build a part, use --limit"
+        )
+    if out is None:
+        raise _no_folder("a build")
     with summary_first(out, as_json=as_json):
-        report = build_katha(sources, out, options, reporter=choose_reporter(as_json=as_json))
+        report = build_katha(sources, out, options, reporter=reporter)
     show(report, as_json=as_json)
     if not as_json:
         for line in incomplete_lines(out):
             say(line)
         say(f"run: {out}\nnext: fabula validate {out}")
     return 0
+
+
+@contextmanager
+def _folder(out: Path | None, sample: int) -> Iterator[Path]:
+    """Give the run folder of a dry run; without a sample nothing is written, so it need not be there."""
+    if out is not None:
+        yield out
+        return
+    if sample:
+        raise _no_folder("--sample, whose drafts are paid for and kept")
+    with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
+        yield Path(scratch) / "run"
+
+
+def _no_folder(found: str) -> ConfigError:
+    return ConfigError("--out", expected="a run folder", found=found, fix="for example --out runs/mine")

@@ -5,6 +5,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="Settings file; fabula.toml here is used if present.")
+]
 
 
 def example(*lines: str) -> str:

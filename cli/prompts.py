@@ -1,13 +1,17 @@
 """``fabula prompts``: the prompt files, their versions and content hashes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError
-from .common import JsonOption, emit, example, guarded, say
+from .common import ConfigOption, JsonOption, emit, example, guarded, say
 
 if TYPE_CHECKING:
+    from ..builders.preview import Preview
     from ..prompts.loader import Prompt
 
 app = typer.Typer(name="prompts", no_args_is_help=True, rich_markup_mode=None, help="The prompt files.")
@@ -54,6 +58,85 @@ def show_prompt(prompt_id: PromptArgument, as_json: JsonOption = False) -> int:
     else:
         say(f"{prompt.label}\nstages: {', '.join(stages) or 'none'}\n\n{text}")
     return 0
+
+
+@app.command(
+    "render",
+    epilog=example(
+        "fabula prompts render katha/draft_scenes --story kb25k_0001 --stories stories.jsonl",
+        "fabula prompts render katha/write_questions --story kb25k_0001 --run runs/mine --json",
+    ),
+)
+@guarded
+def render(
+    prompt_id: PromptArgument,
+    story: Annotated[str, typer.Option("--story", help="Id of the story.")],
+    stories: Annotated[
+        Path | None, typer.Option("--stories", help="File or folder with the story [the sample stories].")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Run with the story; its drafts are what is asked about.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Show what a model would be asked with a prompt about one story. Nothing is sent.
+
+    Without --run the rules planner drafts what the prompt asks about.
+    """
+    from ..builders.preview import preview_run, preview_story
+
+    _prompt(prompt_id)
+    if run is not None and stories is not None:
+        raise ConfigError("--run", expected="--run or --stories", found="both", fix="leave one out")
+    if run is not None:
+        previews = preview_run(run, story, prompt_id)
+    else:
+        with _stories(stories) as path:
+            previews = preview_story(path, story, prompt_id, config)
+    if as_json:
+        emit([_preview_json(preview) for preview in previews])
+    else:
+        for preview in previews:
+            for line in _preview_lines(preview):
+                say(line)
+    return 0
+
+
+@contextmanager
+def _stories(named: Path | None) -> Iterator[Path]:
+    """Give the file or folder with the stories: by default the samples that come with the package."""
+    if named is not None:
+        yield named
+        return
+    from importlib.resources import as_file, files
+
+    with as_file(files("fabula.builders.katha") / "samples" / "stories.jsonl") as path:
+        yield path
+
+
+def _preview_json(preview: "Preview") -> dict[str, Any]:
+    from ..models.tokens import estimate_request
+
+    return {
+        "stage": preview.stage,
+        "item": preview.item,
+        "prompt": preview.prompt,
+        "request": preview.request.canonical(),
+        "estimated_input_tokens": estimate_request(preview.request),
+    }
+
+
+def _preview_lines(preview: "Preview") -> Iterator[str]:
+    from ..models.tokens import estimate_request
+
+    request = preview.request
+    yield f"{preview.prompt}, asked in {preview.stage} about {preview.item}"
+    yield f"about {estimate_request(request)} tokens; at most {request.max_tokens} in the reply"
+    for message in request.messages:
+        yield f"\n===== {message.role} ====="
+        yield from (part if isinstance(part, str) else f"[{part.media_type}]" for part in message.parts)
+    yield ""
 
 
 def _prompt(prompt_id: str) -> "Prompt":

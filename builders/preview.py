@@ -1,0 +1,155 @@
+"""What a prompt looks like for one story: what a stage would ask a model about it, with nothing sent."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..engine.asking import Answer, Ask, NoAnswer, T
+from ..engine.execute import execute
+from ..engine.inspect import StageView, show_item
+from ..engine.manifest import read_manifest
+from ..engine.pipeline import Stage, load_pipeline
+from ..engine.stage import Item, Tools
+from ..errors import BelowThreshold, ConfigError, RunError
+from ..models.chat import ChatRequest
+from ..models.settings import ModelSettings
+from ..schemas.base import Own
+from .katha import BuildOptions
+from .katha.requests import build_request
+from .katha.spending import without_models
+from .registry import pipeline_of
+
+NOBODY = "openai:none"
+"""The model that stands in a preview where the settings name none. It is never asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One request that a stage would send.
+
+    Attributes:
+        stage: the stage that asks.
+        item: about which item.
+        prompt: the prompt, as ``id@version#hash``.
+        request: the request, before the settings of the model are applied.
+    """
+
+    stage: str
+    item: str
+    prompt: str
+    request: ChatRequest
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """An asker that writes down what is asked and answers nothing."""
+
+    asked: list[Ask[Any]] = field(default_factory=list)
+
+    async def ask(self, ask: Ask[T]) -> Answer[T]:
+        """Write down what is asked; a stage that can do without an answer goes on to its next question."""
+        self.asked.append(ask)
+        raise NoAnswer("previewed", "a preview asks no model")
+
+
+def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
+    """Return what the stages of a run would ask with a prompt about one item, from what the run holds of it.
+
+    A stage is taken as if its settings named a model. Questions that depend on a model's answers, such as
+    what to correct in a draft, cannot be shown.
+
+    Raises:
+        ConfigError: no stage asks a model with this prompt.
+        RunError: the run has no such item, the item does not reach the stage, or nothing would be asked.
+    """
+    loaded, manifest = load_pipeline(pipeline_of(run)), read_manifest(run)
+    asking = [stage for stage in loaded.stages if stage.is_async and prompt_id in stage.spec.asks]
+    if not asking:
+        raise not_asked(prompt_id)
+    views = {view.name: view for view in show_item(run, loaded.pipeline, item).stages}
+    config = manifest.config(loaded)
+    found: list[Preview] = []
+    for stage in asking:
+        view = views[stage.name]
+        if view.reads.keys() != set(stage.spec.reads):
+            _unreached(run, item, stage.name, tuple(views.values()))
+        tools = Tools(_asking(config.stages[stage.name]), manifest.created_at, config.run.seed)
+        found.extend(_asked_by(stage, Item(item, view.reads), tools))
+    chosen = _distinct(preview for preview in found if preview.prompt.startswith(f"{prompt_id}@"))
+    if not chosen:
+        raise RunError(
+            f"{run}: item {item}", expected=f"a question made from {prompt_id}",
+            found=f"none in {', '.join(stage.name for stage in asking)}",
+            fix="choose another story or prompt: nothing is asked about parts that are given, and some"
+            " questions depend on what a model answered before (fabula run show has those that were asked)",
+        )  # fmt: skip
+    return chosen
+
+
+def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | None = None) -> list[Preview]:
+    """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner.
+
+    Args:
+        stories: the file or folder with the story.
+        item: the story's id.
+        prompt_id: the prompt.
+        settings: settings file; as for a build.
+
+    Raises:
+        FabulaError: as for :func:`preview_run`, or a source or setting is wrong.
+    """
+    with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
+        run = Path(scratch) / "run"
+        request = build_request(stories, run, BuildOptions(config=settings, items=(item,), workers=0))
+        with suppress(BelowThreshold):  # why the story goes no further is said below
+            execute(replace(request, config=without_models(request.config)))
+        return preview_run(run, item, prompt_id)
+
+
+def not_asked(prompt_id: str) -> ConfigError:
+    """Return the error for a prompt that no stage asks a model with."""
+    return ConfigError(
+        f"prompt {prompt_id}", expected="a prompt that a stage asks a model with", found="another one",
+        fix=f"look at the file with: fabula prompts show {prompt_id}",
+    )  # fmt: skip
+
+
+def _asking(settings: Own) -> Own:
+    """Return a stage's settings as if they named a model, which one it ever is."""
+    values = settings.as_json()
+    named = values.get("model") or NOBODY
+    wanted = {"model": named, "planner": "model", "verifier": values.get("verifier") or named}
+    known = {name: value for name, value in wanted.items() if name in values}
+    return type(settings).model_validate(values | known)
+
+
+def _asked_by(stage: Stage, item: Item, tools: Tools) -> Iterator[Preview]:
+    recorder = _Recorder()
+    asyncio.run(_run(stage, item, Tools(tools.settings, tools.created_at, tools.seed, asker=recorder)))
+    for ask in recorder.asked:
+        yield Preview(stage.name, item.id, ask.prompt, ask.request)
+
+
+async def _run(stage: Stage, item: Item, tools: Tools) -> None:
+    assert isinstance(tools.settings, ModelSettings)
+    try:
+        await stage.run(item, tools)
+    except NoAnswer:
+        await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
+
+
+def _distinct(previews: Iterator[Preview]) -> list[Preview]:
+    return list({preview.request.key(): preview for preview in reversed(list(previews))}.values())[::-1]
+
+
+def _unreached(run: Path, item: str, stage: str, views: Sequence[StageView]) -> NoReturn:
+    last = next(view for view in views if view.status != "made")
+    raise RunError(
+        f"{run}: item {item}", expected=f"an item that reaches {stage}",
+        found=f"{last.status} in {last.name}" + (f": {last.reason}" if last.reason else ""),
+        fix="choose another story, or finish the run first: fabula run retry",
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""The check behind ``fabula models check``: one small structured call, and what it shows."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..engine.model_errors import model_error
+from ..models.chat import CallFault, ChatRequest, Reply, Usage
+from ..models.clock import Clock, SystemClock
+from ..models.keys import key_status
+from ..models.options import ModelOptions, options_for
+from ..models.settings import ModelSettings
+from ..models.spec import ModelSpec, parse_spec
+from .checkup import place_of
+
+if TYPE_CHECKING:
+    from ..models.prices import Price, Tiers
+
+PROMPT = "models/check"
+STORY = "A hungry crow begged for food. A fox shared her bread with him, and the crow never forgot it."
+SEED = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what it is.
+        status: ``ok``, ``warning`` (works, with a loss), ``failed``.
+        detail: what was found.
+        fix: what to do, if anything.
+    """
+
+    name: str
+    status: Literal["ok", "warning", "failed"]
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """What a check of one model found.
+
+    Attributes:
+        model: its spec.
+        steps: everything looked at, in order.
+        seconds: time that the call took.
+        usage: tokens of the call, where the service tells.
+        cost: USD of the call, where usage and price are known.
+    """
+
+    model: str
+    steps: tuple[Step, ...]
+    seconds: float
+    usage: Usage | None = None
+    cost: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether a builder can work with the model."""
+        return all(step.status != "failed" for step in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the check as plain JSON."""
+        return {**asdict(self), "passed": self.passed}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the check as lines for people."""
+        for step in self.steps:
+            yield f"{step.status:9}{step.name:8}{step.detail}"
+            if step.fix:
+                yield f"{'':9}fix: {step.fix}"
+
+
+def check_model(
+    text: str, sections: Mapping[str, Mapping[str, Any]], clock: Clock | None = None
+) -> ModelCheck:
+    """Ask a model once, as a builder would, and return what came of it.
+
+    Args:
+        text: the model's spec.
+        sections: the settings of models: spec -> key -> value.
+        clock: measures how long the call takes.
+
+    Raises:
+        ConfigError: the spec or a setting is wrong.
+        MissingRequirement: the key or the service's library is missing.
+    """
+    from ..prompts.loader import load_prompt
+
+    spec = parse_spec(text)
+    options = options_for(spec, sections)
+    request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
+    clock = clock or SystemClock()
+    started = clock.monotonic()
+    try:
+        reply = asyncio.run(_call(spec, options, options.apply(request)))
+    except CallFault as fault:
+        seconds = clock.monotonic() - started
+        return ModelCheck(
+            spec.text, (_address(spec, options), _key(spec, options), _fault(spec, fault)), seconds
+        )
+    seconds = clock.monotonic() - started
+    usage, price = _usage(reply), _price(spec, options, reply)
+    steps = (
+        _address(spec, options),
+        _key(spec, options),
+        Step("call", "ok", f"answered in {seconds:.1f} s as {reply.reported_model or 'an unnamed model'}"),
+        _reply(spec, options, request, reply),
+        usage,
+        price[0],
+    )
+    return ModelCheck(spec.text, steps, seconds, reply.usage, price[1])
+
+
+async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) -> Reply:
+    from ..models.client import ModelClient
+    from ..models.registry import open_model
+    from ..models.secrets import Redactor
+
+    # One attempt: whoever checks wants to see the fault, not wait until it has passed.
+    once = options.model_copy(update={"attempts": 1})
+    client = ModelClient(open_model(spec, once, Redactor()), once)
+    try:
+        return (await client.call(request)).reply
+    finally:
+        await client.close()
+
+
+def _address(spec: ModelSpec, options: ModelOptions) -> Step:
+    place = options.base_url or spec.base_url or "its usual address"
+    return Step("model", "ok", f"{spec.name} ({spec.provider}) at {place}")
+
+
+def _key(spec: ModelSpec, options: ModelOptions) -> Step:
+    status = key_status(spec, options)
+    if status.source is None:
+        return Step("key", "ok", "none is sent; a server that wants one needs api_key_env in its settings")
+    return Step("key", "ok", f"{status.variable}, in {place_of(status.source)}")
+
+
+def _fault(spec: ModelSpec, fault: CallFault) -> Step:
+    status = f" (HTTP {fault.status})" if fault.status else ""
+    if fault.kind in ("too_long", "bad_request"):
+        fix = "the service does not take this small request: check the model's name and settings"
+    else:
+        fix = model_error(spec.text, fault).fix.partition("; then give")[0]
+    return Step("call", "failed", f"{fault.kind}{status}: {fault.message}", fix)
+
+
+def _reply(spec: ModelSpec, options: ModelOptions, request: ChatRequest, reply: Reply) -> Step:
+    from ..models.replies import Malformed, parse_reply
+
+    way = f'structured = "{options.structured}"'
+    if reply.outcome != "ok":
+        return Step(
+            "reply", "failed", f"{reply.outcome}: {reply.detail or reply.text[:200]}", _looser(spec, way)
+        )
+    try:
+        parsed = parse_reply(reply.text, request.schema)
+    except Malformed as malformed:
+        return Step("reply", "failed", f"{malformed.problem} ({way})", _looser(spec, way))
+    if parsed.notes:
+        return Step("reply", "warning", f"keeps to the schema once mended: {', '.join(parsed.notes)} ({way})")
+    return Step("reply", "ok", f"keeps to the schema ({way})")
+
+
+def _looser(spec: ModelSpec, way: str) -> str:
+    if way.endswith('"prompt"'):
+        return "choose another model: this one does not keep to a schema"
+    return f'try structured = "json", then "prompt", in fabula.toml under [models."{spec}"]'
+
+
+def _usage(reply: Reply) -> Step:
+    if reply.usage is None:
+        return Step(
+            "usage", "warning", "not reported",
+            "nothing to do; with --max-cost every call counts at the most that it can cost",
+        )  # fmt: skip
+    usage = reply.usage
+    thinking = f", {usage.thinking_tokens} of them thinking" if usage.thinking_tokens else ""
+    return Step("usage", "ok", f"{usage.input_tokens} tokens in, {usage.output_tokens} out{thinking}")
+
+
+def _price(spec: ModelSpec, options: ModelOptions, reply: Reply) -> tuple[Step, float | None]:
+    from ..models.prices import cost, price_of
+
+    price = price_of(spec, options)
+    if price is None:
+        fix = (
+            f'give it in fabula.toml: [models."{spec}"] prices = {{input = 0.4, output = 1.6}}, in USD per'
+            " million tokens; without it costs are unknown and --max-cost is refused"
+        )
+        return Step("price", "warning", "not known", fix), None
+    spent = None if reply.usage is None else cost(price, reply.usage)
+    this = "" if spent is None else f"; this call {spent:.6f} USD"
+    return Step("price", "ok", f"{_listed(price)} ({price.source}){this}"), spent
+
+
+def _listed(price: "Price") -> str:
+    return f"{_range(price.input)} in, {_range(price.output)} out, USD per million tokens"
+
+
+def _range(tiers: "Tiers") -> str:
+    values = sorted({value for _, value in tiers})
+    return " to ".join(f"{value:g}" for value in dict.fromkeys((values[0], values[-1])))

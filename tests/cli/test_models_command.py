@@ -1,0 +1,163 @@
+"""fabula models check: every way that a model can be unfit, told apart, through the real SDKs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fabula.cli.model_check import ModelCheck, check_model
+from fabula.errors import ConfigError, MissingRequirement
+from fabula.testing.model_server import (
+    Answer,
+    EchoSecrets,
+    Fault,
+    Fenced,
+    HtmlPage,
+    ModelServer,
+    NoQuota,
+    NoStructuredOutput,
+    NoSuchModel,
+    Prose,
+    RateLimited,
+    Refused,
+    ServerError,
+    Unauthorized,
+    Unsupported,
+)
+
+REPLY = {"characters": [{"name": "fox"}, {"name": "crow"}], "moral_label": "generosity"}
+KEY = "planted-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(lambda _: REPLY) as server:
+        yield server
+
+
+def steps(found: ModelCheck) -> dict[str, str]:
+    return {step.name: step.status for step in found.steps}
+
+
+def checked(fault: Fault | Answer) -> ModelCheck:
+    with ModelServer(lambda _: fault) as server:
+        return check_model(f"{server.openai_url}#local", {})
+
+
+@pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
+def test_check_when_a_service_is_well_passes_and_knows_what_it_cost(
+    server: ModelServer, provider: str
+) -> None:
+    url = getattr(server, f"{provider}_url")
+    prices = {"input": 2.0, "output": 10.0}
+    found = check_model(f"{provider}:m", {f"{provider}:m": {"base_url": url, "prices": prices}})
+    assert found.passed, list(found.lines())
+    assert set(steps(found).values()) == {"ok"}
+    assert found.usage is not None and found.cost is not None
+    expected = (found.usage.input_tokens * 2.0 + found.usage.output_tokens * 10.0) / 1_000_000
+    assert found.cost == pytest.approx(expected)
+    (exchange,) = server.log
+    assert exchange.asked.protocol == provider
+    assert KEY not in "\n".join(found.lines()) + json.dumps(found.as_json())
+
+
+def test_check_when_the_model_is_a_local_one_needs_no_key_and_says_that_the_price_is_unknown(
+    server: ModelServer,
+) -> None:
+    found = check_model(f"{server.openai_url}#local", {})
+    assert found.passed
+    assert steps(found) == {
+        "model": "ok", "key": "ok", "call": "ok", "reply": "ok", "usage": "ok", "price": "warning",
+    }  # fmt: skip
+    assert found.cost is None
+    (price,) = (step for step in found.steps if step.name == "price")
+    assert "prices = {" in price.fix
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Unauthorized(), "key_refused"),
+        (EchoSecrets(), "key_refused"),
+        (NoQuota(), "no_quota"),
+        (NoSuchModel(), "no_such_model"),
+        (HtmlPage(), "not_an_api"),
+        (NoStructuredOutput(), "unsupported"),
+        (Unsupported("seed"), "unsupported"),
+        (RateLimited(retry_after=30.0), "rate_limited"),
+        (ServerError(503), "server_error"),
+    ],
+)
+def test_check_when_no_reply_comes_says_why_after_one_attempt(fault: Fault, kind: str) -> None:
+    found = checked(fault)
+    assert not found.passed
+    last = found.steps[-1]
+    assert last.name == "call" and last.status == "failed"
+    assert last.detail.startswith(kind) and last.fix
+
+
+@pytest.mark.parametrize("fault", [Refused(), Prose(), Answer(text='{"characters": "fox"}')])
+def test_check_when_the_reply_is_of_no_use_advises_another_way(fault: Fault | Answer) -> None:
+    found = checked(fault)
+    assert not found.passed and steps(found)["reply"] == "failed"
+    (reply,) = (step for step in found.steps if step.name == "reply")
+    assert "structured" in reply.fix
+
+
+def test_check_when_the_reply_stands_in_a_code_fence_passes() -> None:
+    with ModelServer(lambda _: Fenced(answer=REPLY)) as server:
+        assert check_model(f"{server.openai_url}#local", {}).passed
+
+
+def test_check_when_nothing_listens_says_so() -> None:
+    found = check_model("http://127.0.0.1:9/v1#local", {})
+    assert not found.passed and found.steps[-1].detail.startswith("connection")
+
+
+def test_check_when_the_key_is_missing_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(MissingRequirement, match="OPENAI_API_KEY"):
+        check_model("openai:m", {})
+
+
+def test_check_when_a_setting_is_wrong_names_it() -> None:
+    with pytest.raises(ConfigError, match="colour"):
+        check_model("openai:m", {"openai:m": {"colour": "red"}})
+
+
+def test_command_when_all_is_well_exits_zero_and_reads_the_settings_file(
+    fabula_command, server: ModelServer, tmp_path: Path
+) -> None:
+    spec = f"{server.openai_url}#local"
+    (tmp_path / "fabula.toml").write_text(
+        f'[models."{spec}"]\nprices = {{input = 0, output = 0}}\nstructured = "json"\n'
+    )
+    done = fabula_command("models", "check", spec, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["passed"] is True and document["cost"] == 0
+    assert 'structured = "json"' in next(s for s in document["steps"] if s["name"] == "reply")["detail"]
+
+
+def test_command_when_the_key_is_refused_exits_one_without_showing_it(fabula_command, tmp_path: Path) -> None:
+    with ModelServer(lambda _: EchoSecrets()) as server:
+        (tmp_path / "mine.toml").write_text(f'[models."openai:m"]\nbase_url = "{server.openai_url}"\n')
+        done = fabula_command("models", "check", "openai:m", "--config", tmp_path / "mine.toml")
+    assert done.returncode == 1, done.stderr
+    assert "key_refused" in done.stdout and "fix:" in done.stdout
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_command_when_spec_or_settings_are_wrong_exits_two(fabula_command, tmp_path: Path) -> None:
+    assert fabula_command("models", "check", "gpt").returncode == 2
+    (tmp_path / "fabula.toml").write_text("models = 3\n")
+    done = fabula_command("models", "check", "openai:m")
+    assert done.returncode == 2 and "fabula.toml" in done.stderr
