@@ -1,5 +1,6 @@
 import pytest
 
+from fabula.builders.katha.parts import maker_of
 from fabula.engine.stage import Failed, Made
 
 
@@ -124,6 +125,31 @@ def test_moral_label_when_edited_leaves_a_hand_written_question_alone(katha) -> 
     draft = apply(katha, made, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
     assert draft["questions"] == made["draft"]["questions"]
     assert settled(katha, made, draft) == "review_needed"
+
+
+def by_model(tale, **story):
+    maker = "openai:any via katha/write_questions@1#0123456789ab"
+    return {**tale, "questions_by": maker, "story": {**tale["story"], **story}}, maker
+
+
+def test_moral_label_when_edited_credits_the_rules_with_what_they_reworded_of_a_model(katha, tale) -> None:
+    fields, maker = by_model(tale)
+    number = tale["questions"].index(moral_question(tale["draft"]))
+    draft = apply(katha, fields, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
+    assert moral_question(draft)["gold_answer"] == "courage"
+    made = {
+        key: maker_of(f"$.questions[{number}].{key}", draft["producers"]) for key in moral_question(draft)
+    }
+    reworded = {key for key, who in made.items() if who == "rules@1"}
+    assert reworded == {"gold_answer", "accepted_answers", "required_evidence"}
+    assert set(made.values()) == {"rules@1", maker}
+
+
+def test_moral_label_when_edited_leaves_a_question_in_another_language_alone(katha, tale) -> None:
+    fields, _ = by_model(tale, language="hi")
+    draft = apply(katha, fields, edit("$.moral_label", "gratitude", "courage")).fields["draft"]
+    assert draft["questions"] == tale["questions"]
+    assert [part["moral_target"] for part in draft["transitions"] if part["moral_target"]] == ["courage"]
 
 
 @pytest.mark.parametrize(
