@@ -7,7 +7,7 @@ from ..models.chat import Usage
 from ..models.prices import Price, cost, highest_cost, price_of
 from ..models.spec import parse_spec
 from ..models.tokens import bound_tokens, estimate_request
-from ..prompts.loader import DEFAULT_MAX_TOKENS, load_prompt
+from ..prompts.loader import load_prompt
 from .config import RunConfig
 from .execute import RunRequest
 from .past import Past, past_of
@@ -148,12 +148,20 @@ def plan_calls(request: RunRequest, stand_in: RunConfig) -> CallPlan:
 
 
 def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:
-    card = load_prompt(asked.prompt.partition("@")[0]).card
     total.calls += 1
     total.estimated += estimate_request(asked.request)
     total.bound += bound_tokens(asked.request, config.models[asked.request.model])
-    total.typical += card.typical_tokens or (card.max_tokens or DEFAULT_MAX_TOKENS) // 2
+    total.typical += _typical_tokens(asked)
     total.most += asked.request.max_tokens
+
+
+def _typical_tokens(asked: Asked) -> int:
+    """Return how long a reply usually is: what the prompt says, or half of what it may be."""
+    try:
+        typical = load_prompt(asked.prompt.partition("@")[0]).card.typical_tokens
+    except KeyError:  # a prompt of somebody's own stage
+        typical = None
+    return asked.request.max_tokens // 2 if typical is None else min(typical, asked.request.max_tokens)
 
 
 def _plan(place: tuple[str, str], total: _Sums, config: RunConfig, past: Past) -> StagePlan:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fabula.engine.calls import calls_of, model_uses
 from fabula.engine.codec import decode, encode
 from fabula.engine.journal import NAME, Entry, Journal
 from fabula.engine.stage import Failed, Made
@@ -76,14 +77,37 @@ def test_note_when_given_is_a_fact_until_replaced(tmp_path: Path) -> None:
         assert journal.fact("y") is None
 
 
-def test_open_when_new_has_both_tables_with_their_columns(tmp_path: Path) -> None:
+def test_open_when_new_has_its_tables_and_waits_for_no_reader(tmp_path: Path) -> None:
     Journal.open(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        calls = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
-    assert calls == ["request", "sample", "reply", "usage", "cost", "attempts"]
+    assert tables == {"meta", "results", "calls", "sent", "asks"}
     assert mode == "wal"
+
+
+def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.put(ENTRY)
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
+        connection.executescript(
+            "DROP TABLE calls; DROP TABLE sent; DROP TABLE asks;"
+            "CREATE TABLE calls (request TEXT, sample INTEGER, reply BLOB, usage TEXT, cost REAL);"
+            "UPDATE meta SET value = '1' WHERE name = 'format'"
+        )
+    connection.close()
+    assert model_uses(tmp_path / NAME) == ()
+    with Journal.open(tmp_path, writable=False) as journal:
+        (head,) = journal.heads("work")
+        assert calls_of(journal, head.key) == []
+    with Journal.open(tmp_path) as journal:
+        journal.put(replace(ENTRY, key="k2"))
+        assert len(list(journal.heads("work"))) == 1
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
+        assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 10
+        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",)
+    connection.close()
 
 
 @pytest.mark.parametrize("was_wal", [False, True])
@@ -142,6 +166,7 @@ def test_open_when_folder_is_missing_is_a_target_error(tmp_path: Path) -> None:
 FILL = """
 import os, resource, signal, sys
 from pathlib import Path
+from fabula.engine.calls import calls_of, model_uses
 from fabula.engine.codec import encode
 from fabula.engine.journal import Entry, Journal
 from fabula.engine.stage import Made

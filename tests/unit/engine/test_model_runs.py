@@ -1,0 +1,473 @@
+"""Runs that ask a model, through the real SDK: nothing asked twice, every failure named, the budget held."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine.calls import model_uses
+from fabula.engine.estimate import plan_calls
+from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.inspect import StageView, show_item
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.progress import Event
+from fabula.engine.report import RunReport
+from fabula.errors import BudgetStop, ConfigError, Interrupted, MissingRequirement, ModelUnavailable
+from fabula.testing.model_server import (
+    Answer,
+    Asked,
+    Dropped,
+    EchoSecretsInReply,
+    EmptyChoices,
+    Fault,
+    Fenced,
+    HtmlPage,
+    MalformedJson,
+    ModelServer,
+    NoQuota,
+    Prose,
+    RateLimited,
+    Refused,
+    ServerError,
+    TooLong,
+    TruncatedJson,
+    Unauthorized,
+)
+from fabula.testing.toy_models import PRICES, SCHEMA, model_request, reply_to, toy_models
+
+Asks = Callable[..., RunRequest]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(reply_to) as running:
+        yield running
+
+
+@pytest.fixture
+def asks(tmp_path: Path, server: ModelServer) -> Asks:
+    """Make the request for a run on some lines; the model is at the server."""
+
+    def make(text: str = "a cat\nb bee\nc cow\n", **given: Any) -> RunRequest:
+        source = tmp_path / "lines.txt"
+        source.write_text(text)
+        folder = given.pop("folder", tmp_path / "run")
+        return model_request(folder, source, f"{server.openai_url}#toy", **given)
+
+    return make
+
+
+def lines_of(request: RunRequest) -> dict[str, Any]:
+    rows = [json.loads(line) for line in (request.folder / "lines.jsonl").read_text().splitlines()]
+    return {row.pop("id"): row for row in rows}
+
+
+def view_of(request: RunRequest, item: str) -> StageView:
+    stages = show_item(request.folder, toy_models(), item).stages
+    return next(view for view in stages if view.name == "answer")
+
+
+def failures(report: RunReport) -> dict[str, str | None]:
+    return {item.id: item.code for item in report.items}
+
+
+def striking(fault: Fault, *items: str, attempts: int = 10**9) -> Callable[[Asked], Fault | None]:
+    """A fault for the questions of some items, in their first attempts."""
+
+    def strike(asked: Asked) -> Fault | None:
+        named = asked.text.split(":")[0] in items
+        return fault if named and asked.attempt <= attempts else None
+
+    return strike
+
+
+def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(
+    asks: Asks, server: ModelServer
+) -> None:
+    request = asks()
+    report = execute(request)
+    assert report.totals["made"] == 3
+    assert lines_of(request)["a"]["text"] == "answer to a: cat"
+    (use,) = report.models
+    assert (use.stage, use.calls, use.attempts, use.uncertain, use.unpriced) == ("answer", 3, 3, 0, 0)
+    spent = (use.input_tokens * PRICES["input"] + use.output_tokens * PRICES["output"]) / 1e6
+    assert use.cost == pytest.approx(spent)
+    assert server.count == 3
+    (answer,) = [
+        view for view in show_item(request.folder, toy_models(), "a").stages if view.name == "answer"
+    ]
+    (call,) = answer.calls
+    assert call["asked"]["messages"][0]["parts"] == [{"text": "a: cat"}]
+    assert json.loads(call["reply"]["text"]) == {"text": "answer to a: cat"}
+
+
+@pytest.mark.parametrize("stage", ["ANSWER", "ANSWER_V2"])
+def test_run_when_repeated_or_its_reading_changed_asks_nothing_again(
+    asks: Asks, server: ModelServer, stage: str
+) -> None:
+    execute(asks())
+    report = execute(asks(pipeline=toy_models(stage)))
+    assert server.count == 3
+    ran = {entry.name: entry.ran for entry in report.stages}
+    assert ran["answer"] == (0 if stage == "ANSWER" else 3)
+
+
+def test_run_when_another_sample_is_wanted_asks_anew_and_keeps_both(asks: Asks, server: ModelServer) -> None:
+    execute(asks())
+    execute(asks(sets=["answer.sample=1"]))
+    assert server.count == 6
+    execute(asks(sets=["answer.sample=0"]))
+    assert server.count == 6
+
+
+def test_run_when_two_items_ask_the_same_asks_once(asks: Asks, server: ModelServer) -> None:
+    report = execute(asks("".join(f"all{n} same all\n" for n in range(20))))
+    assert report.totals["made"] == 20
+    assert server.count == 1
+
+
+def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(
+    asks: Asks, server: ModelServer
+) -> None:
+    execute(asks())
+    execute(asks(settings={"extra": {"top_p": 0.5}}))
+    assert server.count == 6
+    assert server.log[-1].asked.body["top_p"] == 0.5
+    execute(asks(settings={"extra": {"top_p": 0.5}, "concurrency": 2}))
+    assert server.count == 6
+
+
+def test_run_when_no_model_is_named_runs_in_the_worker_pool(tmp_path: Path, asks: Asks) -> None:
+    request = asks()
+    plain = replace(request.config.stages["answer"], model=None) if False else None
+    del plain
+    stages = {
+        **request.config.stages,
+        "answer": request.config.stages["answer"].model_copy(update={"model": None}),
+    }
+    report = execute(replace(request, config=replace(request.config, stages=stages, models={})))
+    assert report.totals["made"] == 3
+    assert lines_of(request)["a"]["text"] == "cat"
+    assert report.models == ()
+
+
+@pytest.mark.parametrize("fault", [MalformedJson(kind="unclosed"), Prose()], ids=repr)
+def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(
+    asks: Asks, server: ModelServer, fault: Fault
+) -> None:
+    server.faults = lambda asked: fault if len(asked.messages) == 1 else None
+    request = asks("a cat\n")
+    execute(request)
+    assert lines_of(request)["a"]["notes"] == ["asked_again"]
+    first, second = server.log
+    assert [message.role for message in second.asked.messages] == ["user", "assistant", "user"]
+    assert second.asked.messages[0] == first.asked.messages[0]
+    assert "JSON" in str(second.asked.messages[2].parts[0])
+
+
+def test_run_when_the_content_cannot_be_right_sends_one_repair_with_what_the_reader_said(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.handler = lambda asked: {"text": "wrong"} if len(asked.messages) == 1 else {"text": "a it is"}
+    request = asks("a cat\n")
+    execute(request)
+    assert lines_of(request)["a"]["text"] == "a it is"
+    assert "the text must hold a" in str(server.log[1].asked.messages[2].parts[0])
+
+
+def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_not_asked_again(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.handler = lambda asked: "no JSON at all" if asked.text.startswith("a") else reply_to(asked)
+    request = asks(sets=["run.threshold=0"])
+    assert failures(execute(request)) == {"a": "malformed"}
+    assert server.count == 4
+    view = view_of(request, "a")
+    assert view.evidence == "no JSON at all"
+    assert len(view.calls) == 2
+    execute(replace(request, options=Options(workers=0, retry_failed=True)))
+    assert server.count == 4, "what was paid for is read again, not asked again"
+
+
+def test_run_when_repair_is_not_allowed_as_for_a_judge_sends_none(asks: Asks, server: ModelServer) -> None:
+    server.handler = lambda _: "no JSON"
+    report = execute(asks("a cat\n", sets=["answer.repair=false", "run.threshold=0"]))
+    assert failures(report) == {"a": "malformed"}
+    assert server.count == 1
+
+
+def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer) -> None:
+    server.handler = lambda _: "{'text': 'a single quotes',}"
+    request = asks("a cat\n")
+    execute(request)
+    assert lines_of(request)["a"]["notes"] == ["json_repaired"]
+
+
+def test_run_when_json_is_fenced_reads_it_without_a_note(asks: Asks, server: ModelServer) -> None:
+    server.faults = Fenced()
+    request = asks("a cat\n")
+    execute(request)
+    assert lines_of(request)["a"]["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Refused(), "refused"),
+        (TruncatedJson(), "truncated"),
+        (EmptyChoices(), "empty"),
+        (TooLong(), "too_long"),
+        (Dropped(), "unavailable"),
+        (ServerError(500), "unavailable"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_run_when_one_item_fails_names_the_failure_and_makes_the_others(
+    asks: Asks, server: ModelServer, fault: Fault, code: str
+) -> None:
+    server.faults = striking(fault, "b")
+    report = execute(asks(settings={"attempts": 1}, sets=["run.threshold=0.5"]))
+    assert failures(report) == {"b": code}
+    assert report.totals["made"] == 2
+
+
+def test_run_when_an_item_was_unavailable_asks_again_next_time_without_being_told(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = striking(ServerError(503), "b", attempts=1)
+    request = asks(settings={"attempts": 1}, sets=["run.threshold=0"])
+    assert failures(execute(request)) == {"b": "unavailable"}
+    report = execute(request)
+    assert report.totals["made"] == 3
+    assert server.count == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Unauthorized(), "key"),
+        (NoQuota(), "quota"),
+        (HtmlPage(), "JSON"),
+        (ServerError(500), "nothing has succeeded"),
+        (RateLimited(), "nothing has succeeded"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_run_when_nothing_works_ends_soon_says_why_and_goes_on_when_it_is_well(
+    asks: Asks, server: ModelServer, fault: Fault, said: str
+) -> None:
+    server.faults = fault
+    text = "".join(f"i{n} cat\n" for n in range(200))
+    request = asks(text, settings={"patience": 0.0, "concurrency": 8})
+    with pytest.raises(ModelUnavailable, match=said):
+        execute(request)
+    assert server.count <= 40, "little is sent"
+    server.faults = None
+    assert execute(request).totals["made"] == 200
+
+
+def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("a cat\n")
+    request = model_request(tmp_path / "run", tmp_path / "lines.txt", "openai:gpt-4.1-mini")
+    with pytest.raises(MissingRequirement, match="OPENAI_API_KEY"):
+        execute(request)
+
+
+def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(
+    asks: Asks, server: ModelServer
+) -> None:
+    report = execute(
+        asks(f"a {'cat ' * 30_000}\nb bee\n", sets=["answer.max_input_tokens=1000", "run.threshold=0"])
+    )
+    assert failures(report) == {"a": "too_long"}
+    assert server.count == 1
+
+
+# -- money
+
+
+def cost_of(server: ModelServer) -> float:
+    answers = [entry.usage for entry in server.log if entry.usage is not None]
+    return sum(usage.input_tokens * 1.0 + usage.output_tokens * 10.0 for usage in answers) / 1e6
+
+
+def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.latency = 0.02
+    text = "".join(f"i{n} cat\n" for n in range(400))
+    settings = {"concurrency": 64}
+    whole = cost_of_run(asks, server, text)
+    server_count = server.count
+    limit = whole / 3
+    request = asks(text, settings=settings, options=Options(workers=0, max_cost=limit))
+    with pytest.raises(BudgetStop, match="max-cost"):
+        execute(request)
+    (use,) = model_uses(request.folder / JOURNAL)
+    assert 0 < use.cost <= limit
+    asked = server.count - server_count
+    assert use.calls == asked, "every call that was sent is on the books"
+    assert use.cost > limit - 0.02, "and the limit was made use of"
+    with pytest.raises(BudgetStop):
+        execute(request)
+    assert server.count - server_count == asked, "the same limit allows nothing more"
+    report = execute(replace(request, options=Options(workers=0, max_cost=whole * 2)))
+    assert report.totals["made"] == 400
+    assert server.count - server_count == 400
+    assert report.models[0].cost == pytest.approx(whole)
+
+
+def cost_of_run(asks: Asks, server: ModelServer, text: str) -> float:
+    request = asks(text, settings={"concurrency": 64})
+    other = replace(request, folder=request.folder.with_name("calm"))
+    return execute(other).models[0].cost
+
+
+def test_run_when_the_budget_is_zero_asks_nothing(asks: Asks, server: ModelServer) -> None:
+    with pytest.raises(BudgetStop):
+        execute(asks(options=Options(workers=0, max_cost=0.0)))
+    assert server.count == 0
+
+
+def test_run_when_the_budget_is_zero_and_all_is_known_succeeds(asks: Asks) -> None:
+    execute(asks())
+    report = execute(asks(options=Options(workers=0, max_cost=0.0), pipeline=toy_models("ANSWER_V2")))
+    assert report.totals["made"] == 3
+
+
+def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_without(
+    asks: Asks, server: ModelServer
+) -> None:
+    unknown = {"settings": {"prices": None}}
+    with pytest.raises(ConfigError, match="price"):
+        execute(asks(options=Options(workers=0, max_cost=1.0), **unknown))
+    assert server.count == 0
+    (use,) = execute(asks(**unknown)).models
+    assert (use.cost, use.unpriced) == (0.0, 3)
+    assert "price is not known" in use.line()
+
+
+def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = striking(Dropped(), "b", attempts=1)
+    report = execute(asks(settings={"attempts": 3}))
+    (use,) = report.models
+    assert (use.calls, use.attempts, use.uncertain) == (3, 4, 1)
+    assert use.uncertain_cost > 0
+
+
+def test_plan_when_nothing_is_answered_names_calls_and_cost_and_asks_nothing(
+    asks: Asks, server: ModelServer
+) -> None:
+    request = asks("a cat\nb bee ask:3\nc same\nd same\n", options=Options(workers=0))
+    plan = plan_calls(request, without_model(request))
+    (stage,) = plan.stages
+    assert (stage.stage, stage.calls, plan.calls) == ("answer", 3, 3)
+    assert plan.cost is not None and stage.highest is not None and 0 < plan.cost < stage.highest
+    assert server.count == 0
+    assert not request.folder.exists()
+    assert "3 calls" in "\n".join(plan.lines())
+
+
+def test_plan_when_some_are_answered_counts_the_others_and_goes_by_experience(
+    asks: Asks, server: ModelServer
+) -> None:
+    text = "".join(f"i{n} cat\n" for n in range(10))
+    execute(asks(text, options=Options(workers=0, limit=4)))
+    request = asks(text)
+    plan = plan_calls(request, without_model(request))
+    (stage,) = plan.stages
+    assert stage.calls == 6
+    assert stage.calibrated
+    before = server.count
+    spent = plan.spent
+    report = execute(request)
+    assert server.count - before == 6
+    assert report.models[0].cost - spent == pytest.approx(plan.cost, rel=0.1)
+
+
+def without_model(request: RunRequest) -> Any:
+    stages = {
+        name: settings.model_copy(update={"model": None})
+        if "model" in type(settings).model_fields
+        else settings
+        for name, settings in request.config.stages.items()
+    }
+    return replace(request.config, stages=stages, models={})
+
+
+def test_run_when_it_goes_on_tells_what_is_spent_and_projected(asks: Asks) -> None:
+    events: list[Event] = []
+
+    class Listener:
+        def emit(self, event: Event) -> None:
+            events.append(event)
+
+        def close(self) -> None:
+            pass
+
+    report = execute(asks("".join(f"i{n} cat\n" for n in range(50))), Listener())
+    told = [event.data for event in events if event.kind == "progress" and event.stage == "answer"]
+    assert told[-1]["done"] == 50
+    assert told[-1]["spent"] == pytest.approx(report.models[0].cost, abs=1e-5)
+    assert told[-1]["projected"] == pytest.approx(told[-1]["spent"])
+
+
+# -- stopping
+
+
+def test_run_when_stopped_keeps_the_calls_in_flight_and_asks_none_again(
+    asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.engine import signals
+
+    server.latency = 0.1
+    request = asks("".join(f"i{n} cat\n" for n in range(60)), settings={"concurrency": 4})
+    stopped = threading.Event()
+    monkeypatch.setattr(signals.Stopper, "__call__", lambda self: stopped.is_set())
+    threading.Thread(target=lambda: (server.wait_for(6), stopped.set()), daemon=True).start()
+    with pytest.raises(Interrupted):
+        execute(request)
+    (use,) = model_uses(request.folder / JOURNAL)
+    assert use.calls == server.count < 60
+    stopped.clear()
+    server.latency = 0.0
+    assert execute(request).totals["made"] == 60
+    assert server.count == 60
+
+
+# -- secrets
+
+
+def test_run_when_a_service_echoes_the_key_no_artefact_holds_it(
+    tmp_path: Path, asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-planted-5f2e9c1b7a"
+    monkeypatch.setenv("TOY_KEY", secret)
+    server.faults = striking(EchoSecretsInReply(), "a", "b")
+    settings = {"api_key_env": "TOY_KEY", "headers": {"X-Api-Token": "${TOY_KEY}"}}
+    report = execute(asks(settings=settings, sets=["run.threshold=0"]))
+    assert any(secret in value for value in server.log[0].asked.headers.values()), "it was sent"
+    assert secret not in json.dumps(report.as_json())
+    for path in (tmp_path / "run").rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+    shown = json.dumps(show_item(tmp_path / "run", toy_models(), "a").as_json())
+    assert secret not in shown
+
+
+def test_schema_when_sent_is_the_one_that_replies_are_checked_with(asks: Asks, server: ModelServer) -> None:
+    execute(asks("a cat\n"))
+    assert server.log[0].asked.schema == SCHEMA.schema
+    assert server.log[0].asked.schema_name == SCHEMA.name
+
+
+def test_answer_when_usage_is_not_told_counts_at_the_bound(asks: Asks, server: ModelServer) -> None:
+    server.handler = lambda asked: Answer(json.dumps(reply_to(asked)), usage=None)
+    (use,) = execute(asks("a cat\n")).models
+    assert use.cost >= 0
