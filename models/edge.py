@@ -52,7 +52,7 @@ class Edge:
         try:
             document = json.loads(body)
         except (ValueError, RecursionError):
-            raise self._no_json(headers, body) from None
+            raise self._no_json(request, headers, body) from None
         if not isinstance(document, dict):
             raise self._fault(
                 CallFault("broken_reply", "the body is no JSON object", status=200, maybe_paid=True)
@@ -81,7 +81,7 @@ class Edge:
         """
         response = getattr(error, "response", None)
         if response is None or not hasattr(response, "status_code"):
-            raise self._fault(connection_fault(error, self._options.call_timeout)) from None
+            raise self._fault(connection_fault(error, self._options.call_timeout))
         problem = read_problem(
             response.status_code, response.headers.get("content-type", ""), response.content
         )
@@ -104,15 +104,14 @@ class Edge:
                 retry_after=retry_after(headers, problem),
                 maybe_paid=problem.status in (408, 502, 504),
             )
-        ) from None
+        )
 
-    def _no_json(self, headers: Mapping[str, str], body: bytes | str) -> CallFault:
+    def _no_json(self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str) -> CallFault:
         raw = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
         start = raw.strip()[:1]
         if is_page(headers.get("content-type", ""), raw) or (start and start not in b"{["):
             problem = read_problem(200, headers.get("content-type", ""), raw)
-            text = f"the address answers with something else than the API ({problem.text})"
-            return self._fault(CallFault("not_an_api", text, status=200))
+            return self._fault(CallFault("not_an_api", explain("not_an_api", problem, request), status=200))
         text = "the body is empty" if not start else "the body is no whole JSON"
         return self._fault(CallFault("broken_reply", text, status=200, maybe_paid=True))
 

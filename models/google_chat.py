@@ -75,16 +75,23 @@ class GoogleChat:
                 config=config,
             )
         except Exception as error:  # noqa: BLE001 - adapter boundary
-            return self._edge.failed(request, error)
-        raw = response.sdk_http_response
-        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
-        body = "" if raw is None else raw.body or ""
-        return self._edge.reply(request, headers, body, read_reply)
+            failure = error
+        else:
+            return self._answer(request, response)
+        # Raised out here, a fault drags no exception along that holds the request with its key.
+        return self._edge.failed(request, failure)
 
     async def close(self) -> None:
         """Close connections."""
         await self._client.aio.aclose()
+        self._client.close()
         await self._http.aclose()
+
+    def _answer(self, request: ChatRequest, response: Any) -> Reply:  # noqa: ANN401 - SDK type
+        raw = response.sdk_http_response
+        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
+        body = "" if raw is None else raw.body or ""
+        return self._edge.reply(request, headers, body, read_reply)
 
     def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
         types = self._types

@@ -65,8 +65,11 @@ class OpenAIChat:
         try:
             response = await self._client.post("/chat/completions", body=body, cast_to=self._raw)
         except Exception as error:  # noqa: BLE001 - adapter boundary
-            return self._edge.failed(request, error)
-        return self._edge.reply(request, response.headers, response.content, read_reply)
+            failure = error
+        else:
+            return self._edge.reply(request, response.headers, response.content, read_reply)
+        # Raised out here, a fault drags no exception along that holds the request with its key.
+        return self._edge.failed(request, failure)
 
     async def close(self) -> None:
         """Close connections."""

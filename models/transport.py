@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment
 
 from ..errors import MissingRequirement
 from .keys import expand
@@ -107,12 +108,22 @@ def headers_of(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> di
 
 def _proxy(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str | None:
     if options.proxy is None:
+        # The HTTP library takes it from the environment.
+        for address in getproxies_environment().values():
+            _remember(address, redactor)
         return None
     address = expand(options.proxy, f'[models."{spec}"] proxy', redactor)
-    parts = urlsplit(address)
+    _remember(address, redactor)
+    return address
+
+
+def _remember(address: str, redactor: Redactor) -> None:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return
     for secret in (parts.password, unquote(parts.password or "")):
         if secret:
             redactor.add(secret)
     if parts.username and parts.password:
         redactor.add(f"{unquote(parts.username)}:{unquote(parts.password)}")
-    return address
