@@ -1,8 +1,8 @@
 """Finding out what model stages would ask, without asking: the run is rehearsed with stand-ins.
 
 Every stage runs in a scratch journal with settings that name no model, so that later stages have something to
-work on; each stage that would ask a model is also run up to its first questions, which are written down.
-Questions that depend on answers, such as repairs, cannot be known before.
+work on; each stage that would ask a model is also run with an asker that writes its questions down and answers
+none of them. Questions that depend on answers, such as repairs, cannot be known before.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest
-from .asking import Answer, Ask
+from .asking import Answer, Ask, NoAnswer
 from .codec import gather_fields
 from .config import RunConfig, models_of
 from .execute import RunRequest, creation_of
@@ -71,10 +71,6 @@ class Script:
     skip: Skip = lambda _stage, _item, _inputs: False
 
 
-class _Rehearsed(Exception):
-    """The question is written down; nobody answers it."""
-
-
 @dataclass(slots=True)
 class _Recorder:
     """An asker that writes down and answers nothing."""
@@ -85,10 +81,10 @@ class _Recorder:
     asked: list[Asked] = field(default_factory=list)
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
-        """Write down what is asked."""
+        """Write down what is asked; a stage that can do without an answer goes on to its next question."""
         request = self.config.models[ask.request.model].apply(ask.request)
         self.asked.append(Asked(self.stage, self.item, ask.prompt, request, ask.sample))
-        raise _Rehearsed
+        raise NoAnswer("rehearsed", "a rehearsal asks no model")
 
 
 class Rehearsal(Runner):
@@ -128,7 +124,7 @@ class Rehearsal(Runner):
             recorder = _Recorder(real, stage.name, item)
             try:
                 await stage.run(Item(item, gather_fields(parts)), replace(tools, asker=recorder))
-            except _Rehearsed:
+            except NoAnswer:
                 await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
             for asked in recorder.asked:
                 self.script.told(asked)
