@@ -1,8 +1,8 @@
 """Finding out what model stages would ask, without asking: the run is rehearsed with stand-ins.
 
 Every stage runs in a scratch journal with settings that name no model, so that later stages have something to
-work on; each stage that would ask a model is also run with an asker that writes its questions down and answers
-none of them. Questions that depend on answers, such as repairs, cannot be known before.
+work on; each stage that would ask a model is also run with an asker that writes its questions down and leaves
+them open. Questions that depend on answers, such as repairs, cannot be known before.
 """
 
 import asyncio
