@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ...models.chat import ChatRequest, Image, Message
+from ...models.structured import messages_to_send, without_counts
 from ...schemas.canonical import Json, digest, sha256_bytes
 
 Protocol: TypeAlias = Literal["openai", "google", "anthropic"]
@@ -110,20 +111,29 @@ def meaning_key(
 
 
 def key_of(request: ChatRequest, model: str) -> str:
-    """Return the key under which the server knows a request, sent with its schema, under a model's name.
+    """Return the key under which the server knows what Fabula's adapters send for a request.
 
-    With it a journal's requests can be looked up in a server's log.
+    With it a journal's requests are looked up in a server's log. Parameters that settings add, or keep from
+    being sent, are not considered.
+
+    Args:
+        request: the request.
+        model: the model's name at the service.
     """
-    system = "\n".join(
-        str(part) for message in request.messages if message.role == "system" for part in message.parts
-    )
-    rest = [message for message in request.messages if message.role != "system"]
+    claude = request.model.startswith("anthropic:")
+    sent = messages_to_send(request)
+    system = "\n".join(str(part) for message in sent if message.role == "system" for part in message.parts)
     params = {
         "temperature": None if request.temperature is None else float(request.temperature),
-        "seed": None if request.model.startswith("anthropic:") else request.seed,
+        "seed": None if claude else request.seed,
         "max_tokens": request.max_tokens,
     }
-    schema = request.schema.schema if request.schema and request.structured == "schema" else None
+    schema: Mapping[str, Any] | None = None
+    if request.schema is not None and request.structured == "schema":
+        schema = without_counts(request.schema) if claude else request.schema.schema
+    elif request.schema is not None and request.structured == "json" and claude:
+        schema = request.schema.schema
+    rest = [message for message in sent if message.role != "system"]
     return meaning_key(model, system, rest, schema, params)
 
 

@@ -23,7 +23,7 @@ class Fault:
         content: whether it is bound to the question, so that the same question meets it whenever it is asked.
     """
 
-    answer: Given | None = field(default=None, hash=False)
+    answer: Given | None = field(default=None, hash=False, repr=False)
     content: ClassVar[bool] = False
 
 

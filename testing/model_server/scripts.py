@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
@@ -18,6 +18,8 @@ from .asked import Asked
 from .faults import BadRequestFault, Fault, known_faults
 from .plan import FaultPlan
 from .serving import Handler, Outcome, smallest
+
+T = TypeVar("T")
 
 
 class When(Own):
@@ -116,30 +118,33 @@ def read_fault(document: Json, where: str) -> Fault:
             found=repr(name),
             fix="correct its name",
         )
-    kind = kinds[name]
-    types = get_type_hints(kind)
-    fields = {field.name for field in dataclasses.fields(kind)}
-    try:
-        if not about.keys() <= fields:
-            raise ValueError(f"no field {', '.join(sorted(about.keys() - fields))}")
-        values = {key: TypeAdapter(types[key]).validate_python(value) for key, value in about.items()}
-    except ValueError as error:
-        wanted = f"fields of {name} among {', '.join(sorted(fields))}"
-        raise ConfigError(where, expected=wanted, found=_first(error), fix="correct the fields") from None
-    return kind(**values)
+    return _made(kinds[name], about, where)
 
 
 def _entry(document: Json, where: str) -> tuple[When, Outcome | None]:
     try:
         entry = Entry.model_validate(document)
-        answer = None if entry.reply is None else Answer(**entry.reply)
-    except (ValidationError, TypeError) as error:
+    except ValidationError as error:
         wanted = "an object with when, and one of answer, reply and fault"
         raise ConfigError(where, expected=wanted, found=_first(error), fix="correct the entry") from None
-    outcome: Given | None = entry.answer if answer is None else answer
+    outcome: Given | None = entry.answer if entry.reply is None else _made(Answer, entry.reply, where)
     if entry.fault is None:
         return entry.when, outcome
     return entry.when, dataclasses.replace(read_fault(entry.fault, where), answer=outcome)
+
+
+def _made(kind: type[T], given: Mapping[str, Json], where: str) -> T:
+    """Return a dataclass made from JSON, its fields' types checked."""
+    types = get_type_hints(kind)
+    fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    try:
+        if not given.keys() <= fields:
+            raise ValueError(f"no field {', '.join(sorted(given.keys() - fields))}")
+        values = {name: TypeAdapter(types[name]).validate_python(value) for name, value in given.items()}
+    except ValueError as error:
+        wanted = f"fields of {kind.__name__}: {', '.join(sorted(fields))}"
+        raise ConfigError(where, expected=wanted, found=_first(error), fix="correct the fields") from None
+    return kind(**values)
 
 
 def _documents(path: Path) -> list[Json]:

@@ -8,6 +8,10 @@ import jsonschema
 import pytest
 
 from fabula.models.chat import ChatRequest, Message, ReplySchema, Usage
+from fabula.models.options import options_for
+from fabula.models.registry import open_model
+from fabula.models.secrets import Redactor
+from fabula.models.spec import parse_spec
 from fabula.testing.model_server import Answer, Asked, ModelServer, RateLimited, from_schema, key_of
 
 
@@ -112,17 +116,34 @@ def test_key_when_the_question_is_the_same_is_the_same(serve: Any, sdks: Any) ->
     assert [exchange.asked.attempt for exchange in server.log] == [1, 2, 3, 1]
 
 
-def test_key_when_made_from_a_request_is_the_servers(serve: Any, sdks: Any, protocol: str) -> None:
+@pytest.mark.parametrize("structured", ["schema", "json", "prompt"])
+def test_key_when_made_from_a_request_is_the_servers(
+    serve: Any, sdks: Any, protocol: str, structured: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, sdks.key)
     server = serve()
-    sdks.ask(server, protocol, schema=sdks.schema, images=[sdks.picture])
     request = ChatRequest(
         f"{protocol}:tiny",
-        (Message("system", ("Be brief.",)), Message("user", ("The fox.", sdks.picture))),
+        (Message("system", ("Be brief.",)), Message("user", ("The fox.", "Its moral?", sdks.picture))),
         ReplySchema("moral_of", sdks.schema),
         temperature=0,
+        seed=3,
         max_tokens=500,
+        structured=structured,
     )
-    assert key_of(request, "tiny") == server.log[0].asked.key
+    url = getattr(server, f"{protocol}_url")
+    spec = parse_spec(request.model)
+    model = open_model(spec, options_for(spec, {request.model: {"base_url": url}}), Redactor())
+
+    async def call() -> None:
+        await model.complete(request)
+        await model.close()
+
+    asyncio.run(call())
+    asked = server.log[0].asked
+    assert key_of(request, "tiny") == asked.key
+    assert asked.schema_name == ("moral_of" if asked.schema else None)
 
 
 def test_spelling_when_snake_case_is_chosen_reaches_clients_that_read_it(serve: Any) -> None:

@@ -30,7 +30,7 @@ SCRIPT = """
 - when: {schema: moral_of}
   answer: {moral: pride, words: [a, b]}
 - when: {contains: cut}
-  reply: {text: "half a", finish: length}
+  reply: {text: "half a", finish: length, usage: {input_tokens: 9, output_tokens: 2}}
 - when: {contains: fence}
   fault: fenced
   answer: [1, 2]
@@ -62,7 +62,8 @@ def test_script_when_asked_answers_by_its_first_fitting_entry(serve: Any, sdks: 
     assert (status, error.response.headers["retry-after"]) == (429, "2")
     assert sdks.ask(server, "openai", "overloaded").text == "fine now"
     assert json.loads(sdks.ask(server, "openai", schema=sdks.schema).text)["moral"] == "pride"
-    assert sdks.ask(server, "google", "cut").finish == "MAX_TOKENS"
+    cut = sdks.ask(server, "google", "cut")
+    assert (cut.finish, cut.usage) == ("MAX_TOKENS", (9, 2))
     assert sdks.ask(server, "anthropic", "fence").text == "```json\n[1, 2]\n```"
     assert sdks.ask(server, "openai", "smallest").text == "OK"
     status, error = sdks.status(server, "openai", text="something else")
@@ -84,7 +85,8 @@ def test_script_when_json_lines_reads_one_entry_a_line(serve: Any, sdks: Any, wr
         ("- {fault: {name: slow, second: 1}}", "second"),
         ("- {fault: {name: slow, seconds: long}}", "number"),
         ("- {reply: {txt: x}}", "txt"),
-        ("- [", "sequence"),
+        ("- {reply: {finish: stopped}}", "length"),
+        ("- [", "node content"),
         ("- 5", "entry 1"),
     ],
 )
