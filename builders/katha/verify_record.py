@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
-from .model.verify import PROMPTS, check_draft
-from .model.verify_parts import CONSISTENT
-from .model.verify_questions import ANSWERABLE
+from .model.verify import ANSWERABLE, CONSISTENT, PROMPTS, check_draft
 from .rule_checks import rule_checks
 
 
