@@ -1,0 +1,175 @@
+"""fabula build katha with a model: what it will cost, what it did cost, where it stops, how it goes on."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabula
+from fabula.testing.katha_model import KathaModel
+from fabula.testing.model_server import Asked, ModelServer, Unauthorized
+
+STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
+PRICED = "prices = {input = 1.0, output = 2.0}\n"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(KathaModel()) as server:
+        yield server
+
+
+@pytest.fixture
+def build(fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Build from the first two sample stories, with the working folder elsewhere than the run."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+
+    def run(*options: object) -> Any:
+        return fabula_command("build", "katha", STORIES, "--limit", 2, "--workers", 0, *options)
+
+    return run
+
+
+def spec_of(server: ModelServer, name: str = "local") -> str:
+    return f"{server.openai_url}#{name}"
+
+
+def test_dry_run_when_no_folder_is_named_asks_nothing_and_writes_nothing(build, server: ModelServer) -> None:
+    done = build("--planner", "model", "--model", spec_of(server), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "draft_scenes" in done.stdout and "price of" in done.stdout
+    plan = json.loads(build("--model", spec_of(server), "--dry-run", "--json").stdout)
+    assert plan["calls"] > 0 and plan["cost"] is None
+    assert not server.log and not list(Path.cwd().iterdir())
+
+
+def test_dry_run_when_no_model_is_named_has_no_calls(build) -> None:
+    plan = json.loads(build("--dry-run", "--json").stdout)
+    assert plan["calls"] == 0 and plan["cost"] == 0
+
+
+def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(
+    build, server: ModelServer, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    done = build("--model", spec_of(server), "--dry-run", "--sample", 1, "--out", run, "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["stages"] and all(stage["calibrated"] for stage in plan["stages"])
+    sampled = len(server.log)
+    assert sampled > 0 and plan["calls"] > 0
+    assert build("--model", spec_of(server), "--out", run).returncode == 0
+    keys = [exchange.asked.key for exchange in server.log]
+    assert len(keys) > sampled and len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("options", [("--sample", 1), ("--dry-run", "--sample", 1), ()])
+def test_build_when_the_folder_or_the_dry_run_is_missing_says_so(build, options: tuple[object, ...]) -> None:
+    done = build(*options)
+    assert done.returncode == 2
+    assert "--out" in done.stderr or "--dry-run" in done.stderr
+
+
+def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
+    build, server: ModelServer, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    done = build("--model", spec_of(server), "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert "calls" in done.stderr, "what it will cost is said before"
+    assert spec_of(server) in (run / "records.jsonl").read_text("utf-8")
+    asked = len(server.log)
+    records = (run / "records.jsonl").read_bytes()
+    assert build("--model", spec_of(server), "--out", run).returncode == 0
+    assert len(server.log) == asked
+    assert (run / "records.jsonl").read_bytes() == records
+
+
+def test_build_when_a_verifier_is_named_has_it_check_the_drafts(
+    build, server: ModelServer, tmp_path: Path
+) -> None:
+    options = ("--model", spec_of(server, "writer"), "--verifier", spec_of(server, "reader"))
+    assert build(*options, "--out", tmp_path / "run").returncode == 0
+    by_model: dict[str, set[str]] = {}
+    for exchange in server.log:
+        by_model.setdefault(exchange.asked.model, set()).add(str(exchange.asked.schema_name))
+    assert "katha_draft_scenes" in by_model["writer"]
+    assert by_model["reader"] >= {"katha_answer_questions", "katha_check_record"}
+    assert not by_model["writer"] & by_model["reader"]
+
+
+def test_build_when_rules_are_wanted_and_a_model_is_named_refuses(build, server: ModelServer) -> None:
+    done = build("--planner", "rules", "--model", spec_of(server), "--out", "run")
+    assert done.returncode == 2
+    assert "--planner rules" in done.stderr
+
+
+def test_build_when_the_price_is_unknown_takes_no_limit(build, server: ModelServer) -> None:
+    done = build("--model", spec_of(server), "--max-cost", 5, "--out", "run")
+    assert done.returncode == 2
+    assert "prices = {" in done.stderr and not server.log
+
+
+def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
+    build, server: ModelServer, tmp_path: Path
+) -> None:
+    Path("fabula.toml").write_text(f'[models."{spec_of(server)}"]\n{PRICED}')
+    run = tmp_path / "run"
+    nothing = build("--model", spec_of(server), "--max-cost", 0, "--out", run)
+    assert nothing.returncode == 4, nothing.stderr
+    assert "--max-cost" in nothing.stderr and not server.log
+    some = build("--model", spec_of(server), "--max-cost", 0.03, "--out", run)
+    assert some.returncode == 4, some.stderr
+    usages = [exchange.answer.tokens(exchange.asked) for exchange in server.log if exchange.answer]
+    paid = sum(usage.input_tokens * 1.0 + usage.output_tokens * 2.0 for usage in usages) / 1_000_000
+    assert 0 < paid <= 0.03
+    assert build("--model", spec_of(server), "--max-cost", 9, "--out", run).returncode == 0
+    keys = [exchange.asked.key for exchange in server.log]
+    assert len(set(keys)) == len(keys)
+
+
+def test_build_when_the_limit_is_no_number_refuses(build) -> None:
+    for limit in ("-1", "nan"):
+        done = build("--max-cost", limit, "--out", "run")
+        assert done.returncode == 2 and "max-cost" in done.stderr
+
+
+def test_build_when_the_key_is_refused_stops_at_once_with_the_cure(build, tmp_path: Path) -> None:
+    with ModelServer(lambda _: Unauthorized()) as server:
+        done = build("--model", spec_of(server), "--out", tmp_path / "run")
+    assert done.returncode == 3, done.stderr
+    assert "check the key" in done.stderr
+
+
+def test_retry_when_a_reply_was_of_no_use_asks_again_only_for_another_sample(build, tmp_path: Path) -> None:
+    model, well = KathaModel(), False
+
+    def answer(asked: Asked) -> Any:
+        return model(asked) if well else {"scenes": "none"}
+
+    with ModelServer(answer) as server:
+        options = (
+            "--model",
+            spec_of(server),
+            "--set",
+            "run.threshold=0",
+            "--out",
+            tmp_path / "run",
+            "--json",
+        )
+        assert json.loads(build(*options).stdout)["totals"]["failed"] == 2
+        well, asked = True, len(server.log)
+        assert ran(build(*options), "draft_scenes") == 0
+        assert ran(build(*options, "--retry-failed"), "draft_scenes") == 2
+        assert len(server.log) == asked, "a reply that was paid for is taken from the journal"
+        done = build(*options, "--set", "draft_scenes.sample=1")
+        assert json.loads(done.stdout)["totals"]["made"] == 2, done.stderr + done.stdout
+
+
+def ran(done: Any, name: str) -> int:
+    stages = json.loads(done.stdout)["stages"]
+    return next(stage["ran"] for stage in stages if stage["name"] == name)
