@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import ConfigError
 from ..schemas.base import Own
@@ -34,6 +34,8 @@ class Prices(Own):
 
 class ModelOptions(Own):
     """How a model is reached, how fast it may be asked, and what it can do."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     base_url: str | None = Field(default=None, description="Where the service is, if not at its usual place.")
     headers: dict[str, str] = Field(
@@ -116,7 +118,8 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
     try:
         return ModelOptions.model_validate(dict(values))
     except ValidationError as error:
-        raise _config_error(error, where) from None
+        problem = _config_error(error, where)
+    raise problem  # out here it drags along no exception that holds the values
 
 
 def _config_error(error: ValidationError, where: str) -> ConfigError:

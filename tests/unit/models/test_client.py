@@ -1,0 +1,305 @@
+"""Retries, pauses and limits of calls to one model, by a clock that does not make anybody wait."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from fabula.models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply, Usage
+from fabula.models.client import LONGEST_PAUSE, Called, ModelClient, ModelDown
+from fabula.models.options import ModelOptions
+from fabula.testing.clock import FakeClock
+
+OK = Reply("ok", "{}", usage=Usage(10, 5))
+REQUEST = ChatRequest("m", (Message("user", ("hi",)),), max_tokens=100)
+
+
+class Scripted:
+    """A model that gives what the script says, in turn; the last entry for ever."""
+
+    def __init__(self, script: Iterable[Reply | Exception | Callable[[], Any]], clock: FakeClock) -> None:
+        self.script = list(script)
+        self.clock = clock
+        self.asked_at: list[float] = []
+        self.running = self.busiest = 0
+        self.closed = False
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        assert request is REQUEST
+        self.asked_at.append(self.clock.now)
+        self.running += 1
+        self.busiest = max(self.busiest, self.running)
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        try:
+            if callable(step):
+                step = await step()
+            if isinstance(step, CallFault):  # a fresh one each time, as adapters make them
+                raise CallFault(
+                    step.kind, step.message, status=step.status, retry_after=step.retry_after,
+                    maybe_paid=step.maybe_paid,
+                )  # fmt: skip
+            if isinstance(step, Exception):
+                raise step
+            assert isinstance(step, Reply)
+            return step
+        finally:
+            self.running -= 1
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def fault(kind: Any = "server_error", **more: Any) -> CallFault:
+    return CallFault(kind, "it broke", **more)
+
+
+def client(model: Scripted, **options: Any) -> ModelClient:
+    return ModelClient(model, ModelOptions(**options), model.clock, random.Random(1))
+
+
+def test_call_when_the_model_answers_makes_one_attempt(clock: FakeClock) -> None:
+    model = Scripted([OK], clock)
+    assert clock.run(client(model).call(REQUEST)) == Called(OK, 1)
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize("kind", sorted(TRANSIENT))
+def test_call_when_a_fault_passes_is_tried_again_and_each_fault_is_told(kind: str, clock: FakeClock) -> None:
+    model, told = Scripted([fault(kind), fault(kind, maybe_paid=True), OK], clock), []
+    called = clock.run(client(model).call(REQUEST, told.append))
+    assert called == Called(OK, 3)
+    assert [(entry.kind, entry.maybe_paid) for entry in told] == [(kind, False), (kind, True)]
+
+
+@pytest.mark.parametrize("kind", [*sorted(FATAL), "too_long", "bad_request"])
+def test_call_when_a_fault_does_not_pass_is_not_tried_again(kind: str, clock: FakeClock) -> None:
+    model = Scripted([fault(kind)], clock)
+    with pytest.raises(CallFault) as caught:
+        clock.run(client(model).call(REQUEST))
+    assert caught.value.kind == kind
+    assert len(model.asked_at) == 1
+
+
+def test_call_when_attempts_are_used_up_raises_the_last_fault(clock: FakeClock) -> None:
+    model = Scripted([fault("timeout"), fault("connection"), fault("server_error")], clock)
+    with pytest.raises(CallFault) as caught:
+        clock.run(client(model, attempts=3, patience=1e6).call(REQUEST))
+    assert not isinstance(caught.value, ModelDown)
+    assert caught.value.kind == "server_error"
+    assert len(model.asked_at) == 3
+
+
+def test_call_when_tried_again_waits_at_most_twice_as_long_each_time(clock: FakeClock) -> None:
+    model = Scripted([fault()], clock)
+    with pytest.raises(CallFault):
+        clock.run(client(model, attempts=10, patience=1e6).call(REQUEST))
+    most = [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert len(clock.slept) == len(most)
+    assert all(0 <= slept <= limit for slept, limit in zip(clock.slept, most, strict=True))
+    assert len(set(clock.slept)) == len(most), "waiting times are drawn"
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
+def test_call_when_asked_to_wait_never_comes_back_earlier(kind: str, clock: FakeClock) -> None:
+    status = 429 if kind == "rate_limited" else 503
+    model = Scripted([fault(kind, status=status, retry_after=20.0), OK], clock)
+    clock.run(client(model).call(REQUEST))
+    assert 20.0 <= model.asked_at[1] - model.asked_at[0] <= 21.0
+
+
+def test_call_when_asked_to_wait_for_ever_waits_no_longer_than_a_limit(clock: FakeClock) -> None:
+    model = Scripted([fault("rate_limited", status=429, retry_after=3000.0), OK], clock)
+    clock.run(client(model, patience=1e6).call(REQUEST))
+    assert model.asked_at[1] - model.asked_at[0] <= LONGEST_PAUSE + 1.0
+
+
+def test_pause_when_one_call_is_told_to_wait_holds_up_all_others(clock: FakeClock) -> None:
+    model = Scripted([fault("rate_limited", status=429, retry_after=30.0), OK], clock)
+    asked = client(model, concurrency=1)
+
+    async def play() -> None:
+        await asyncio.gather(*(asked.call(REQUEST) for _ in range(5)))
+
+    clock.run(play())
+    assert len(model.asked_at) == 6
+    assert all(time >= model.asked_at[0] + 30.0 for time in model.asked_at[1:])
+
+
+def test_concurrency_when_too_many_are_refused_goes_down_and_comes_back(clock: FakeClock) -> None:
+    seen: list[int] = []
+
+    async def busy() -> Reply | CallFault:
+        await clock.sleep(1.0)
+        seen.append(asked.limit)
+        return fault("rate_limited", status=429) if model.running > 4 else OK
+
+    model = Scripted([busy], clock)
+    asked = client(model, concurrency=16, attempts=50, patience=1e6)
+
+    async def play() -> list[Called]:
+        return await asyncio.gather(*(asked.call(REQUEST) for _ in range(100)))
+
+    assert len(clock.run(play())) == 100
+    assert model.busiest == 16
+    assert min(seen) <= 4
+    assert max(seen[seen.index(min(seen)) :]) > min(seen)
+    assert asked.in_flight == 0
+
+
+def test_concurrency_when_many_call_never_exceeds_the_limit(clock: FakeClock) -> None:
+    async def slow() -> Reply:
+        await clock.sleep(1.0)
+        return OK
+
+    model = Scripted([slow], clock)
+    asked = client(model, concurrency=7)
+
+    async def play() -> None:
+        await asyncio.gather(*(asked.call(REQUEST) for _ in range(70)))
+
+    start = clock.now
+    clock.run(play())
+    assert model.busiest == 7
+    assert clock.now - start == pytest.approx(10.0)
+
+
+def test_patience_when_nothing_succeeds_for_too_long_says_that_the_model_is_down(clock: FakeClock) -> None:
+    model = Scripted([fault("connection")], clock)
+    asked = client(model, patience=30.0, attempts=100, concurrency=4)
+
+    async def play() -> list[Any]:
+        return await asyncio.gather(*(asked.call(REQUEST) for _ in range(8)), return_exceptions=True)
+
+    start = clock.now
+    ends = clock.run(play())
+    assert all(isinstance(end, ModelDown) and end.kind == "connection" for end in ends)
+    assert "30 s" in str(ends[0]) or "patience" in str(ends[0])
+    assert clock.now - start < 30.0 + 60.0 * 2
+
+
+def test_patience_when_others_succeed_in_between_does_not_run_out(clock: FakeClock) -> None:
+    model = Scripted([fault(), fault(), fault(), OK] * 20 + [OK], clock)
+    asked = client(model, patience=15.0)
+
+    async def play() -> None:
+        for _ in range(20):
+            await asked.call(REQUEST)
+
+    clock.run(play())
+    assert clock.now > 1000.0 + 15.0
+
+
+def test_patience_when_zero_gives_up_at_the_first_fault(clock: FakeClock) -> None:
+    model = Scripted([fault()], clock)
+    with pytest.raises(ModelDown):
+        clock.run(client(model, patience=0.0).call(REQUEST))
+    assert len(model.asked_at) == 1
+
+
+def test_on_fault_when_it_raises_ends_the_call(clock: FakeClock) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(_: CallFault) -> None:
+        raise Stop
+
+    model = Scripted([fault()], clock)
+    asked = client(model)
+    with pytest.raises(Stop):
+        clock.run(asked.call(REQUEST, stop))
+    assert len(model.asked_at) == 1
+    assert asked.in_flight == 0
+
+
+def test_timeout_when_a_call_takes_too_long_is_a_fault_that_may_be_paid(clock: FakeClock) -> None:
+    async def never() -> Reply:
+        await asyncio.Event().wait()
+        return OK
+
+    model, told = Scripted([never, OK], clock), []
+    called = asyncio.run(_with_real_time(client(model, call_timeout=0.01), clock, told))
+    assert called.attempts == 2
+    assert told[0].kind == "timeout"
+    assert told[0].maybe_paid
+
+
+async def _with_real_time(asked: ModelClient, clock: FakeClock, told: list[CallFault]) -> Called:
+    task = asyncio.ensure_future(asked.call(REQUEST, told.append))
+    while not task.done():
+        await asyncio.sleep(0.005)
+        while clock._waiting:
+            clock._waiting.pop()[2].set_result(None)
+    return await task
+
+
+def test_error_when_it_is_no_fault_passes_through_and_frees_the_slot(clock: FakeClock) -> None:
+    model = Scripted([TimeoutError("ours")], clock)
+    asked = client(model)
+    with pytest.raises(TimeoutError, match="ours"):
+        clock.run(asked.call(REQUEST))
+    assert asked.in_flight == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"requests_per_minute": 60}, {"concurrency": 1}])
+def test_cancellation_when_calls_are_under_way_frees_every_slot(
+    options: dict[str, Any], clock: FakeClock
+) -> None:
+    async def slow() -> Reply:
+        await clock.sleep(5.0)
+        return OK
+
+    model = Scripted([slow], clock)
+    asked = client(model, **options)
+
+    async def play() -> Called:
+        tasks = [asyncio.ensure_future(asked.call(REQUEST)) for _ in range(6)]
+        await clock.sleep(1.0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert asked.in_flight == 0
+        return await asked.call(REQUEST)
+
+    assert clock.run(play()).reply == OK
+    assert model.running == 0
+
+
+def test_rate_when_limited_spaces_calls_and_gives_back_what_was_not_used(clock: FakeClock) -> None:
+    model = Scripted([OK], clock)
+    asked = client(model, tokens_per_minute=6000)
+
+    async def play() -> None:
+        for _ in range(11):
+            await asked.call(REQUEST)
+
+    start = clock.now
+    clock.run(play())
+    # 15 tokens were used of each call's hundred and more: 0.15 s apart, not a second and more.
+    assert clock.now - start == pytest.approx(1.5, abs=0.3)
+
+
+def test_rate_when_a_call_fails_unpaid_gives_its_tokens_back(clock: FakeClock) -> None:
+    model = Scripted([fault("bad_request"), OK], clock)
+    asked = client(model, tokens_per_minute=60)
+
+    async def play() -> None:
+        with pytest.raises(CallFault):
+            await asked.call(REQUEST)
+        await asked.call(REQUEST)
+
+    start = clock.now
+    clock.run(play())
+    assert clock.now - start < 1.0
+
+
+def test_close_when_called_closes_the_model(clock: FakeClock) -> None:
+    model = Scripted([OK], clock)
+    clock.run(client(model).close())
+    assert model.closed

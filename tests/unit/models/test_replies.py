@@ -1,0 +1,176 @@
+"""A reply's text into JSON that satisfies its schema."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.models.chat import ReplySchema
+from fabula.models.replies import LONGEST_REPLY, Malformed, Parsed, parse_reply
+
+SCHEMA = ReplySchema(
+    "answer",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["title", "scenes"],
+        "properties": {
+            "title": {"type": "string", "minLength": 1},
+            "mood": {"enum": ["calm", "tense"]},
+            "scenes": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["n"],
+                    "properties": {"n": {"type": "integer"}},
+                },
+            },
+        },
+    },
+)
+VALUE = {"title": 'The fox {and} the "grapes"', "scenes": [{"n": 1}, {"n": 2}]}
+TEXT = json.dumps(VALUE)
+REPAIRED = ("json_repaired",)
+
+
+def problem(text: str) -> str:
+    with pytest.raises(Malformed) as caught:
+        parse_reply(text, SCHEMA)
+    assert caught.value.problem == str(caught.value)
+    assert len(caught.value.problem) < 1000
+    return caught.value.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"\n {TEXT}\n",
+        f"\ufeff{TEXT}",
+        f"```json\n{TEXT}\n```",
+        f"```\n{json.dumps(VALUE, indent=2)}\n```\n",
+        f"Here it is, as asked:\n\n{TEXT}\n\nI hope that {{this}} helps!",
+        f'<think>First {{"a": 1}}, then more.</think>\n{TEXT}',
+        f"<think>one</think><thinking>two</thinking>```json\n{TEXT}\n```",
+        f"I should think about it.\n</think>\n\n{TEXT}",
+    ],
+)
+def test_reply_when_wrapped_is_unwrapped_and_not_flagged(text: str) -> None:
+    assert parse_reply(text, SCHEMA) == Parsed(VALUE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"title": "x", "scenes": [{"n": 1},],}',
+        "{'title': 'x', 'scenes': [{'n': 1}]}",
+        '```json\n{"title": "x" "scenes": [{"n": 1}]}\n```',
+        '{title: "x", scenes: [{n: 1}]}',
+        'Sure: {"title": "x", // the title\n "scenes": [{"n": 1}]}',
+    ],
+)
+def test_reply_when_complete_but_invalid_is_mended_and_flagged(text: str) -> None:
+    assert parse_reply(text, SCHEMA) == Parsed({"title": "x", "scenes": [{"n": 1}]}, REPAIRED)
+
+
+@pytest.mark.parametrize("cut", range(1, len(TEXT)))
+def test_reply_when_cut_off_anywhere_is_malformed_and_never_completed(cut: int) -> None:
+    assert problem(TEXT[:cut])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TEXT}\n{TEXT}",
+        f'{TEXT} or {{"title": "y", "scenes": []}}',
+        f"{TEXT} and {{'title': 'y'}}".replace("'", '"') + '{"a"',
+        '{"title": "x",} {"title": "y",}',
+    ],
+)
+def test_reply_when_it_holds_several_objects_is_malformed(text: str) -> None:
+    assert problem(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no JSON object"),
+        ("Certainly! A lovely story.", "no JSON object"),
+        ("<think>Hmm, {", "never ends"),
+        ("[1, 2]", "$: expected object, found a list of 2"),
+        ("null", "$: expected object, found null"),
+        ('"text"', '$: expected object, found "text"'),
+        ('{"title": "x"}', '$: the key "scenes" is missing'),
+        ('{"title": "", "scenes": [{"n": 1}]}', "$.title: breaks minLength 1"),
+        ('{"title": 3, "scenes": [{"n": 1}]}', "$.title: expected string, found 3"),
+        ('{"title": "x", "scenes": []}', "$.scenes: expected at least 1 entries, found 0"),
+        ('{"title": "x", "scenes": [{"n": 1}, {"n": "2"}]}', '$.scenes[1].n: expected integer, found "2"'),
+        ('{"title": "x", "mood": "odd", "scenes": [{"n": 1}]}', '$.mood: expected one of ["calm","tense"]'),
+        ('{"title": "x", "scenes": [{"n": 1, "m": 2}]}', '$.scenes[0]: no key "m" was asked for'),
+        ('{"title": "x", "title": "y", "scenes": [{"n": 1}]}', 'the key "title" stands twice'),
+        ('{"title": "x", "scenes": [{"n": NaN}]}', "NaN"),
+        ('{"title": "x", "scenes": [{"n": 1e999}]}', "too large"),
+        ('{"title": "\\ud800", "scenes": [{"n": 1}]}', "surrogate"),
+        ("[" * 100_000, "too deeply"),
+        ('{"a":' * 100_000, "too deeply"),
+        ('{"a":' * 600 + "1" + "}" * 600, ""),
+        ("x" * (LONGEST_REPLY + 1), "at most 2,000,000"),
+        ('{"title": "' + "9" * 5000 + '"', "broken"),
+        ('{"n": ' + "9" * 5000 + "}", ""),
+    ],
+)  # fmt: skip
+def test_reply_when_wrong_says_what_and_where(text: str, words: str) -> None:
+    assert words in problem(text)
+
+
+def test_reply_when_many_things_are_wrong_names_five() -> None:
+    scenes = [{"n": "x"}] * 50
+    assert problem(json.dumps({"title": "x", "scenes": scenes})).count("expected integer") == 5
+
+
+def test_reply_when_no_schema_is_asked_is_its_text_without_thinking() -> None:
+    assert parse_reply("<think>hm</think>\n A fox. ", None) == Parsed("A fox.")
+    with pytest.raises(Malformed, match="never ends"):
+        parse_reply("<think>hm", None)
+
+
+def test_reply_when_the_story_speaks_of_thinking_marks_keeps_them() -> None:
+    value = {**VALUE, "title": "a <think> b </think> c"}
+    assert parse_reply(json.dumps(value), SCHEMA).value == value
+
+
+def test_reply_when_schemas_are_equal_but_not_the_same_is_checked_by_each() -> None:
+    for limit in (1, 5):
+        schema = ReplySchema(
+            "s", {"type": "object", "properties": {"n": {"type": "integer", "maximum": limit}}}
+        )
+        if limit == 1:
+            with pytest.raises(Malformed, match="maximum 1"):
+                parse_reply('{"n": 3}', schema)
+        else:
+            assert parse_reply('{"n": 3}', schema).value == {"n": 3}
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text()
+
+
+@given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_reply_when_any_json_object_is_wrapped_comes_back_equal(inner: Any) -> None:
+    value = {"value": inner}
+    schema = ReplySchema("any", {"type": "object"})
+    for text in (json.dumps(value), f"```json\n{json.dumps(value, ensure_ascii=False)}\n```"):
+        assert parse_reply(text, schema) == Parsed(value)
+
+
+@given(st.text(max_size=300))
+def test_reply_when_any_text_arrives_is_parsed_or_malformed(text: str) -> None:
+    for candidate in (text, "{" + text + "}", '{"a": "' + text):
+        try:
+            parsed = parse_reply(candidate, SCHEMA)
+        except Malformed:
+            continue
+        json.dumps(parsed.value, allow_nan=False).encode()
