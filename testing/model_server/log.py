@@ -61,7 +61,9 @@ class Log:
     """
 
     def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
-        self._file: TextIOWrapper | None = None if path is None else path.open("a", encoding="utf-8")
+        self._file: TextIOWrapper | None = (
+            None if path is None else path.open("a", encoding="utf-8", errors="surrogatepass")
+        )
         self._keep = keep
         self._entries: list[Exchange] = []
         self._changed = threading.Condition()

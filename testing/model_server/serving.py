@@ -76,13 +76,11 @@ class Service:
             return
         self._in_flight += 1
         self.busiest = max(self.busiest, self._in_flight)
-        fault = self._planned(asked)
-        if isinstance(fault, ErrorFault):
-            self._finish(wire, asked, fault, [fault], connection)
-            return
-        faults = [] if fault is None else [fault]
+        faults: list[Fault] = []
         try:
-            outcome: Json = self.handler(asked)
+            fault = self._planned(asked)
+            faults = [] if fault is None else [fault]
+            outcome: Json = fault if isinstance(fault, ErrorFault) else self.handler(asked)
         except Exception as error:  # noqa: BLE001 - adapter boundary
             outcome = self._failed(error)
         if inspect.isawaitable(outcome):
@@ -109,11 +107,14 @@ class Service:
             raise BadRequest("the body is not a JSON object")
         if document.get("stream"):
             raise BadRequest("this server does not stream")
-        asked = wire.read(request, document)
-        params = dict(asked.params)
-        if "temperature" in params:
-            params["temperature"] = float(params["temperature"])
-        key = meaning_key(asked.model, asked.system, asked.messages, asked.schema, params)
+        try:
+            asked = wire.read(request, document)
+            params = dict(asked.params)
+            if "temperature" in params:
+                params["temperature"] = float(params["temperature"])
+            key = meaning_key(asked.model, asked.system, asked.messages, asked.schema, params)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BadRequest(f"the body has an unexpected shape: {error!r}") from None
         self._attempts[key] += 1
         self._number += 1
         return replace(
@@ -159,9 +160,9 @@ class Service:
             faults = [outcome, *faults] if concerns(outcome, asked) else faults
         try:
             response, answer = self._response(wire, asked, outcome, faults)
+            latency = self.latency(asked) if callable(self.latency) else self.latency
         except Exception as error:  # noqa: BLE001 - adapter boundary
-            response, answer = self._error(wire, self._failed(error)), None
-        latency = self.latency(asked) if callable(self.latency) else self.latency
+            response, answer, latency = self._error(wire, self._failed(error)), None, 0.0
         response = replace(response, delay=response.delay + latency)
         names = tuple(type(fault).__name__ for fault in faults)
         exchange = Exchange(asked, response.status, answer, names)
@@ -228,4 +229,7 @@ def _elsewhere(request: HttpRequest) -> Response:
 
 
 def _encoded(body: Json) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    try:
+        return json.dumps(body, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:  # half a character, which JSON can carry only escaped
+        return json.dumps(body).encode("ascii")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -176,6 +177,29 @@ def test_handler_when_it_raises_answers_400_and_raises_at_the_end(sdks: Any, pro
         assert "no such fox" in str(error)
 
 
+@pytest.mark.parametrize("option", ["faults", "latency"])
+def test_option_when_its_function_raises_answers_400_and_raises_at_the_end(sdks: Any, option: str) -> None:
+    def wrong(asked: Asked) -> Any:
+        raise LookupError("no such fox")
+
+    with pytest.raises(LookupError), ModelServer(**{option: wrong}) as server:
+        assert sdks.status(server, "openai")[0] == 400
+        server.faults, server.latency = None, 0.0
+        assert sdks.ask(server, "openai").text == "OK"
+
+
+def test_text_when_it_holds_half_a_character_is_refused_or_sent(serve: Any, tmp_path: Path) -> None:
+    import httpx2
+
+    path = tmp_path / "log.jsonl"
+    server = serve(lambda asked: "half \ud83d", log_path=path)
+    url = f"{server.openai_url}/chat/completions"
+    body = '{"model": "m", "messages": [{"role": "user", "content": "%s"}]}'
+    assert httpx2.post(url, content=body % r"\ud83d").status_code == 400
+    assert rb'"half \ud83d"' in httpx2.post(url, content=body % "whole").content
+    assert b"half \xed\xa0\xbd" in path.read_bytes()
+
+
 def test_handler_when_it_returns_what_it_may_not_is_told(sdks: Any) -> None:
     with pytest.raises(TypeError, match="not int"), ModelServer(lambda asked: 5) as server:
         assert sdks.status(server, "openai")[0] == 400
@@ -189,12 +213,13 @@ def test_request_when_not_understood_is_reported(serve: Any) -> None:
         {"model": "m"},
         {"model": "m", "messages": [], "stream": True},
         {"model": "m", "messages": [{"role": "user", "content": [{"type": "sound"}]}]},
+        {"model": "m", "messages": [{"role": "user", "content": "x"}], "temperature": "warm"},
         [],
     ]
     for body in bodies:
         assert httpx2.post(f"{server.openai_url}/chat/completions", json=body).status_code == 400
     assert httpx2.get(f"{server.url}/nowhere").status_code == 404
-    assert len(server.rejected) == 5
+    assert len(server.rejected) == 6
     assert "messages" in server.rejected[0]
     assert "stream" in server.rejected[1]
     assert server.count == 0
