@@ -25,6 +25,9 @@ BUILDERS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pipeli
 DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_edits:draft_with"),)
 """Kind of run -> what gives an item's draft from the fields that its editing stage read and the edits."""
 
+PLANS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.spending:tell_plan"),)
+"""Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
+
 
 def pipeline_of(run: Path) -> Pipeline:
     """Return the pipeline that made a run.
@@ -46,17 +49,33 @@ def pipeline_of(run: Path) -> Pipeline:
 
 
 def continue_run(
-    run: Path, *, retry_failed: bool = False, workers: int | None = None, reporter: Reporter | None = None
+    run: Path,
+    *,
+    retry_failed: bool = False,
+    workers: int | None = None,
+    max_cost: float | None = None,
+    reporter: Reporter | None = None,
 ) -> RunReport:
     """Execute a run again with the sources and settings that it was last made with.
+
+    Args:
+        run: the run folder.
+        retry_failed: run failed items again.
+        workers: worker processes; None for the settings' number, else one per core.
+        max_cost: USD that the run may cost in all, what it has cost included; None for no limit.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
         FabulaError: as :func:`fabula.engine.execute.execute`.
     """
     pipeline = pipeline_of(run)
-    config = read_manifest(run).config(load_pipeline(pipeline))
-    options = Options(workers=workers, retry_failed=retry_failed)
-    return execute(RunRequest(run, pipeline, config, options=options), reporter)
+    manifest = read_manifest(run)
+    options = Options(workers=workers, retry_failed=retry_failed, max_cost=max_cost)
+    config = manifest.config(load_pipeline(pipeline))
+    request = RunRequest(run, pipeline, config, manifest.source_list(Path(run).absolute()), options=options)
+    if reporter is not None:
+        load_object(dict(PLANS)[manifest.kind])(request, reporter)
+    return execute(request, reporter)
 
 
 def add_edit(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> Edit:

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import ConfigError
 from .advice import incomplete_lines, summary_first
-from .common import ConfigOption, JsonOption, example, guarded, say, show
+from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
@@ -49,9 +49,7 @@ def katha(
     verifier: Annotated[
         str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
     ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
-    ] = None,
+    max_cost: MaxCostOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
     ] = False,
@@ -82,7 +80,7 @@ def katha(
     """Turn stories into KathaBench records: scenes, transitions, questions, contrastive variants.
 
     Works without any model or network, unless --planner model asks for one. It can be stopped at any moment;
-    the same command continues it, and no question is paid twice.
+    the same command continues it, and no question that was answered is asked again.
     """
     from ..builders.katha import BuildOptions, build_katha, estimate_katha
     from ..engine.progress import choose_reporter

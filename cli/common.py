@@ -23,6 +23,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="Settings file; fabula.toml here is used if present.")
 ]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
+]
 
 
 def example(*lines: str) -> str:

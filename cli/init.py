@@ -19,6 +19,13 @@ SETTINGS = """\
 
 # [draft_scenes]
 # scenes = 5             # scenes per story, at least 2
+# planner = "rules"      # or "model", with model = "openai:gpt-4.1-mini"; for all stages at once: --model
+
+# How a model is reached and asked; keys come from the environment or a .env file, never from here.
+# [models."openai:gpt-4.1-mini"]
+# concurrency = 32       # most calls at a time
+# call_timeout = 180.0   # seconds for one whole call
+# prices = { input = 0.4, output = 1.6 }   # USD per million tokens, where they are not known or others
 """
 
 STORY = {

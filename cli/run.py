@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .advice import incomplete_lines, summary_first
-from .common import JsonOption, example, guarded, say, show
+from .common import JsonOption, MaxCostOption, example, guarded, say, show
 
 app = typer.Typer(
     name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
@@ -57,12 +57,15 @@ def show_one(
     return 0
 
 
-@app.command("retry", epilog=example("fabula run retry runs/mine --failed"))
+@app.command(
+    "retry", epilog=example("fabula run retry runs/mine --failed", "fabula run retry runs/mine --max-cost 5")
+)
 @guarded
 def retry(
     run: RunArgument,
     failed: Annotated[bool, typer.Option("--failed", help="Run failed items again.")] = False,
     workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Continue a run with the sources and settings that it was made with."""
@@ -71,7 +74,7 @@ def retry(
 
     reporter = choose_reporter(as_json=as_json)
     with summary_first(run, as_json=as_json):
-        report = continue_run(run, retry_failed=failed, workers=workers, reporter=reporter)
+        report = continue_run(run, retry_failed=failed, workers=workers, max_cost=max_cost, reporter=reporter)
     show(report, as_json=as_json)
     if not as_json:
         for line in incomplete_lines(run):

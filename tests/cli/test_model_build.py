@@ -115,7 +115,7 @@ def test_build_when_the_price_is_unknown_takes_no_limit(build, server: ModelServ
 
 
 def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
-    build, server: ModelServer, tmp_path: Path
+    build, fabula_command, server: ModelServer, tmp_path: Path
 ) -> None:
     Path("fabula.toml").write_text(f'[models."{spec_of(server)}"]\n{PRICED}')
     run = tmp_path / "run"
@@ -127,7 +127,11 @@ def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
     usages = [exchange.answer.tokens(exchange.asked) for exchange in server.log if exchange.answer]
     paid = sum(usage.input_tokens * 1.0 + usage.output_tokens * 2.0 for usage in usages) / 1_000_000
     assert 0 < paid <= 0.03
-    assert build("--model", spec_of(server), "--max-cost", 9, "--out", run).returncode == 0
+    stopped = len(server.log)
+    assert fabula_command("run", "retry", run, "--max-cost", 0.001).returncode == 4
+    assert len(server.log) == stopped
+    done = fabula_command("run", "retry", run, "--max-cost", 9)
+    assert done.returncode == 0 and "limit is 9 USD" in done.stderr
     keys = [exchange.asked.key for exchange in server.log]
     assert len(set(keys)) == len(keys)
 
