@@ -8,12 +8,14 @@ import pytest
 
 from fabula.builders.katha.model import ModelPlanner
 from fabula.builders.katha.planner import PlannerSettings
+from fabula.builders.katha.rules import Rules
 from fabula.engine.asking import Answer, Ask, BadReply
 from fabula.engine.stage import Tools
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.replies import check_value
 from fabula.models.settings import ModelSettings
 from fabula.schemas.base import Own
+from fabula.schemas.text import normalize_text
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked
 
@@ -72,3 +74,66 @@ class Model:
 @pytest.fixture(scope="session")
 def model() -> type[Model]:
     return Model
+
+
+HAT = (
+    "On a windy morning Mira walked along the river with her new hat. A gust tore the hat from her head, and"
+    " she ran after it to the edge of the water. A fisherman sat there with his rod. He saw that the girl was"
+    " afraid for her hat. He swung his rod and hooked the hat out of the air. Mira was happy, and she"
+    " thanked the fisherman. The next day she brought him a basket of fresh bread."
+)
+
+
+class Tale:
+    """A story with its analysis and one draft of it by the stand-in model."""
+
+    def __init__(self, text: str = HAT, **changes: Any) -> None:
+        row = {"id": "tale_1", "title": "The Hat", "language": "en", "text": text, **changes}
+        row |= {"source_collection": "aesop", "source_reference": None}
+        self.story = {
+            **row,
+            "normalized_text": normalize_text(text),
+            "rights_status": "public_domain_or_rights_compatible",
+            "narrative_type": None,
+            "moral_label": None,
+        }
+        self.analysis = Rules().analyze(self.story)
+
+    async def drafted(
+        self, planner: ModelPlanner, count: int = 5, moral: str = "gratitude"
+    ) -> dict[str, Any]:
+        """The draft of the whole record; the stand-in's labels but for the moral."""
+        scenes = await planner.scenes(self.story, self.analysis, count)
+        assert scenes is not None
+        labels = (await planner.labels(self.story)).value
+        transitions = await planner.transitions(self.story, self.analysis, scenes.value, moral)
+        questions = await planner.questions(self.story, self.analysis, scenes.value, transitions.value, moral)
+        kind = labels["narrative_type"]
+        variants = await planner.variants(self.story, self.analysis, scenes.value, (kind, moral), 2)
+        return {
+            "title": self.story["title"],
+            "narrative_type": kind,
+            "moral_label": moral,
+            "scenes": scenes.value,
+            "transitions": transitions.value,
+            "questions": questions.value,
+            "variants": variants.value,
+            "producers": [],
+        }
+
+
+@pytest.fixture
+def tale() -> type[Tale]:
+    return Tale
+
+
+@pytest.fixture(scope="session")
+def hat() -> Tale:
+    """The story of the hat."""
+    return Tale()
+
+
+@pytest.fixture
+def draft(hat: Tale) -> dict[str, Any]:
+    """A fresh draft of the story of the hat."""
+    return asyncio.run(hat.drafted(Model.planner()))
