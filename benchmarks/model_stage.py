@@ -1,5 +1,6 @@
 """The stage that ``models.py`` measures: one structured call per item, with a prompt of about 4 kB."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from fabula.engine.asking import Ask
@@ -29,7 +30,7 @@ SCHEMA = ReplySchema(
         "additionalProperties": False,
     },
 )
-REPLY = {"points": [{"name": f"what is seen in the picture, number {n}", "scene": n + 1} for n in range(POINTS)]}
+REPLY = {"points": [{"name": f"what the picture shows, number {n}", "scene": n + 1} for n in range(POINTS)]}
 
 
 def question(number: str) -> str:
@@ -63,7 +64,9 @@ def finish(*_: object) -> None:
     """Write nothing."""
 
 
-ASK = SimpleNamespace(SPEC=StageSpec("ask", 1, "map", ("words",), ("points",), settings=ModelSettings), run=ask)
-PIPELINE = Pipeline(
-    "points", ("fabula.testing.toy_pipeline:READ", "model_stage:ASK"), "model_stage:finish"
-)
+SPEC = StageSpec("ask", 1, "map", ("words",), ("points",), settings=ModelSettings)
+ASK = SimpleNamespace(SPEC=SPEC, run=ask)
+ASK_V2 = SimpleNamespace(SPEC=replace(SPEC, version=2), run=ask)
+READ = "fabula.testing.toy_pipeline:READ"
+PIPELINE = Pipeline("points", (READ, "model_stage:ASK"), "model_stage:finish")
+PIPELINE_V2 = Pipeline("points", (READ, "model_stage:ASK_V2"), "model_stage:finish")

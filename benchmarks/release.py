@@ -14,9 +14,9 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 from measure import fabula
-from stories import write_stories
 
 from fabula.schemas.export import json_schema
+from fabula.testing.made_stories import write_stories
 
 
 def plain_jsonschema(records: Path) -> float:

@@ -100,12 +100,14 @@ class ModelUse:
 
     def line(self) -> str:
         """Return the use in one line for people."""
+        paid = f"{self.cost:.4f} USD"
+        if self.unpriced:
+            rest = f"{self.unpriced} calls" if self.unpriced < self.calls else "calls"
+            paid = f"{paid} and {rest} at a price that is not known" if self.cost else "price not known"
         text = (
             f"{self.stage}: {self.calls} calls of {self.model}, {self.input_tokens} tokens in,"
-            f" {self.output_tokens} out, {self.cost:.4f} USD"
+            f" {self.output_tokens} out, {paid}"
         )
-        if self.unpriced:
-            text += f" and {self.unpriced} calls whose price is not known"
         if self.uncertain:
             text += (
                 f"; {self.uncertain} requests without a reply may cost up to {self.uncertain_cost:.4f} more"

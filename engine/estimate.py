@@ -1,6 +1,7 @@
 """What a run would ask of models and about what that costs, before anything is asked."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..models.chat import Usage
@@ -9,7 +10,7 @@ from ..models.spec import parse_spec
 from ..models.tokens import bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
 from .config import RunConfig
-from .execute import RunRequest
+from .execute import Options, RunRequest
 from .past import Past, past_of
 from .rehearsal import Asked, Script, rehearse
 
@@ -49,11 +50,13 @@ class CallPlan:
         items: items that reach the end in the rehearsal.
         stages: one entry per stage and model, in order of the stages.
         spent: USD that the run has cost so far.
+        share: share of the items that was rehearsed; the numbers are scaled up from these.
     """
 
     items: int
     stages: tuple[StagePlan, ...]
     spent: float
+    share: float = 1.0
 
     @property
     def calls(self) -> int:
@@ -71,6 +74,7 @@ class CallPlan:
         return {
             "items": self.items,
             "spent": self.spent,
+            "share": self.share,
             "calls": self.calls,
             "cost": self.cost,
             "stages": [asdict(stage) for stage in self.stages],
@@ -115,13 +119,21 @@ class _Sums:
     def __init__(self) -> None:
         self.calls = self.known = self.estimated = self.bound = self.typical = self.most = 0
 
+    def scaled(self, share: float) -> "_Sums":
+        """Return the sums for all items, from those for a share of them."""
+        sums = _Sums()
+        for name, value in vars(self).items():
+            setattr(sums, name, round(value / share))
+        return sums
 
-def plan_calls(request: RunRequest, stand_in: RunConfig) -> CallPlan:
+
+def plan_calls(request: RunRequest, stand_in: RunConfig, sample: int | None = None) -> CallPlan:
     """Return what a run would ask now, taking into account what its journal holds. Asks nothing.
 
     Args:
         request: the run as it would be executed.
         stand_in: its settings without models, for rehearsing.
+        sample: only the first so many items are rehearsed, and the rest taken to be like them; None for all.
 
     Raises:
         FabulaError: a source or setting is wrong.
@@ -142,9 +154,28 @@ def plan_calls(request: RunRequest, stand_in: RunConfig) -> CallPlan:
         else:
             _add(total, asked, config)
 
-    items = rehearse(request, stand_in, Script(config, told, past.has))
-    stages = tuple(_plan(place, total, config, past) for place, total in sums.items())
-    return CallPlan(items.get("made", 0), stages, past.spent)
+    some = _first_items(request, sample)
+    totals = rehearse(some, stand_in, Script(config, told, past.has))
+    share = _share(totals, request.options)
+    stages = tuple(_plan(place, total.scaled(share), config, past) for place, total in sums.items())
+    return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
+
+
+def _first_items(request: RunRequest, sample: int | None) -> RunRequest:
+    options = request.options
+    if sample is None or options.items or (options.limit is not None and options.limit <= sample):
+        return request
+    # So few are done before worker processes have started.
+    return replace(request, options=replace(options, limit=sample, workers=0))
+
+
+def _share(totals: Mapping[str, int], wanted: Options) -> float:
+    """Return which share of the items that are to run was rehearsed."""
+    left, tried = totals.get("pending", 0), sum(totals.values()) - totals.get("pending", 0)
+    if wanted.items or not tried:
+        return 1.0
+    of_all = tried + left if wanted.limit is None else min(wanted.limit, tried + left)
+    return min(1.0, tried / of_all)
 
 
 def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:

@@ -17,8 +17,8 @@ class Event:
     ============  =============================================================================
     kind          data
     ============  =============================================================================
-    plan          before a run that asks models: ``calls`` and ``cost`` to come, ``spent`` before, USD;
-                  ``cost`` is None where a price is not known; ``max_cost`` where there is a limit
+    plan          before a run that asks models: ``calls`` and ``cost`` (None: unknown price) to come in a
+                  new one, ``answered`` and ``spent`` so far in one that goes on; ``max_cost`` if limited
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
@@ -91,6 +91,14 @@ def _cost(event: Event) -> str:
     return f", {data['spent']:.2f} USD spent, about {data['projected']:.2f} at the end of the stage"
 
 
+def _plan_line(data: Mapping[str, Any]) -> str:
+    limit = f"; the limit is {data['max_cost']:g} USD in all" if "max_cost" in data else ""
+    if "answered" in data:
+        return f"{data['answered']} calls of models are answered, {data['spent']:.4f} USD spent{limit}"
+    cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.4f} USD"
+    return f"about {data['calls']} calls of models to come, {cost}{limit}"
+
+
 def plain_line(event: Event) -> str | None:
     """Return what an event means in one line for people, or None where it is not worth one."""
     data = event.data
@@ -100,9 +108,7 @@ def plain_line(event: Event) -> str | None:
         problems = "".join(f", {data[name]} {name}" for name in ("rejected", "failed") if data[name])
         return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
     if event.kind == "plan":
-        cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.2f} USD"
-        limit = f"; the limit is {data['max_cost']:g} USD in all" if "max_cost" in data else ""
-        return f"about {data['calls']} calls of models to come, {cost}{limit}"
+        return _plan_line(data)
     if event.kind == "stopping":
         return "stopping: finishing what is in flight; once more to stop at once"
     if event.kind == "outputs":
@@ -115,6 +121,7 @@ class PlainReporter:
 
     EVERY = 10  # a progress line for every tenth of a stage
     WORTH = 100  # items that make progress lines worth while
+    WORTH_ASKING = 50  # the same where a model is asked, which takes longer
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
@@ -127,7 +134,7 @@ class PlainReporter:
             self._told = 0
         elif event.kind == "progress":
             step = event.data["done"] * self.EVERY // event.data["total"]
-            worth = event.data["total"] >= self.WORTH or "spent" in event.data
+            worth = event.data["total"] >= (self.WORTH if "spent" not in event.data else self.WORTH_ASKING)
             if worth and self._told < step < self.EVERY:
                 self._told = step
                 line = f"{event.stage}: {event.data['done']} of {event.data['total']}{_cost(event)}"

@@ -115,28 +115,27 @@ def toy_models(answer_stage: str = "ANSWER") -> Pipeline:
 
 def model_request(
     folder: Path,
-    source: Path,
-    model: str,
+    source: tuple[Path, str],
     options: Options | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
     sets: Sequence[str] = (),
-    pipeline: Pipeline | None = None,
+    answer_stage: str = "ANSWER",
 ) -> RunRequest:
     """Return the request to run the pipeline on one source file.
 
     Args:
         folder: the run folder.
-        source: lines of ``id word word ...``.
-        model: spec of the model to ask.
+        source: a file with lines of ``id word word ...``, and the spec of the model to ask.
         options: of the execution; by default one without worker processes.
         settings: of the model; ``prices`` are :data:`PRICES` unless given.
         sets: settings of stages.
-        pipeline: another than :func:`toy_models`.
+        answer_stage: as for :func:`toy_models`.
     """
-    chosen = pipeline or toy_models()
+    chosen = toy_models(answer_stage)
+    lines, model = source
     given = {model: {"prices": PRICES, **(settings or {})}}
     config = resolve_config(chosen, None, [f"answer.model={model}", *sets], given)
     return RunRequest(
-        folder, chosen, config, (Source("lines", source),), options=options or Options(workers=0)
+        folder, chosen, config, (Source("lines", lines),), options=options or Options(workers=0)
     )

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...engine.calls import model_uses
 from ...engine.config import RunConfig, models_of
 from ...engine.estimate import plan_calls
 from ...engine.execute import RunRequest, execute
+from ...engine.journal import NAME as JOURNAL
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.manifest import read_manifest
 from ...engine.pipeline import load_pipeline
@@ -19,6 +21,10 @@ from .planner import PlannerSettings
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
+
+
+REHEARSED = 20
+"""Stories that are rehearsed to tell what a build will cost; ``--dry-run`` rehearses all."""
 
 
 def without_models(config: RunConfig) -> RunConfig:
@@ -36,14 +42,19 @@ def _without_model(settings: Own) -> Own:
 
 
 def tell_plan(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a build makes and about what they cost, unless there is nothing left to ask."""
+    """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on."""
     if not request.config.models or _is_finished(request):
         return
-    plan = plan_calls(request, without_models(request.config))
-    if plan.calls:
-        data = {"calls": plan.calls, "cost": plan.cost, "spent": plan.spent}
-        limit = request.options.max_cost
-        reporter.emit(Event("plan", data=data if limit is None else {**data, "max_cost": limit}))
+    journal, limit = request.folder / JOURNAL, request.options.max_cost
+    data: dict[str, object] = {} if limit is None else {"max_cost": limit}
+    uses = model_uses(journal) if journal.exists() else ()
+    if uses:
+        data["answered"] = sum(use.calls for use in uses)
+        data["spent"] = sum(use.cost + use.uncertain_cost for use in uses)
+    else:
+        plan = plan_calls(request, without_models(request.config), sample=REHEARSED)
+        data |= {"calls": plan.calls, "cost": plan.cost}
+    reporter.emit(Event("plan", data=data))
 
 
 def _is_finished(request: RunRequest) -> bool:

@@ -56,7 +56,7 @@ def asks(tmp_path: Path, server: ModelServer) -> Asks:
         source = tmp_path / "lines.txt"
         source.write_text(text)
         folder = given.pop("folder", tmp_path / "run")
-        return model_request(folder, source, f"{server.openai_url}#toy", **given)
+        return model_request(folder, (source, f"{server.openai_url}#toy"), **given)
 
     return make
 
@@ -110,7 +110,7 @@ def test_run_when_repeated_or_its_reading_changed_asks_nothing_again(
     asks: Asks, server: ModelServer, stage: str
 ) -> None:
     execute(asks())
-    report = execute(asks(pipeline=toy_models(stage)))
+    report = execute(asks(answer_stage=stage))
     assert server.count == 3
     ran = {entry.name: entry.ran for entry in report.stages}
     assert ran["answer"] == (0 if stage == "ANSWER" else 3)
@@ -272,7 +272,7 @@ def test_run_when_nothing_works_ends_soon_says_why_and_goes_on_when_it_is_well(
 
 def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("a cat\n")
-    request = model_request(tmp_path / "run", tmp_path / "lines.txt", "openai:gpt-4.1-mini")
+    request = model_request(tmp_path / "run", (tmp_path / "lines.txt", "openai:gpt-4.1-mini"))
     with pytest.raises(MissingRequirement, match="OPENAI_API_KEY"):
         execute(request)
 
@@ -335,7 +335,7 @@ def test_run_when_the_budget_is_zero_asks_nothing(asks: Asks, server: ModelServe
 
 def test_run_when_the_budget_is_zero_and_all_is_known_succeeds(asks: Asks) -> None:
     execute(asks())
-    report = execute(asks(options=Options(workers=0, max_cost=0.0), pipeline=toy_models("ANSWER_V2")))
+    report = execute(asks(options=Options(workers=0, max_cost=0.0), answer_stage="ANSWER_V2"))
     assert report.totals["made"] == 3
 
 
@@ -348,7 +348,7 @@ def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_with
     assert server.count == 0
     (use,) = execute(asks(**unknown)).models
     assert (use.cost, use.unpriced) == (0.0, 3)
-    assert "price is not known" in use.line()
+    assert "price not known" in use.line()
 
 
 def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(
