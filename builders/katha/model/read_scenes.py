@@ -5,8 +5,9 @@ from itertools import pairwise
 
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
-from ....validators.scene_rules import check_characters
-from ....validators.view import Story
+from ....schemas.text import normalize_answer
+from ....validators.scene_rules import without_article
+from ....validators.view import mentions
 from ..rules.analysis import Analysis
 from .reading import Problems, by_number, check_count, listed, needed, optional
 
@@ -59,11 +60,21 @@ def _scenes(entries: Sequence[Json], story: Json, texts: Sequence[str]) -> list[
         _scene(entry, story, (number, text), problems)
         for number, (entry, text) in enumerate(zip(entries, texts, strict=True), start=1)
     ]
-    view = Story("", {"story_text": story["normalized_text"], "scenes": scenes})
-    problems.add_issues(check_characters(view))
+    _check_characters(scenes, story, problems)
     problems.check_script(story, [[scene["action"], scene["state"], scene["emotion"]] for scene in scenes])
     problems.settle()
     return [with_prompt(scene, story, len(scenes)) for scene in scenes]
+
+
+def _check_characters(scenes: Sequence[Json], story: Json, problems: Problems) -> None:
+    text = normalize_answer(story["normalized_text"])
+    for number, scene in enumerate(scenes, start=1):
+        strange = [name for name in scene["characters"] if not mentions(text, without_article(name))]
+        if strange:
+            problems.add(
+                f"scene {number}: the story does not name {', '.join(map(repr, strange))}; copy the names of"
+                " characters letter for letter from the story, in a form that stands there"
+            )
 
 
 def _scene(entry: Json, story: Json, place: tuple[int, str], problems: Problems) -> Json:
