@@ -146,7 +146,8 @@ def _no_money(problem: Problem) -> bool:
     if problem.status != 429:
         return bool(_NO_MONEY_TEXT.search(problem.text))
     # At Google the words of a daily limit and of a short one are the same; the name of the quota tells.
-    violations = [v for d in problem.details for v in d.get("violations") or () if isinstance(v, Mapping)]
+    lists = [entry.get("violations") for entry in problem.details]
+    violations = [v for found in lists if isinstance(found, list) for v in found if isinstance(v, Mapping)]
     return any("PerDay" in str(v.get("quotaId")) or v.get("quotaValue") == "0" for v in violations)
 
 
@@ -215,7 +216,7 @@ def connection_fault(error: BaseException, seconds: float) -> CallFault:
     text = f"{type(cause).__name__}: {cause}".rstrip(": ")
     cases: tuple[tuple[tuple[type[BaseException], ...], FaultKind, str, bool], ...] = (
         ((BodyTooLong,), "too_long", f"the reply has more than {LONGEST_BODY:,} bytes", True),
-        ((BodyLost,), "broken_reply", f"the reply ended early ({cause})", True),
+        ((BodyLost, httpx2.DecodingError), "broken_reply", f"the reply ended early ({cause})", True),
         (
             (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError),
             "connection",

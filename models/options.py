@@ -156,10 +156,12 @@ def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:
         host = parts.hostname
     except ValueError:
         parts, host = urlsplit(""), None
-    secret = parts.netloc.rpartition("@")[0]
-    if secret and ENV_REFERENCE.sub("", secret).strip(":"):
-        raise ValueError(f"{key}|an address whose user and password are ${{VARIABLE}}|them spelled out")
-    if key == "base_url" and secret:
+    user, at, _ = parts.netloc.rpartition("@")
+    # A user name alone may be a token; before a colon it is no secret.
+    secret = user.partition(":")[2] if ":" in user else user
+    if ENV_REFERENCE.sub("", secret):
+        raise ValueError(f"{key}|an address whose password is ${{VARIABLE}}|it spelled out")
+    if key == "base_url" and at:
         raise ValueError(f"{key}|an address without user and password|both in it")
     if parts.scheme not in schemes or not host:
         raise ValueError(f"{key}|an address that starts with {' or '.join(schemes)}://|something else")

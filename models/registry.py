@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TypeAlias, cast
 
-from ..errors import ConfigError
+from ..errors import ConfigError, MissingRequirement
 from .chat import ChatModel
 from .options import ModelOptions
 from .secrets import Redactor
@@ -32,6 +33,22 @@ def providers() -> tuple[str, ...]:
     return (*own, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(own)))
 
 
+def check_adapter(spec: ModelSpec) -> None:
+    """Check that somebody serves a spec's provider and that its SDK is installed; imports nothing.
+
+    Raises:
+        ConfigError: nobody serves that provider.
+        MissingRequirement: the SDK is missing.
+    """
+    if spec.provider not in providers():
+        raise _nobody(spec)
+    if spec.provider == "anthropic" and find_spec("anthropic") is None:
+        raise MissingRequirement(
+            f"model {spec}", expected="the library anthropic", found="it is not installed",
+            fix="pip install 'fabula[anthropic]'",
+        )  # fmt: skip
+
+
 def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> ChatModel:
     """Return the model of a spec, ready to be asked; the first call for a provider imports its SDK.
 
@@ -47,7 +64,11 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
     for entry in entry_points(group=GROUP):
         if entry.name == spec.provider:
             return cast("Adapter", entry.load())(spec, options, redactor)
-    raise ConfigError(
+    raise _nobody(spec)
+
+
+def _nobody(spec: ModelSpec) -> ConfigError:
+    return ConfigError(
         "model spec", expected=f"a provider among {', '.join(providers())}", found=spec.provider,
         fix="check the spelling, or install the plug-in that adds it",
     )  # fmt: skip

@@ -1,0 +1,447 @@
+"""One suite over every registered chat model: real SDKs against the model server, every fault named."""
+
+import asyncio
+import gc
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema, Usage
+from fabula.models.options import ModelOptions
+from fabula.models.registry import ADAPTERS, open_model
+from fabula.models.replies import Malformed, parse_reply
+from fabula.models.secrets import Redactor
+from fabula.models.spec import ModelSpec, parse_spec
+from fabula.testing.model_server import (
+    Answer,
+    BadRequestFault,
+    ContentFilter,
+    Dripping,
+    Dropped,
+    EchoSecrets,
+    EchoSecretsInReply,
+    EmptyChoices,
+    EmptyText,
+    Fenced,
+    HtmlPage,
+    Huge,
+    MalformedJson,
+    ModelServer,
+    NoQuota,
+    NoStructuredOutput,
+    NoSuchModel,
+    NotJson,
+    Prose,
+    RateLimited,
+    Refused,
+    SafetyBlock,
+    ServerError,
+    Slow,
+    Thinking,
+    TooLong,
+    TruncatedBody,
+    TruncatedJson,
+    Unauthorized,
+    Unsupported,
+)
+
+KEY = "planted-key-0123456789abcdef0123456789"
+PICTURE = Image(b"\x89PNG\r\n\x1a\n\xfb\xff picture", "image/png")
+SCHEMA = ReplySchema(
+    "moral_of",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["moral", "words"],
+        "properties": {
+            "moral": {"type": "string"},
+            "words": {"type": "array", "items": {"type": "string"}, "minItems": 2},
+        },
+    },
+)
+VALUE = {"moral": "Pride — «狐»", "words": ["fox", "grapes"]}
+CUT_OFF = (Dropped(), Dropped(40), TruncatedBody(), TruncatedBody(announced=True), TruncatedBody(at=0.0))
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "LOCAL_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+
+@pytest.fixture(scope="module")
+def running() -> Any:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: ModelServer) -> ModelServer:
+    running.handler, running.faults, running.latency = (lambda _: VALUE), None, 0.0
+    return running
+
+
+@pytest.fixture(params=[provider for provider, _ in ADAPTERS])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Chat:
+    """A model at the server, and what is needed to ask it."""
+
+    def __init__(self, provider: str, server: ModelServer, **options: Any) -> None:
+        self.provider, self.server = provider, server
+        self.urls = {
+            "openai": server.openai_url,
+            "google": server.google_url,
+            "anthropic": server.anthropic_url,
+        }
+        self.spec: ModelSpec
+        if provider == "compatible":
+            self.spec = parse_spec(f"{server.openai_url}#tiny")
+            options.setdefault("api_key_env", "LOCAL_KEY")
+        else:
+            self.spec = parse_spec(f"{provider}:tiny")
+            options.setdefault("base_url", self.urls[provider])
+        self.options = ModelOptions(**options)
+
+    def request(self, **changes: Any) -> ChatRequest:
+        request = ChatRequest(
+            self.spec.text,
+            (Message("system", ("Be terse.",)), Message("user", ("What is the moral? Ωλ",))),
+            SCHEMA,
+            temperature=0.0,
+            seed=7,
+            max_tokens=3000,
+        )
+        return replace(request, **changes)
+
+    def ask(self, **changes: Any) -> Reply:
+        return asyncio.run(self._ask(self.request(**changes)))
+
+    def fault(self, **changes: Any) -> CallFault:
+        with pytest.raises(CallFault) as caught:
+            self.ask(**changes)
+        assert "planted" not in f"{caught.value} {caught.value.args} {caught.value.__context__!r}"
+        assert len(caught.value.message) <= 500
+        assert caught.value.message.isprintable()
+        return caught.value
+
+    async def _ask(self, request: ChatRequest) -> Reply:
+        model = open_model(self.spec, self.options, Redactor())
+        try:
+            return await model.complete(request)
+        finally:
+            await model.close()
+
+
+@pytest.fixture
+def chat(provider: str, server: ModelServer) -> Chat:
+    return Chat(provider, server)
+
+
+@pytest.fixture
+def chat_with(provider: str, server: ModelServer) -> Callable[..., Chat]:
+    return lambda **options: Chat(provider, server, **options)
+
+
+def test_reply_when_all_is_well_comes_back_whole(chat: Chat) -> None:
+    chat.server.handler = lambda _: Answer(
+        json.dumps(VALUE), usage=Usage(100, 50, cached_tokens=30, thinking_tokens=20), model="tiny-2026"
+    )
+    reply = chat.ask()
+    assert parse_reply(reply.text, SCHEMA).value == VALUE
+    thinking = 0 if chat.provider == "anthropic" else 20  # counted, but not told apart, there
+    assert reply == Reply("ok", reply.text, None, reply.finish, "tiny-2026", Usage(100, 50, 30, thinking))
+    assert Reply.from_json(json.loads(json.dumps(reply.as_json()))) == reply
+
+
+def test_request_when_sent_says_all_that_was_asked(chat: Chat) -> None:
+    chat.ask(
+        messages=(
+            *chat.request().messages,
+            Message("assistant", ("Hm.",)),
+            Message("user", ("And?", PICTURE)),
+        )
+    )
+    asked = chat.server.log[-1].asked
+    assert asked.model == "tiny"
+    assert asked.system == "Be terse."
+    assert [(message.role, message.parts) for message in asked.messages] == [
+        ("user", ("What is the moral? Ωλ",)),
+        ("assistant", ("Hm.",)),
+        ("user", ("And?", PICTURE)),
+    ]
+    assert asked.structured == "schema"
+    assert asked.schema_name == "moral_of"
+    assert asked.schema is not None
+    assert asked.schema["required"] == SCHEMA.schema["required"]
+    seed = {} if chat.provider == "anthropic" else {"seed": 7}
+    assert asked.params == {"temperature": 0.0, "max_tokens": 3000, **seed}
+    assert KEY in asked.secrets
+
+
+def test_request_when_nothing_is_set_sends_nothing_extra(chat: Chat) -> None:
+    chat.ask(temperature=None, seed=None, schema=None)
+    asked = chat.server.log[-1].asked
+    assert asked.params == {"max_tokens": 3000}
+    assert asked.schema is None
+    assert asked.structured is None
+
+
+@pytest.mark.parametrize("structured", ["json", "prompt"])
+def test_request_when_the_service_enforces_no_schema_has_it_where_the_model_sees_it(
+    structured: str, chat: Chat
+) -> None:
+    assert parse_reply(chat.ask(structured=structured).text, SCHEMA).value == VALUE
+    asked = chat.server.log[-1].asked
+    assert '"minItems":2' in asked.text
+    if structured == "prompt":
+        assert asked.structured is None
+    else:
+        assert asked.structured == ("tool" if chat.provider == "anthropic" else "json")
+
+
+def test_request_when_there_are_extras_sends_them_as_they_are(chat: Chat) -> None:
+    chat.ask(extra={"top_p": 0.5, "metadata": {"user_id": "x"}})
+    body = chat.server.log[-1].asked.body
+    assert body["top_p"] == 0.5
+    assert body["metadata"] == {"user_id": "x"}
+
+
+def test_request_when_headers_are_set_carries_them(
+    chat_with: Callable[..., Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY", "planted-gateway")
+    chat = chat_with(headers={"X-Team": "stories", "X-Gateway-Key": "${GATEWAY}"})
+    chat.server.handler = lambda asked: {**VALUE, "moral": asked.headers["x-gateway-key"]}
+    reply = chat.ask()
+    headers = chat.server.log[-1].asked.headers
+    assert headers["x-team"] == "stories"
+    assert headers["x-gateway-key"] == "planted-gateway"
+    assert headers["accept-encoding"] == "identity"
+    assert "planted" not in reply.text
+
+
+def test_request_when_a_proxy_is_set_goes_through_it(
+    chat_with: Callable[..., Chat], server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROXY_PASSWORD", "planted-proxy")
+    address = server.url.removeprefix("http://")
+    chat = chat_with(proxy=f"http://me:${{PROXY_PASSWORD}}@{address}")
+    if chat.provider == "compatible":
+        chat.spec = parse_spec("http://model.invalid/v1#tiny")
+    else:
+        chat.options = chat.options.model_copy(
+            update={"base_url": chat.urls[chat.provider].replace(address, "model.invalid")}
+        )
+    assert chat.ask().outcome == "ok"
+    assert server.log[-1].asked.target.startswith("http://model.invalid/")
+    assert "proxy-authorization" in server.log[-1].asked.headers
+
+
+def test_request_when_a_foreign_environment_is_around_is_not_moved_by_it(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("GOOGLE_API_KEY", "another-key")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v9")
+    monkeypatch.setenv("OPENAI_ORG_ID", "our-organization")
+    assert chat.ask().outcome == "ok"
+    asked = chat.server.log[-1].asked
+    assert asked.secrets == (KEY,)
+    if chat.provider == "compatible":
+        assert "our-organization" not in asked.headers.values()
+
+
+OUTCOMES: list[tuple[Any, str]] = [
+    (TruncatedJson(), "truncated"),
+    (EmptyChoices(), "empty"),
+    (EmptyText(), "empty"),
+    (ContentFilter(), "blocked"),
+    (SafetyBlock(), "blocked"),
+    (SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked"),
+    (SafetyBlock("reply", "RECITATION"), "blocked"),
+    (Refused(), "refused"),
+]
+
+
+@pytest.mark.parametrize(("fault", "outcome"), OUTCOMES, ids=lambda value: str(value)[:40])
+def test_outcome_when_the_service_gives_none_or_half_an_answer_is_named(
+    fault: Any, outcome: str, chat: Chat
+) -> None:
+    chat.server.faults = fault
+    # Gemini has no word for a refusal, and Anthropic's filters end as one.
+    if isinstance(fault, Refused) and chat.provider == "google":
+        outcome = "ok"
+    if isinstance(fault, SafetyBlock) and chat.provider == "anthropic":
+        outcome = "refused"
+    reply = chat.ask()
+    assert reply.outcome == outcome
+    if isinstance(fault, Refused):
+        assert reply.text == fault.text
+    if outcome == "blocked":
+        assert reply.detail
+    if isinstance(fault, SafetyBlock) and chat.provider == "google":
+        assert fault.reason in (reply.detail or "")
+
+
+KINDS: list[tuple[Any, str]] = [
+    (RateLimited(), "rate_limited"),
+    *((ServerError(status), "server_error") for status in (500, 502, 503, 504, 529)),
+    (Unauthorized(), "key_refused"),
+    (Unauthorized(403), "key_refused"),
+    (EchoSecrets(), "key_refused"),
+    (NoQuota(), "no_quota"),
+    (NoQuota(402), "no_quota"),
+    (NoSuchModel(), "no_such_model"),
+    (NoStructuredOutput(), "unsupported"),
+    (Unsupported(), "unsupported"),
+    (TooLong(), "too_long"),
+    (BadRequestFault(), "bad_request"),
+    (HtmlPage(), "not_an_api"),
+    (HtmlPage(404), "not_an_api"),
+    (HtmlPage(302), "not_an_api"),
+    (HtmlPage(405), "not_an_api"),
+    (HtmlPage(502), "server_error"),
+    (NotJson(b"Not Found"), "not_an_api"),
+    (NotJson(b'{"status": "up"}'), "not_an_api"),
+    (NotJson(), "broken_reply"),
+    (NotJson(b"[]"), "broken_reply"),
+    (NotJson(b""), "broken_reply"),
+    (NotJson(b'{"choices": [3], "candidates": [3], "content": [{"type": "text"'), "broken_reply"),
+    (NotJson(b'{"error": {"code": 429, "message": "slow down"}}'), "rate_limited"),
+    (NotJson(b'{"error": {"message": "upstream is down"}}'), "server_error"),
+    (Huge(), "too_long"),
+    (Dropped(), "connection"),
+    (Dropped(40), "connection"),
+    (TruncatedBody(), "broken_reply"),
+    (TruncatedBody(announced=True), "broken_reply"),
+    (TruncatedBody(at=0.0), "broken_reply"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), KINDS, ids=lambda value: str(value)[:40])
+def test_fault_when_no_reply_arrives_is_named(fault: Any, kind: str, chat: Chat) -> None:
+    chat.server.faults = fault
+    before = chat.server.count
+    found = chat.fault()
+    assert found.kind == kind, found
+    assert chat.server.count - before == 1, "neither SDK nor adapter asks again"
+    assert found.retry_after is None
+    if isinstance(fault, Dropped | TruncatedBody | Huge):
+        assert found.maybe_paid
+    if kind in ("rate_limited", "key_refused", "no_quota"):
+        assert not found.maybe_paid
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RateLimited(2.0),
+        RateLimited(2.0, as_date=True),
+        RateLimited(2.0, as_date=True, clock_error=-90_000.0),
+        ServerError(503, retry_after=2.0),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_fault_when_the_service_says_when_to_come_back_tells_by_no_clock_of_ours(
+    fault: Any, chat: Chat
+) -> None:
+    chat.server.faults = fault
+    assert chat.fault().retry_after == pytest.approx(2.0, abs=1.0)
+
+
+@pytest.mark.parametrize("name", ["temperature", "seed"])
+def test_fault_when_a_parameter_is_refused_says_which_setting_helps(name: str, chat: Chat) -> None:
+    if name == "seed" and chat.provider == "anthropic":
+        pytest.skip("there is no seed to refuse")
+    chat.server.faults = Unsupported(name)
+    fault = chat.fault()
+    assert f'unsupported = ["{name}"] in [models."{chat.spec}"]' in fault.message
+    assert chat.ask(**{name: None}).outcome == "ok"
+
+
+def test_fault_when_schemas_are_refused_says_which_setting_helps(chat: Chat) -> None:
+    chat.server.faults = NoStructuredOutput(json_too=True)
+    assert 'structured = "json"' in chat.fault().message
+    assert 'structured = "prompt"' in chat.fault(structured="json").message
+    assert chat.ask(structured="prompt").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("fault", "good"),
+    [
+        (Fenced(), True),
+        (Thinking(), True),
+        (Prose(around=True), True),
+        (MalformedJson("quotes"), True),
+        (MalformedJson("unclosed"), False),
+        (MalformedJson("wrong_type"), False),
+        (Thinking(closed=False), False),
+        (TruncatedJson(said=False), False),
+        (Prose(), False),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_text_when_not_plain_json_reaches_the_parser_as_it_is(fault: Any, good: bool, chat: Chat) -> None:
+    chat.server.faults = fault
+    reply = chat.ask()
+    assert reply.outcome == "ok"
+    if good:
+        assert parse_reply(reply.text, SCHEMA).value == VALUE
+    else:
+        with pytest.raises(Malformed):
+            parse_reply(reply.text, SCHEMA)
+
+
+def test_text_when_it_holds_the_key_loses_it(chat: Chat) -> None:
+    chat.server.faults = EchoSecretsInReply()
+    assert "planted" not in json.dumps(chat.ask().as_json())
+
+
+def test_text_when_it_holds_half_a_surrogate_pair_can_be_stored(chat: Chat) -> None:
+    chat.server.handler = lambda _: Answer('{"moral": "\ud83e", "words": ["a", "b"]}')
+    assert "\ufffd" in chat.ask(schema=None).text
+    assert chat.ask(schema=None).text.encode()
+
+
+def test_request_when_it_cannot_be_encoded_is_a_fault_of_that_request(chat: Chat) -> None:
+    fault = chat.fault(messages=(Message("user", ("half \ud83e",)),))
+    assert fault.kind == "bad_request"
+
+
+def test_cancellation_when_a_call_is_slow_leaves_nothing_open(chat: Chat) -> None:
+    script = iter([Slow(20.0), Dripping(4, 0.2)])
+    chat.server.faults = lambda _: next(script, None)
+
+    async def play() -> None:
+        model = open_model(chat.spec, chat.options, Redactor())
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.15):
+                    await model.complete(chat.request())
+        assert (await model.complete(chat.request())).outcome == "ok"
+        await model.close()
+
+    asyncio.run(play())
+    gc.collect()
+
+
+def test_connection_when_nobody_listens_is_unpaid(chat_with: Callable[..., Chat]) -> None:
+    chat = chat_with(base_url="http://127.0.0.1:1/v1")
+    fault = chat.fault()
+    assert fault.kind == "connection"
+    assert not fault.maybe_paid
+
+
+def test_environment_when_models_were_asked_is_as_before(chat: Chat) -> None:
+    before = dict(os.environ)
+    chat.ask()
+    assert dict(os.environ) == before

@@ -1,0 +1,125 @@
+"""Reading error responses as the services word them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fabula.models.chat import ChatRequest, Message, ReplySchema
+from fabula.models.faults import explain, kind_of, one_line, problem_of, read_problem, retry_after
+
+REQUEST = ChatRequest("openai:x", (Message("user", ("hi",)),), ReplySchema("s", {}), temperature=0.0)
+
+
+def kind(status: int, error: Any) -> str:
+    return kind_of(problem_of(status, {"error": error}))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, "too_long"),
+        (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "too_long"),
+        (400, {"message": "The input token count (9) exceeds the maximum number of tokens"}, "too_long"),
+        (413, {"type": "request_too_large", "message": "Request exceeds the maximum size"}, "too_long"),
+        (400, {"code": "context_length_exceeded", "message": "?"}, "too_long"),
+        (400, {"message": "Unsupported value: 'temperature' does not support 0.0"}, "unsupported"),
+        (400, {"message": "`temperature` is deprecated for this model."}, "unsupported"),
+        (400, {"message": "Invalid schema for response_format 'x': unsupported keyword"}, "unsupported"),
+        (400, {"message": 'Unknown name "seed": Cannot find field.', "status": "X"}, "unsupported"),
+        (422, {"message": "response_format is not supported by this engine"}, "unsupported"),
+        (400, {"message": "images are not supported"}, "bad_request"),
+        (400, {"message": "Invalid value"}, "bad_request"),
+        (400, "a plain text", "bad_request"),
+        (400, {"message": "API key not valid. Please pass a valid API key."}, "key_refused"),
+        (400, {"status": "FAILED_PRECONDITION", "message": "User location is not supported"}, "key_refused"),
+        (403, {"message": "no access"}, "key_refused"),
+        (403, {"code": "model_not_found", "message": "no access to model"}, "no_such_model"),
+        (404, {"message": "no such model"}, "no_such_model"),
+        (400, {"message": "Your credit balance is too low to access the API."}, "no_quota"),
+        (403, {"message": "This API method requires billing to be enabled."}, "no_quota"),
+        (402, {"message": "Payment Required"}, "no_quota"),
+        (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}, "no_quota"),
+        (429, {"message": "You exceeded your current quota, check your plan and billing"}, "rate_limited"),
+        (429, {"details": [{"violations": [{"quotaId": "RequestsPerMinute"}]}]}, "rate_limited"),
+        (429, {"details": [{"violations": [{"quotaId": "RequestsPerDay"}]}]}, "no_quota"),
+        (429, {"details": [{"violations": 3}, "x"]}, "rate_limited"),
+        (408, {}, "timeout"),
+        (409, {}, "server_error"),
+        (500, {}, "server_error"),
+        (501, {}, "not_an_api"),
+        (529, {"type": "overloaded_error"}, "server_error"),
+        (599, None, "server_error"),
+    ],
+)  # fmt: skip
+def test_error_when_worded_as_a_service_does_is_told_apart(status: int, error: Any, expected: str) -> None:
+    assert kind(status, error) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "filtered"),
+    [
+        ({"code": "content_filter", "message": "stopped"}, True),
+        ({"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}, "message": "stopped"}, True),
+        ({"message": "Your request was rejected by our safety system."}, True),
+        ({"message": "Invalid value"}, False),
+    ],
+)
+def test_error_when_a_filter_stopped_the_prompt_is_a_block(error: Any, filtered: bool) -> None:
+    assert problem_of(400, {"error": error}).filtered is filtered
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"no", b"[]", b'"x"', b'{"error": null}', b'{"detail": "Not Found"}', b"[" * 9999]
+)
+def test_error_when_its_body_is_anything_is_read(body: bytes) -> None:
+    problem = read_problem(404, "application/json", body)
+    assert kind_of(problem) == "no_such_model"
+    assert explain("no_such_model", problem, REQUEST)
+
+
+NOW = "Sat, 01 Jan 2000 00:00:10 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "seconds"),
+    [
+        ({}, [], None),
+        ({"retry-after": "7"}, [], 7.0),
+        ({"retry-after": "7.5"}, [], 7.5),
+        ({"retry-after": "-3"}, [], 0.0),
+        ({"retry-after": "1e300"}, [], 3600.0),
+        ({"retry-after": "inf"}, [], None),
+        ({"retry-after": "nan"}, [], None),
+        ({"retry-after": "soon", "date": NOW}, [], None),
+        ({"retry-after-ms": "250", "retry-after": "7"}, [], 0.25),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 GMT", "date": NOW}, [], 30.0),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:00 GMT", "date": NOW}, [], 0.0),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 GMT"}, [], None),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 -0000", "date": NOW}, [], None),
+        ({}, [{"retryDelay": "17s"}], 17.0),
+        ({}, [{"retryDelay": 3}, {"retryDelay": "0.5s"}], 0.5),
+        ({}, [{"retryDelay": "a while"}], None),
+    ],
+)
+def test_retry_after_when_given_in_any_form_is_seconds(
+    headers: dict[str, str], details: list[Any], seconds: float | None
+) -> None:
+    problem = problem_of(429, {"error": {"details": details}})
+    assert retry_after(headers, problem) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_message_when_shown_is_one_printable_line() -> None:
+    text = one_line("a\nb\x1b[31m\u202e" + "c " * 9999)
+    assert text.startswith("a b [31m")
+    assert text.isprintable()
+    assert len(text) == 500
+
+
+def test_explanation_when_a_page_answered_names_its_title() -> None:
+    page = b"<!DOCTYPE html><title>\n Sign in </title>"
+    problem = read_problem(200, "text/html", page)
+    assert "'Sign in'" in explain("not_an_api", problem, REQUEST)
+    assert "temperature" in explain(
+        "unsupported", problem_of(400, {"error": json.dumps({"temperature": 1})}), REQUEST
+    )
