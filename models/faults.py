@@ -208,10 +208,9 @@ def connection_fault(error: BaseException, seconds: float) -> CallFault:
     """Return the fault that an exception of the SDK or of its HTTP client means; its text is not redacted."""
     import httpx2
 
+    known = (BodyLost, BodyTooLong, httpx2.RequestError)
     cause = error
-    while (
-        not isinstance(cause, BodyLost | BodyTooLong | httpx2.TransportError) and cause.__cause__ is not None
-    ):
+    while not isinstance(cause, known) and cause.__cause__ is not None:
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}".rstrip(": ")
     cases: tuple[tuple[tuple[type[BaseException], ...], FaultKind, str, bool], ...] = (
@@ -229,6 +228,8 @@ def connection_fault(error: BaseException, seconds: float) -> CallFault:
         ((BaseException,), "bad_request", f"the request cannot be sent ({text})", False),
     )
     kind, message, paid = next(case[1:] for case in cases if isinstance(cause, case[0]))
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        kind = "not_an_api"  # it will not pass by itself
     return CallFault(kind, message, maybe_paid=paid)
 
 

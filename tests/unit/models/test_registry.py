@@ -64,8 +64,8 @@ def test_model_when_its_library_is_missing_names_the_extra(monkeypatch: pytest.M
 
 
 def test_modules_when_imported_load_no_sdk() -> None:
-    names = "client options replies registry prices keys tokens edge faults transport".split()
-    names += ["openai_chat", "google_chat", "anthropic_chat"]
+    names = ["client", "options", "replies", "registry", "prices", "keys", "tokens", "edge", "faults"]
+    names += ["transport", "openai_chat", "google_chat", "anthropic_chat"]
     code = "\n".join(f"import fabula.models.{name}" for name in names)
     heavy = (
         "{'openai', 'google.genai', 'anthropic', 'httpx2', 'json_repair', 'genai_prices', 'jsonschema_rs'}"
