@@ -76,6 +76,9 @@ class ModelClient:
         self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
+        self._last_fault = float("-inf")
+        # Faults further apart than this are no unbroken row: nobody asked in between.
+        self._longest_gap = options.call_timeout + LONGEST_PAUSE + LONGEST_BACKOFF
 
     @property
     def limit(self) -> int:
@@ -167,8 +170,10 @@ class ModelClient:
         now = self._clock.monotonic()
         if fault.kind not in TRANSIENT:
             self._failing_since = None  # the service is there and answers
-        elif self._failing_since is None:
-            self._failing_since = now
+        else:
+            if self._failing_since is None or now - self._last_fault > self._longest_gap:
+                self._failing_since = now
+            self._last_fault = now
         if fault.kind == "rate_limited":
             self._slots.lower(generation)
         if fault.retry_after is not None and fault.status in (429, 503):

@@ -196,6 +196,21 @@ def test_patience_when_others_succeed_in_between_does_not_run_out(clock: FakeClo
     assert clock.now > 1000.0 + 15.0
 
 
+def test_patience_when_nobody_asked_for_long_starts_anew(clock: FakeClock) -> None:
+    model = Scripted([fault(), fault(), OK], clock)
+    asked = client(model, attempts=1)
+
+    async def play() -> None:
+        for _ in range(2):
+            with pytest.raises(CallFault) as caught:
+                await asked.call(REQUEST)
+            assert not isinstance(caught.value, ModelDown)
+            await clock.sleep(3600.0)
+        await asked.call(REQUEST)
+
+    clock.run(play())
+
+
 def test_patience_when_zero_gives_up_at_the_first_fault(clock: FakeClock) -> None:
     model = Scripted([fault()], clock)
     with pytest.raises(ModelDown):
