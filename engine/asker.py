@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import BudgetStop, ConfigError, FabulaError
+from ..errors import BudgetStop, FabulaError
 from ..models.chat import FATAL, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Price, highest_cost
@@ -17,6 +17,7 @@ from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer
 from .budget import Budget
 from .calls import Call, Calls
 from .model_errors import model_error
+from .preflight import known_price
 
 if TYPE_CHECKING:
     from ..models.options import ModelOptions
@@ -132,12 +133,8 @@ class Desk:
         """
         if spec not in self._lines:
             line = self._open_line(spec)
-            if line.price is None and self.budget.limit is not None:
-                raise ConfigError(
-                    f"--max-cost with {spec}", expected="a model whose price is known", found="no price",
-                    fix=f'give it in fabula.toml: [models."{spec}"] prices = {{input = 0.4, output = 1.6}},'
-                    " in USD per million tokens (0 where it costs nothing)",
-                )  # fmt: skip
+            if self.budget.limit is not None:
+                known_price(spec, line.options)
             self._lines[spec] = line
         return self._lines[spec]
 

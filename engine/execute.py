@@ -19,6 +19,7 @@ from .model_pool import ModelPool
 from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool, default_workers
+from .preflight import check_models
 from .progress import Event, Reporter, SilentReporter
 from .report import ItemReport, RunReport, StageReport, meaning, write_report
 from .runner import Means, Options, Runner
@@ -59,7 +60,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         InputError: a source cannot be read, or a stage refuses it.
         TargetError: the folder cannot be written, or the disk is full.
         RunError: the folder holds another kind of run, a newer or a damaged one. RunBusy: somebody is at it.
-        MissingRequirement: a library that a stage needs is not installed.
+        MissingRequirement: a library that a stage needs is not installed, or the key of a model is missing.
         Interrupted: the user stopped it; calling again continues.
         BudgetStop: ``max_cost`` is reached; calling again with a higher one continues.
         ModelUnavailable: a model that a stage asks cannot be used; calling again continues.
@@ -115,6 +116,8 @@ def _execute(
     listed = tuple(entry.as_json(folder) for entry in prints)
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
+    if not (folder / JOURNAL).exists():  # what goes on may need no model any more
+        check_models(request.config, options.max_cost)
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers
     with (

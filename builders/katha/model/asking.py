@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from ....engine.asking import Ask
 from ....engine.stage import Tools
 from ....models.settings import ModelSettings
+from ....models.spec import parse_spec
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
 
@@ -45,4 +46,12 @@ async def ask_prompt(
     prompt = load_prompt(prompt_id)
     request = prompt.request(settings, tools.seed, **inputs)
     answer = await tools.asker.ask(Ask(request, read, prompt.label, sample=settings.sample))
-    return Told(answer.value, ", ".join([f"{settings.model} via {prompt.label}", *answer.notes]))
+    return Told(
+        answer.value, ", ".join([f"{_public_name(settings.model)} via {prompt.label}", *answer.notes])
+    )
+
+
+def _public_name(model: str | None) -> str:
+    """Return a model's spec for published records; a server's address is nobody else's business."""
+    spec = parse_spec(model or "")
+    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
