@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .asked import Asked
-from .faults import Fault, concerns
+from .faults import ErrorFault, Fault, concerns
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,23 @@ class FaultPlan:
         if any(rate < 0 for rate in self.rates.values()):
             raise ValueError("a rate is negative")
 
-    def __call__(self, asked: Asked) -> Fault | None:
-        """Return the fault that strikes a question, if one does."""
+    def __call__(self, asked: Asked) -> tuple[Fault, ...]:
+        """Return the faults that strike a question; none for most."""
         first = next((fault for fault in self.always if concerns(fault, asked)), None)
-        return first or self.decide(asked.key, asked.attempt)
+        return self.decide(asked.key, asked.attempt) if first is None else (first,)
 
-    def decide(self, key: str, attempt: int) -> Fault | None:
-        """Return the fault that strikes an attempt at the question of a key, if one does."""
+    def decide(self, key: str, attempt: int) -> tuple[Fault, ...]:
+        """Return the faults that strike an attempt at the question of a key.
+
+        A slow answer still says what the question meets in every run, so both faults may strike together.
+        """
+        delivery = None
         if self.calm_after is None or attempt <= self.calm_after:
-            fault = self._drawn(f"{self.seed}|{key}|{attempt}", content=False)
-            if fault is not None:
-                return fault
-        return self._drawn(f"{self.seed}|{key}", content=True)
+            delivery = self._drawn(f"{self.seed}|{key}|{attempt}", content=False)
+        if isinstance(delivery, ErrorFault):
+            return (delivery,)
+        content = self._drawn(f"{self.seed}|{key}", content=True)
+        return tuple(fault for fault in (content, delivery) if fault is not None)
 
     def _drawn(self, text: str, *, content: bool) -> Fault | None:
         mark = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64

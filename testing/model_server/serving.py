@@ -24,7 +24,8 @@ from .wire import BadRequest, HttpRequest, Wire
 
 Outcome: TypeAlias = Given | Fault
 Handler: TypeAlias = Callable[[Asked], Outcome | Awaitable[Outcome]]
-Faults: TypeAlias = Callable[[Asked], Fault | None] | Fault | Sequence[Fault | None] | None
+Struck: TypeAlias = Fault | Sequence[Fault] | None
+Faults: TypeAlias = Callable[[Asked], Struck] | Fault | Sequence[Fault | None] | None
 Latency: TypeAlias = float | Callable[[Asked], float]
 
 
@@ -78,9 +79,9 @@ class Service:
         self.busiest = max(self.busiest, self._in_flight)
         faults: list[Fault] = []
         try:
-            fault = self._planned(asked)
-            faults = [] if fault is None else [fault]
-            outcome: Json = fault if isinstance(fault, ErrorFault) else self.handler(asked)
+            faults = self._planned(asked)
+            refusal = next((fault for fault in faults if isinstance(fault, ErrorFault)), None)
+            outcome: Json = self.handler(asked) if refusal is None else refusal
         except Exception as error:  # noqa: BLE001 - adapter boundary
             outcome = self._failed(error)
         if inspect.isawaitable(outcome):
@@ -129,15 +130,14 @@ class Service:
             at=time.monotonic() - self._started,
         )
 
-    def _planned(self, asked: Asked) -> Fault | None:
+    def _planned(self, asked: Asked) -> list[Fault]:
         faults = self.faults
-        if isinstance(faults, Fault):
-            fault: Fault | None = faults
-        elif isinstance(faults, Sequence):
-            fault = faults[asked.number - 1] if asked.number <= len(faults) else None
+        if isinstance(faults, Sequence):
+            struck: Struck = faults[asked.number - 1] if asked.number <= len(faults) else None
         else:
-            fault = None if faults is None else faults(asked)
-        return fault if fault is not None and concerns(fault, asked) else None
+            struck = faults(asked) if callable(faults) else faults
+        several = [struck] if isinstance(struck, Fault) else list(struck or ())
+        return [fault for fault in several if concerns(fault, asked)]
 
     async def _later(
         self,
