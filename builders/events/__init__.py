@@ -1,0 +1,1 @@
+"""The StoryEval suite builder: event prompts with classes and difficulty."""

@@ -1,0 +1,1 @@
+"""Judging generated storyboards and videos, and scoring the replies."""

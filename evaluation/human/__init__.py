@@ -1,0 +1,1 @@
+"""Answers, ratings and preferences of people, and how judges agree with them."""

@@ -1,0 +1,1 @@
+"""KathaTrace: recoverability and the Semantic Trajectory Gap from archived replies."""

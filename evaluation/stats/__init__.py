@@ -1,0 +1,1 @@
+"""Statistics that several protocols share: intervals, tests, effect sizes, agreement."""

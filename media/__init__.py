@@ -1,0 +1,1 @@
+"""Decoding and encoding: images and frames, with limits."""
