@@ -1,0 +1,164 @@
+"""Whatever a reply says within its schema, it is either sent back or makes a part that every rule accepts."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.builders.katha.drafts import type_problem
+from fabula.builders.katha.model import read_checks, shown
+from fabula.builders.katha.model.read_questions import read_questions
+from fabula.builders.katha.model.read_scenes import read_descriptions, read_division
+from fabula.builders.katha.model.read_transitions import read_transitions
+from fabula.builders.katha.model.read_variants import read_variants
+from fabula.builders.katha.rule_checks import rule_checks
+from fabula.engine.asking import BadReply
+from fabula.prompts.loader import load_prompt
+
+TEXTS = (
+    *("Mira", "the fisherman", "hat", "gratitude", "", " ", "unclear", "米拉", "\u200d\u0000", "<<<", "it"),
+    *("The gust took the hat.", "She was happy.", "a fisherman swung his rod", "Mira was happy"),
+)
+SMALL = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+WANTED = {"causal": 2, "emotional": 2, "moral": 1, "consequence": 1, "temporal_order": 1}
+
+
+def values(schema: Any) -> st.SearchStrategy[Any]:
+    """Values that satisfy a schema."""
+    if "anyOf" in schema:
+        return st.one_of([values(choice) for choice in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kind = schema["type"]
+    if isinstance(kind, list):
+        return st.one_of([values({**schema, "type": one}) for one in kind])
+    if kind == "object":
+        return st.fixed_dictionaries({key: values(inner) for key, inner in schema["properties"].items()})
+    if kind == "array":
+        return st.lists(values(schema["items"]), max_size=4)
+    simple = {
+        "string": st.one_of(st.sampled_from(TEXTS), st.text(max_size=20)),
+        "integer": st.integers(-1, 9),
+        "boolean": st.booleans(),
+        "null": st.none(),
+    }
+    return simple[kind]
+
+
+def spoiled(draw: st.DrawFn, prompt_id: str, name: str, good: list[Any]) -> dict[str, Any]:
+    """A reply made of good entries, with up to three fields, or an entry, changed to anything."""
+    schema = load_prompt(f"katha/{prompt_id}").reply.schema["properties"][name]["items"]
+    entries = copy.deepcopy(good)
+    for _ in range(draw(st.integers(0, 3))):
+        entry = draw(st.sampled_from(entries))
+        field = draw(st.sampled_from(sorted(entry)))
+        entry[field] = draw(values(schema["properties"][field]))
+    if draw(st.integers(0, 9)) == 0:
+        entries.append(draw(values(schema)))
+    return {name: draw(st.permutations(entries)) if draw(st.booleans()) else entries}
+
+
+def holds(draft: dict[str, Any], story: Any, part: str, made: Any) -> None:
+    """The part has its type, and no rule finds anything in the record with it."""
+    assert type_problem(part, made) is None
+    found = rule_checks(story, {**draft, part: made})
+    assert [check for check in found if check["passed"] is False and part in check["path"]] == []
+
+
+@SMALL
+@given(data=st.data())
+def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
+    texts = [scene["scene_text"] for scene in draft["scenes"]]
+    reply = spoiled(data.draw, "describe_scenes", "scenes", shown.scenes_shown(draft["scenes"]))
+    try:
+        made = read_descriptions(reply, hat.story, texts)
+    except BadReply as problem:
+        assert str(problem)
+        return
+    holds(draft, hat.story, "scenes", made)
+
+
+@SMALL
+@given(firsts=st.lists(st.integers(-1, 9), min_size=3, max_size=4, unique=True), sort=st.booleans())
+def test_scenes_when_divided_in_any_way_go_back_or_cover_the_story(hat, draft, firsts, sort) -> None:
+    numbers = sorted(firsts) if sort else firsts
+    fields = {name: draft["scenes"][0][name] for name in shown.SCENE_FIELDS}
+    reply = {"scenes": [{"first_segment": first, **fields} for first in numbers]}
+    count = len(hat.analysis["segments"])
+    sound = len(numbers) == 3 and numbers == sorted(numbers) and numbers[0] == 1 and numbers[-1] <= count
+    try:
+        made = read_division(reply, hat.story, hat.analysis, 3)
+    except BadReply:
+        assert not sound
+        return
+    assert sound
+    assert " ".join(scene["scene_text"] for scene in made) == hat.story["normalized_text"]
+
+
+@SMALL
+@given(data=st.data())
+def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
+    good = shown.transitions_shown(draft["transitions"])
+    reply = spoiled(data.draw, "annotate_transitions", "transitions", good)
+    reply["moral_from_scene"] = data.draw(st.integers(0, 6))
+    try:
+        made = read_transitions(reply, hat.story, 5, "gratitude")
+    except BadReply as problem:
+        assert str(problem)
+        return
+    holds(draft, hat.story, "transitions", made)
+
+
+@SMALL
+@given(data=st.data())
+def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
+    good = shown.questions_shown(draft["questions"])
+    reply = spoiled(data.draw, "write_questions", "questions", good)
+    try:
+        made = read_questions(reply, hat.story, draft["scenes"], "gratitude", WANTED)
+    except BadReply as problem:
+        assert str(problem)
+        return
+    holds(draft, hat.story, "questions", made)
+
+
+@SMALL
+@given(data=st.data())
+def test_variants_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
+    reply = spoiled(data.draw, "write_contrastives", "variants", shown.variants_shown(draft["variants"]))
+    labels = (draft["narrative_type"], "gratitude")
+    try:
+        made = read_variants(reply, hat.story, draft["scenes"], labels, 2)
+    except BadReply as problem:
+        assert str(problem)
+        return
+    holds(draft, hat.story, "variants", made)
+
+
+READERS = {
+    "answer_questions": lambda reply, _: read_checks.read_answers(reply, 2),
+    "check_answers": lambda reply, _: read_checks.read_judgements(reply, [1, 2]),
+    "check_contrastives": lambda reply, _: read_checks.read_contrasts(reply, 2),
+    "check_record": lambda reply, draft: read_checks.read_record(
+        reply, draft["scenes"], draft["transitions"]
+    ),
+}
+
+
+@pytest.mark.parametrize("prompt_id", READERS)
+def test_judgement_when_given_in_any_way_goes_back_or_covers_everything(draft, prompt_id) -> None:
+    @SMALL
+    @given(reply=values(load_prompt(f"katha/{prompt_id}").reply.schema))
+    def any_reply(reply: Any) -> None:
+        try:
+            READERS[prompt_id](reply, draft)
+        except BadReply as problem:
+            assert str(problem)
+
+    any_reply()
