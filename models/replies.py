@@ -7,6 +7,7 @@ objects, is malformed: mending it would invent content or choose between answers
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 LONGEST_REPLY = 2_000_000
 """Most characters that are read."""
 
-LONGEST_REPAIR = 100_000
+MOST_REPAIR_WORK = 20_000_000
+"""Most characters times quotation marks of a text to be mended: the time that json-repair takes grows with
+both, to minutes for some texts of 100,000 characters, and stays about a second with this."""
+
 REPAIRED = "json_repaired"
 _SHOWN_PROBLEMS = 5
 _SHOWN_VALUE = 80
@@ -30,7 +34,6 @@ _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.I
 _END_OF_THINKING = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 _OBJECT = re.compile(r"\{\s*[\"'}A-Za-z_]")
 _STRICT_OBJECT = re.compile(r'\{\s*["}]')
-_FENCE_END = re.compile(r"\s*`{3,}\s*\Z")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -128,9 +131,16 @@ def _loads(text: str) -> Json:
 
 def _checked_text(value: Json, text: str) -> Json:
     # A lone surrogate can be written in JSON and in no file; escapes are rare, so the check is, too.
-    if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+    if "\\u" in text and _LONE_SURROGATE.search(_dumped(value)):
         raise Malformed("the JSON holds half of a surrogate pair; write the character itself")
     return value
+
+
+def _dumped(value: Json) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # writing gives up a little earlier than reading
+        raise Malformed("the JSON is nested too deeply") from None
 
 
 def _no_constant(name: str) -> Json:
@@ -147,8 +157,8 @@ def _finite(digits: str) -> float:
 def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        names = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in names.items() if count > 1)
         raise Malformed(f"the key {_shown(twice)} stands twice in one object")
     return value
 
@@ -157,12 +167,13 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, ob
 
 
 def _without_thinking(text: str) -> str:
-    body = text.lstrip("\ufeff")
-    while (start := _THINKING.match(body)) is not None:
+    body, position = text.lstrip("\ufeff"), 0
+    while (start := _THINKING.match(body, position)) is not None:
         end = _END_OF_THINKING.search(body, start.end())
         if end is None:
             raise Malformed("the thinking never ends; answer after it")
-        body = body[end.end() :]
+        position = end.end()
+    body = body[position:]
     # Some servers put the opening mark into the prompt, so that a reply has only the closing one.
     end = _END_OF_THINKING.search(body)
     if end is not None and "{" not in body[: end.start()]:
@@ -192,8 +203,11 @@ def _objects(text: str) -> tuple[list[str], int | None]:
 
 
 def _repaired(text: str) -> Json:
-    body = _FENCE_END.sub("", text).rstrip()
-    if len(body) > LONGEST_REPAIR or not body.endswith("}") or not _closed(body):
+    body = text.rstrip()
+    if body.endswith("```"):
+        body = body.rstrip("`").rstrip()
+    work = len(body) * (body.count('"') + body.count("'"))
+    if work > MOST_REPAIR_WORK or not body.endswith("}") or not _closed(body):
         raise Malformed(_where_broken(body))
     import json_repair
 

@@ -155,6 +155,8 @@ def test_reply_when_schemas_are_equal_but_not_the_same_is_checked_by_each() -> N
             assert parse_reply('{"n": 3}', schema).value == {"n": 3}
 
 
+LONG = 100_000
+
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 
 
@@ -174,3 +176,25 @@ def test_reply_when_any_text_arrives_is_parsed_or_malformed(text: str) -> None:
         except Malformed:
             continue
         json.dumps(parsed.value, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a' + " " * LONG + "x",
+        '{"a' + "``` " * LONG + "x",
+        "<think></think>" * LONG + '{"a": 1',
+        "{" + ",".join(f'"k{n}": 0' for n in (*range(LONG), LONG - 1)) + "}",
+        "{'" + "a'b" * 33_000 + "'}",
+    ],
+    ids=["spaces", "fences", "thoughts", "keys", "quotes"],
+)
+def test_reply_when_made_to_keep_the_reader_busy_is_read_in_one_go(text: str) -> None:
+    with pytest.raises(Malformed):  # going over it once for each of its places would take minutes
+        parse_reply(text, SCHEMA)
+
+
+def test_reply_when_nested_to_the_very_limit_is_malformed_at_every_depth() -> None:
+    for depth in range(850, 1010):
+        with pytest.raises(Malformed):
+            parse_reply('{"a": ' + "[" * depth + '"\\u0041"' + "]" * depth + "}", SCHEMA)
