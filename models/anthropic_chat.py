@@ -18,7 +18,7 @@ from .options import ModelOptions
 from .secrets import Redactor
 from .spec import ModelSpec
 from .structured import messages_to_send, without_counts
-from .transport import GRACE, headers_of, http_client
+from .transport import GRACE, headers_not_ours, headers_of, http_client
 
 ANTHROPIC = "https://api.anthropic.com"
 _OUTCOMES: dict[str, ReplyOutcome] = {
@@ -52,12 +52,14 @@ class AnthropicChat:
 
         self._name = spec.name
         self._edge = Edge(options, redactor)
+        key = find_key(spec, options, redactor)
+        unwanted = headers_not_ours("ANTHROPIC_CUSTOM_HEADERS", key, anthropic.omit)
         self._client = anthropic.AsyncAnthropic(
-            api_key=find_key(spec, options, redactor),
+            api_key=key,
             base_url=options.base_url or ANTHROPIC,
             timeout=options.call_timeout + GRACE,
             max_retries=0,
-            default_headers=headers_of(spec, options, redactor),
+            default_headers={**unwanted, **headers_of(spec, options, redactor)},
             http_client=http_client(spec, options, redactor),
         )
         self._raw = httpx2.Response

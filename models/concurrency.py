@@ -49,7 +49,7 @@ class AdaptiveLimit:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.release()  # the slot was handed over in the same moment
-            else:
+            elif turn in self._waiting:  # a slot given back in the same moment takes it out of the line
                 self._waiting.remove(turn)
             raise
 

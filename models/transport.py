@@ -1,7 +1,8 @@
 """The HTTP client that the SDKs are given: proxy, no redirects, and bodies of a bounded size."""
 
+import os
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
 
@@ -104,6 +105,21 @@ def headers_of(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> di
         name: expand(value, f'[models."{spec}"] headers.{name}', redactor)
         for name, value in options.headers.items()
     }
+
+
+def headers_not_ours(variable: str, key: str, omit: object) -> dict[str, Any]:
+    """Return what undoes the headers that an SDK takes from an environment variable for every request.
+
+    They may hold secrets that the redactor does not know, and would go to whoever serves the model.
+
+    Args:
+        variable: the environment variable: lines such as ``Name: value``.
+        key: the API key, which one of them may be about to replace.
+        omit: what the SDK takes for "leave this header out".
+    """
+    lines = os.environ.get(variable, "").split("\n")
+    names = [line.partition(":")[0].strip() for line in lines if ":" in line]
+    return {name: f"Bearer {key}" if name.lower() == "authorization" else omit for name in names}
 
 
 def _proxy(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str | None:

@@ -253,11 +253,14 @@ def test_request_when_a_foreign_environment_is_around_is_not_moved_by_it(
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v9")
     monkeypatch.setenv("OPENAI_ORG_ID", "our-organization")
+    for name in ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"):
+        monkeypatch.setenv(name, "X-Gateway: another-secret\nauthorization: Bearer another-secret")
     assert chat.ask().outcome == "ok"
     asked = chat.server.log[-1].asked
     assert asked.secrets == (KEY,)
     if chat.provider == "compatible":
         assert "our-organization" not in asked.headers.values()
+    assert "another-secret" not in str(asked.headers)
 
 
 OUTCOMES: list[tuple[Any, str]] = [

@@ -84,3 +84,18 @@ def test_slots_when_those_waiting_are_cancelled_lose_none() -> None:
         return taken, limit.used
 
     assert asyncio.run(play()) == (1, 0)
+
+
+def test_slots_when_a_waiting_call_is_cancelled_as_another_ends_are_neither_lost_nor_doubled() -> None:
+    async def play() -> tuple[bool, int]:
+        limit = AdaptiveLimit(1)
+        await limit.acquire()
+        first = asyncio.ensure_future(limit.acquire())
+        await asyncio.sleep(0)
+        first.cancel()
+        limit.release()
+        await asyncio.wait([first])
+        await limit.acquire()
+        return first.cancelled(), limit.used
+
+    assert asyncio.run(play()) == (True, 1)
