@@ -50,6 +50,9 @@ def katha(
         str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
     ] = None,
     max_cost: MaxCostOption = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
     ] = False,
@@ -91,6 +94,7 @@ def katha(
         model=model,
         verifier=verifier,
         max_cost=max_cost,
+        reuse=tuple(reuse or ()),
         config=config,
         settings=tuple(settings or ()),
         workers=workers,

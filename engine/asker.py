@@ -114,7 +114,9 @@ class Desk:
             if known is not None:
                 self.tally.found += 1
                 return key, known
-            task = asyncio.create_task(self._ask(request, key, sample, stage))
+            other = self.calls.elsewhere(key, sample)
+            work = self._ask(request, key, sample, stage) if other is None else self._take_over(other, stage)
+            task = asyncio.create_task(work)
             self._flying[key, sample] = task
             task.add_done_callback(lambda done: self._landed((key, sample), done))
         # Whoever waits may be cancelled; a call that is under way is finished and kept.
@@ -164,6 +166,11 @@ class Desk:
         await self._keep(call, posting.sent)
         self.tally.answered += 1
         return called.reply
+
+    async def _take_over(self, call: Call, stage: str) -> Reply:
+        await self._keep(replace(call, stage=stage), 0)
+        self.tally.found += 1
+        return call.reply
 
     async def _keep(self, call: Call, sent: int) -> None:
         """Return when the reply is on disk."""

@@ -23,8 +23,10 @@ LEVEL = 1  # replies are small: a higher level saves little and costs time on ev
 
 
 _ANSWERED = """
-SELECT stage, model, count(*), sum(attempts), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
-    coalesce(sum(cost), 0.0), sum(cost IS NULL)
+SELECT stage, model, sum(attempts > 0), sum(attempts),
+    coalesce(sum(CASE WHEN attempts > 0 THEN input_tokens END), 0),
+    coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0),
+    coalesce(sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0)
 FROM calls GROUP BY stage, model
 """
 _UNANSWERED = """
@@ -44,7 +46,7 @@ class Call:
         asked: the request's canonical form.
         reply: what came back.
         cost: USD; None where the price is not known.
-        attempts: how often it was sent until it was answered.
+        attempts: how often it was sent until it was answered; 0 for a reply taken over from another run.
     """
 
     request: str
@@ -85,6 +87,7 @@ class ModelUse:
         unpriced: calls whose price is not known.
         uncertain: requests that got no answer and may have been charged.
         uncertain_cost: USD that those cost at most.
+        taken_over: replies taken over from other runs, for nothing; they count in no other number.
     """
 
     stage: str
@@ -97,6 +100,7 @@ class ModelUse:
     unpriced: int = 0
     uncertain: int = 0
     uncertain_cost: float = 0.0
+    taken_over: int = 0
 
     def line(self) -> str:
         """Return the use in one line for people."""
@@ -112,14 +116,28 @@ class ModelUse:
             text += (
                 f"; {self.uncertain} requests without a reply may cost up to {self.uncertain_cost:.4f} more"
             )
+        if self.taken_over:
+            text += f"; {self.taken_over} replies taken over from other runs"
         return text
 
 
 class Calls:
-    """Reads and writes the calls in a journal. Reading uses a connection of its own."""
+    """Reads and writes the calls in a journal. Reading uses a connection of its own.
 
-    def __init__(self, journal: Journal) -> None:
+    Args:
+        journal: of the run.
+        others: folders of other runs, whose replies may be taken over.
+
+    Raises:
+        RunError: one of the others is no run.
+    """
+
+    def __init__(self, journal: Journal, others: Sequence[Path] = ()) -> None:
         self._journal = journal
+        self._others = [other / journal_file.NAME for other in others]
+        for path in self._others:
+            with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
+                journal_file.check_format(path, connection)
         self._reader = journal_file.connect(journal.path, read_only=True)
         self._sent = int(self._number("SELECT coalesce(max(id), 0) FROM sent"))
 
@@ -134,8 +152,19 @@ class Calls:
             row = self._reader.execute(sql, (request, sample)).fetchone()
         return None if row is None else Reply.from_json(_unpack(row[0]))
 
+    def elsewhere(self, request: str, sample: int) -> Call | None:
+        """Return the call that another run holds for a request, as one that costs nothing here."""
+        sql = f"SELECT {_COLUMNS} FROM calls c WHERE request = ? AND sample = ?"
+        for path in self._others:
+            for row in _rows(path, sql, (request, sample)):
+                return replace(_call(row), cost=0.0, attempts=0)
+        return None
+
     def put(self, call: Call, sent: int, done: Done) -> None:
-        """Queue a reply; ``done`` is told when it is on disk. The line in ``sent`` goes with it."""
+        """Queue a reply; ``done`` is told when it is on disk. The line in ``sent`` goes with it.
+
+        ``sent`` is 0 for a reply taken over from another run.
+        """
         usage = call.reply.usage
         row = (
             call.request, call.sample, call.stage, call.model, _pack(call.asked), _pack(call.reply.as_json()),

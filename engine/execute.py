@@ -26,7 +26,10 @@ from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
 from .sources import EDITS, Fingerprint, Source, fingerprints
 
-__all__ = ["Options", "RunRequest", "Source", "execute"]
+STORE = "store"
+"""The folder of a run where stages keep files that fields name by their hash."""
+
+__all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +119,14 @@ def _execute(
     listed = tuple(entry.as_json(folder) for entry in prints)
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
-    if not (folder / JOURNAL).exists():  # what goes on may need no model any more
+    if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers
     with (
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
-        ModelPool(journal, request.config.models, options.max_cost) as models,
+        ModelPool(journal, request.config.models, options.max_cost, options.reuse) as models,
     ):
         write_manifest(folder, manifest)
         names = list(loaded.names())
@@ -137,6 +140,7 @@ def _execute(
             options,
             manifest.created_at,
             tuple(entry.path for entry in prints),
+            folder / STORE,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest)

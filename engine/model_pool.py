@@ -6,9 +6,10 @@ It has the face of :class:`.pool.WorkerPool`: tasks go in, results come out in g
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FabulaError
@@ -60,14 +61,20 @@ class ModelPool:
         journal: of the run.
         options: settings of every model that the stages name, by spec.
         max_cost: USD that the run may cost in all; None for no limit.
+        reuse: folders of other runs whose replies are taken over.
     """
 
     def __init__(
-        self, journal: Journal, options: "Mapping[str, ModelOptions]", max_cost: float | None = None
+        self,
+        journal: Journal,
+        options: "Mapping[str, ModelOptions]",
+        max_cost: float | None = None,
+        reuse: Sequence[Path] = (),
     ) -> None:
         self._journal = journal
         self._options = options
         self._max_cost = max_cost
+        self._reuse = tuple(reuse)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
@@ -135,7 +142,7 @@ class ModelPool:
     def _start(self) -> tuple[Desk, asyncio.AbstractEventLoop]:
         if self._desk is not None and self._loop is not None:
             return self._desk, self._loop
-        calls = Calls(self._journal)
+        calls = Calls(self._journal, self._reuse)
         try:
             calls.mark_lost()
             budget = Budget(self._max_cost, calls.spent())

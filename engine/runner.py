@@ -34,6 +34,7 @@ class Options:
         stages: only these stages may run.
         retry_failed: run failed items again.
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
+        reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage; None takes the settings' number.
     """
 
@@ -43,6 +44,7 @@ class Options:
     stages: tuple[str, ...] = ()
     retry_failed: bool = False
     max_cost: float | None = None
+    reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
 
     def check(self, loaded: LoadedPipeline) -> None:
@@ -75,6 +77,7 @@ class Means:
         options: the filters.
         created_at: when the run was created.
         paths: the source files and folders.
+        store: where stages keep files.
     """
 
     pool: WorkerPool
@@ -84,6 +87,7 @@ class Means:
     options: Options
     created_at: str
     paths: tuple[Path, ...]
+    store: Path | None = None
 
 
 class Runner(Walk):
@@ -254,6 +258,7 @@ class Runner(Walk):
             seed=self.config.run.seed,
             previous=previous or {},
             paths=self.means.paths if self._root else (),
+            store=self.means.store,
         )
 
     def _describe(self, basis: Basis) -> None:

@@ -125,6 +125,8 @@ class Tools:
         previous: for a stateful gather, what it last decided: item id -> fields.
         paths: for the first stage, the input files and folders, in the order of its ``sources`` field.
         asker: where the stage's settings name a model, what answers its questions.
+        store: a folder of the run for files that fields name by their hash, made by whoever writes first;
+            None where there is no run folder. What it holds can be made again from the sources.
     """
 
     settings: Own
@@ -133,3 +135,4 @@ class Tools:
     previous: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
     asker: Asker | None = None
+    store: Path | None = None

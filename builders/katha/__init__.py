@@ -25,6 +25,7 @@ class BuildOptions:
         verifier: spec of the model that checks the drafts; by default the one that drafts.
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
         max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
         config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
         settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
             go before ``planner``, ``model``, ``verifier`` and the file.
@@ -42,6 +43,7 @@ class BuildOptions:
     verifier: str | None = None
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None

@@ -50,6 +50,7 @@ def build_request(
             stages=stages_through(PIPELINE, options.stage) if options.stage else (),
             retry_failed=options.retry_failed,
             max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
         ),
     )
 

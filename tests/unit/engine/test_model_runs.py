@@ -16,7 +16,14 @@ from fabula.engine.inspect import StageView, show_item
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.progress import Event
 from fabula.engine.report import RunReport
-from fabula.errors import BudgetStop, ConfigError, Interrupted, MissingRequirement, ModelUnavailable
+from fabula.errors import (
+    BudgetStop,
+    ConfigError,
+    Interrupted,
+    MissingRequirement,
+    ModelUnavailable,
+    RunError,
+)
 from fabula.testing.model_server import (
     Answer,
     Asked,
@@ -290,11 +297,6 @@ def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(
 # -- money
 
 
-def cost_of(server: ModelServer) -> float:
-    answers = [entry.usage for entry in server.log if entry.usage is not None]
-    return sum(usage.input_tokens * 1.0 + usage.output_tokens * 10.0 for usage in answers) / 1e6
-
-
 def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(
     asks: Asks, server: ModelServer
 ) -> None:
@@ -471,3 +473,24 @@ def test_answer_when_usage_is_not_told_counts_at_the_bound(asks: Asks, server: M
     server.handler = lambda asked: Answer(json.dumps(reply_to(asked)), usage=None)
     (use,) = execute(asks("a cat\n")).models
     assert use.cost >= 0
+
+
+def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
+    tmp_path: Path, asks: Asks, server: ModelServer
+) -> None:
+    execute(asks())
+    request = asks("a cat\nb bee\nd dog\n", folder=tmp_path / "second")
+    options = Options(workers=0, reuse=(tmp_path / "run",), max_cost=1.0)
+    (use,) = execute(replace(request, options=options)).models
+    assert server.count == 4
+    assert (use.calls, use.taken_over, use.attempts) == (1, 2, 1)
+    assert use.cost == pytest.approx((use.input_tokens + 10 * use.output_tokens) / 1e6)
+    (call,) = view_of(request, "a").calls
+    assert json.loads(call["reply"]["text"]) == {"text": "answer to a: cat"}
+    execute(request)
+    assert server.count == 4
+
+
+def test_run_when_what_is_to_be_reused_is_no_run_says_so(tmp_path: Path, asks: Asks) -> None:
+    with pytest.raises(RunError, match="nothing"):
+        execute(asks(options=Options(workers=0, reuse=(tmp_path / "nothing",))))
