@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from typing import Any
 
 from ..models.chat import Usage
@@ -10,7 +11,7 @@ from ..models.spec import parse_spec
 from ..models.tokens import bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
 from .config import RunConfig
-from .execute import Options, RunRequest
+from .execute import Options, RunRequest, creation_of
 from .past import Past, past_of
 from .rehearsal import Asked, Script, rehearse
 
@@ -157,7 +158,8 @@ def plan_calls(request: RunRequest, stand_in: RunConfig, sample: int | None = No
     some = _first_items(request, sample)
     totals = rehearse(some, stand_in, Script(config, told, past.has))
     share = _share(totals, request.options)
-    stages = tuple(_plan(place, total.scaled(share), config, past) for place, total in sums.items())
+    day = date.fromisoformat(creation_of(request)[:10])
+    stages = tuple(_plan(place, total.scaled(share), (config, day), past) for place, total in sums.items())
     return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
 
 
@@ -195,9 +197,9 @@ def _typical_tokens(asked: Asked) -> int:
     return asked.request.max_tokens // 2 if typical is None else min(typical, asked.request.max_tokens)
 
 
-def _plan(place: tuple[str, str], total: _Sums, config: RunConfig, past: Past) -> StagePlan:
-    stage, model = place
-    price = price_of(parse_spec(model), config.models[model])
+def _plan(place: tuple[str, str], total: _Sums, terms: tuple[RunConfig, date], past: Past) -> StagePlan:
+    (stage, model), (config, day) = place, terms
+    price = price_of(parse_spec(model), config.models[model], day)
     seen = past.stages.get(place)
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:

@@ -1,6 +1,7 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 
 from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
@@ -126,7 +127,7 @@ def _execute(
     with (
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
-        ModelPool(journal, request.config.models, options.max_cost, options.reuse) as models,
+        _model_pool(journal, request, manifest) as models,
     ):
         write_manifest(folder, manifest)
         names = list(loaded.names())
@@ -144,6 +145,11 @@ def _execute(
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest)
+
+
+def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:
+    options, day = request.options, date.fromisoformat(manifest.created_at[:10])
+    return ModelPool(journal, request.config.models, options.max_cost, options.reuse, day)
 
 
 def _run(folder: Path, runner: Runner, prints: tuple[Fingerprint, ...], manifest: Manifest) -> RunReport:

@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ class ModelPool:
         options: settings of every model that the stages name, by spec.
         max_cost: USD that the run may cost in all; None for no limit.
         reuse: folders of other runs whose replies are taken over.
+        day: the day whose prices count; None for those known to come last.
     """
 
     def __init__(
@@ -70,11 +72,14 @@ class ModelPool:
         options: "Mapping[str, ModelOptions]",
         max_cost: float | None = None,
         reuse: Sequence[Path] = (),
+        day: date | None = None,
     ) -> None:
         self._journal = journal
         self._options = options
         self._max_cost = max_cost
         self._reuse = tuple(reuse)
+        self._day = day
+        self._redactor = Redactor()  # one for all models: a server may echo what another one was sent
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
@@ -159,8 +164,8 @@ class ModelPool:
         from ..models.registry import open_model
 
         options, parsed = self._options[spec], parse_spec(spec)
-        client = ModelClient(open_model(parsed, options, Redactor()), options)
-        return Line(client, options, price_of(parsed, options))
+        client = ModelClient(open_model(parsed, options, self._redactor), options)
+        return Line(client, options, price_of(parsed, options, self._day))
 
 
 class _Shift:

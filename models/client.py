@@ -17,6 +17,9 @@ FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""
 
 LONGEST_BACKOFF = 60.0
+FIRST_PATIENCE = 20.0
+"""Most seconds of faults before the first answer of a model: a wrong address does not get better."""
+
 LONGEST_PAUSE = 120.0
 """Most seconds that a service's Retry-After is obeyed for."""
 
@@ -76,6 +79,7 @@ class ModelClient:
         self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
+        self._answered = False
         self._last_fault = float("-inf")
         # Faults further apart than this are no unbroken row: nobody asked in between.
         self._longest_gap = options.call_timeout + LONGEST_PAUSE + LONGEST_BACKOFF
@@ -143,6 +147,7 @@ class ModelClient:
                 self._note_fault(fault, generation, reserved)
                 raise
             self._failing_since = None
+            self._answered = True
             slots.raise_after_success()
             if reserved and reply.usage is not None:
                 self._rate.settle(reserved, reply.usage.input_tokens + reply.usage.output_tokens)
@@ -186,7 +191,8 @@ class ModelClient:
         if since is None:  # another call has succeeded in the meantime
             return
         silent = self._clock.monotonic() - since
-        if silent >= self._patience:
+        known = self._answered or fault.kind == "rate_limited"  # it is there
+        if silent >= (self._patience if known else min(self._patience, FIRST_PATIENCE)):
             raise ModelDown(
                 fault.kind,
                 f"nothing has succeeded for {silent:.0f} s (patience); last: {fault.message}",

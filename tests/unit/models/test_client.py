@@ -97,9 +97,14 @@ def test_call_when_attempts_are_used_up_raises_the_last_fault(clock: FakeClock) 
 
 
 def test_call_when_tried_again_waits_at_most_twice_as_long_each_time(clock: FakeClock) -> None:
-    model = Scripted([fault()], clock)
+    asked = client(Scripted([OK, fault()], clock), attempts=10, patience=1e6)
+
+    async def play() -> None:
+        await asked.call(REQUEST)
+        await asked.call(REQUEST)
+
     with pytest.raises(CallFault):
-        clock.run(client(model, attempts=10, patience=1e6).call(REQUEST))
+        clock.run(play())
     most = [1, 2, 4, 8, 16, 32, 60, 60, 60]
     assert len(clock.slept) == len(most)
     assert all(0 <= slept <= limit for slept, limit in zip(clock.slept, most, strict=True))
@@ -182,6 +187,17 @@ def test_patience_when_nothing_succeeds_for_too_long_says_that_the_model_is_down
     assert all(isinstance(end, ModelDown) and end.kind == "connection" for end in ends)
     assert "30 s" in str(ends[0]) or "patience" in str(ends[0])
     assert clock.now - start < 30.0 + 60.0 * 2
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("connection", 60.0), ("rate_limited", 1000.0)])
+def test_patience_when_the_model_never_answered_is_short_unless_it_is_only_busy(
+    kind: str, longest: float, clock: FakeClock
+) -> None:
+    start = clock.now
+    with pytest.raises(ModelDown):
+        clock.run(client(Scripted([fault(kind)], clock), patience=500.0, attempts=100).call(REQUEST))
+    assert (clock.now - start < 60.0) == (longest == 60.0)
+    assert clock.now - start < longest
 
 
 def test_patience_when_others_succeed_in_between_does_not_run_out(clock: FakeClock) -> None:
