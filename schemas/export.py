@@ -5,6 +5,7 @@ from pathlib import Path
 from ..errors import TargetError
 from .base import Own
 from .canonical import Json, pretty_bytes, write_atomic
+from .judgement import EvaluationManifest, Judgement
 from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Variant
 from .story import Story
 from .values import Edit, Envelope
@@ -12,6 +13,8 @@ from .values import Edit, Envelope
 PUBLISHED: dict[str, type[Own]] = {
     "edit": Edit,
     "envelope": Envelope,
+    "evaluation": EvaluationManifest,
+    "judgement": Judgement,
     "katha_bundle": KathaBundle,
     "katha_human_validation": HumanValidation,
     "katha_producers": ProducerLine,

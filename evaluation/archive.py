@@ -1,0 +1,263 @@
+"""The archive of an evaluation: every reply and what it is about, in two files that anybody can score.
+
+An **evaluation folder** is a run folder, or any folder with these two files: ``judgements.jsonl``, one
+canonical JSON line per reply, sorted by :func:`sort_key`; and ``evaluation.json``, the manifest.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import InputError, TargetError, UserError
+from ..schemas.canonical import canonical_text, jsonl_lines, pretty_bytes, write_atomic
+from ..schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
+from ..schemas.paths import format_path
+
+JUDGEMENTS = "judgements.jsonl"
+EVALUATION = "evaluation.json"
+LISTED = 1000
+"""Most problems of a file that are gathered; a file of another kind is wrong in every line."""
+
+SortKey = tuple[tuple[bool, Any], ...]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An evaluation in memory.
+
+    Attributes:
+        manifest: what was judged, by whom and how.
+        judgements: the replies, sorted by :func:`sort_key`, no two with the same key.
+    """
+
+    manifest: EvaluationManifest
+    judgements: tuple[Judgement, ...] = field(repr=False)
+
+
+def sort_key(judgement: Judgement) -> SortKey:
+    """Return what an archive is sorted by: the parts of the judgement's key, null before everything else."""
+    return tuple((part is not None, part) for part in judgement.key())
+
+
+def read_archive(folder: str | Path) -> Archive:
+    """Return the archive in an evaluation folder.
+
+    A line that is there twice counts once. Lines may come in any order.
+
+    Raises:
+        InputError: a file is missing, has something that the types do not allow, or holds different answers
+            of one judge to one question; every problem is listed.
+    """
+    place = Path(folder)
+    problems: list[UserError] = []
+    manifest = _manifest(place / EVALUATION, problems)
+    kept = _distinct(_numbered(place / JUDGEMENTS, problems), problems)
+    if manifest is not None:
+        problems.extend(_strangers(place / JUDGEMENTS, manifest, kept))
+    if problems or manifest is None:
+        raise InputError(problems)
+    return Archive(manifest, tuple(sorted(kept, key=sort_key)))
+
+
+def read_judgements(path: Path) -> tuple[Judgement, ...]:
+    """Return the judgements in one file of lines, sorted.
+
+    Raises:
+        InputError: as for :func:`read_archive`.
+    """
+    problems: list[UserError] = []
+    kept = _distinct(_numbered(path, problems), problems)
+    if problems:
+        raise InputError(problems)
+    return tuple(sorted(kept, key=sort_key))
+
+
+def write_archive(folder: Path, manifest: EvaluationManifest, judgements: Iterable[Judgement]) -> None:
+    """Write the two files of an archive into a folder that exists; the same archive gives the same bytes.
+
+    Raises:
+        InputError: different answers of one judge to one question.
+        OSError: the folder cannot be written.
+    """
+    kept = merged([("the archive", judgements)])
+    write_atomic(folder / JUDGEMENTS, jsonl_lines(judgement.as_json() for judgement in kept))
+    write_atomic(folder / EVALUATION, [pretty_bytes(manifest.as_json())])
+
+
+def export_archive(source: str | Path, target: Path) -> Archive:
+    """Copy the archive of an evaluation folder, checked and in canonical form, into a new folder.
+
+    Raises:
+        InputError: as for :func:`read_archive`.
+        TargetError: the new folder is not empty, or cannot be written.
+    """
+    archive = read_archive(source)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        taken = next((path.name for path in target.iterdir()), None)
+        if taken is None:
+            write_archive(target, archive.manifest, archive.judgements)
+    except OSError as error:
+        raise TargetError(
+            str(target), expected="a folder that can be written", found=str(error), fix="choose another --out"
+        ) from error
+    if taken is not None:
+        raise TargetError(
+            str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+        )
+    return archive
+
+
+def merged(parts: Iterable[tuple[str, Iterable[Judgement]]]) -> tuple[Judgement, ...]:
+    """Return the judgements of several archives as those of one, sorted.
+
+    Args:
+        parts: name and judgements of each; what stands in two of them is kept once.
+
+    Raises:
+        InputError: two of them hold different answers of one judge to one question; both are shown.
+    """
+    problems: list[UserError] = []
+    kept = _distinct(((name, one) for name, judgements in parts for one in judgements), problems)
+    if problems:
+        raise InputError(problems)
+    return tuple(sorted(kept, key=sort_key))
+
+
+def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
+    """Check that a release or suite is the one that an archive was judged with.
+
+    Args:
+        archive: the archive.
+        part: ``release`` or ``suite``, the part of the manifest's protocol that names it.
+        found: SHA-256 of the one at hand; see :func:`fabula.evaluation.hashes.release_sha256`.
+        where: its folder or file, for the message.
+
+    Raises:
+        InputError: it is another one, or the archive does not say which one it was.
+    """
+    named = archive.manifest.protocol.get(part)
+    expected = named.get("sha256") if isinstance(named, dict) else None
+    if expected == found:
+        return
+    raise InputError(
+        [
+            UserError(
+                where, expected=f"the {part} that the archive was judged with, SHA-256 {expected}",
+                found=f"SHA-256 {found}",
+                fix=f"give the same version of the {part}, or judge again with this one",
+            )
+        ]
+    )  # fmt: skip
+
+
+def _manifest(path: Path, problems: list[UserError]) -> EvaluationManifest | None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problems.append(_missing(path, error))
+        return None
+    try:
+        return EvaluationManifest.model_validate_json(data)
+    except ValidationError as error:
+        problems.extend(_invalid(str(path), error))
+        return None
+
+
+def _numbered(path: Path, problems: list[UserError]) -> Iterator[tuple[str, Judgement]]:
+    """Yield place and judgement of every line that can be read; add a problem for each of the others."""
+    try:
+        handle = path.open("rb")
+    except OSError as error:
+        problems.append(_missing(path, error))
+        return
+    with handle:
+        for number, line in enumerate(handle, 1):
+            where = f"{path}:{number}"
+            if len(problems) >= LISTED:
+                problems.append(_problem(where, f"at most {LISTED} problems", "more; the rest is not read"))
+                return
+            try:
+                judgement = Judgement.model_validate_json(line)
+            except ValidationError as error:
+                problems.extend(_invalid(where, error))
+                continue
+            if problem := _contradiction(where, judgement):
+                problems.append(problem)
+            yield where, judgement
+
+
+def _contradiction(where: str, judgement: Judgement) -> UserError | None:
+    """Return what in a judgement cannot be at the same time."""
+    if judgement.schema_version != JUDGEMENT_VERSION:
+        return _problem(
+            where, f"schema_version {JUDGEMENT_VERSION}", judgement.schema_version,
+            "use the version of Fabula that wrote it, or a newer one",
+        )  # fmt: skip
+    if judgement.outcome == "answered" and judgement.parsed is None:
+        return _problem(where, "what was read from the reply, as its outcome is answered", "parsed is null")
+    if judgement.outcome != "answered" and judgement.parsed is not None:
+        return _problem(where, f"no parsed reply, as its outcome is {judgement.outcome}", "one")
+    return None
+
+
+def _distinct(judgements: Iterable[tuple[str, Judgement]], problems: list[UserError]) -> Sequence[Judgement]:
+    """Return each judgement once; add a problem for each that contradicts one before it."""
+    first: dict[tuple[Any, ...], tuple[str, Judgement]] = {}
+    for where, judgement in judgements:
+        earlier = first.setdefault(judgement.key(), (where, judgement))
+        if earlier[1] is judgement or _said(earlier[1]) == _said(judgement):
+            continue
+        problems.append(
+            _problem(
+                where, f"one answer to {_named(judgement)}, which is {_quoted(earlier[1])} in {earlier[0]}",
+                _quoted(judgement), "keep the line that is right, or give one of them another vote number",
+            )
+        )  # fmt: skip
+    return [judgement for _, judgement in first.values()]
+
+
+def _said(judgement: Judgement) -> tuple[Any, ...]:
+    """Return what makes two judgements with the same key the same, whatever they cost and whenever."""
+    return (judgement.protocol, judgement.prompt, judgement.outcome, judgement.raw, judgement.parsed)
+
+
+def _named(judgement: Judgement) -> str:
+    parts = [f"{judgement.kind} {judgement.item}", judgement.condition, f"vote {judgement.vote}"]
+    shown = [str(part) for part in (judgement.method, judgement.seed) if part is not None]
+    return ", ".join([*parts, judgement.judge.spec, *shown])
+
+
+def _quoted(judgement: Judgement) -> str:
+    text = judgement.outcome if judgement.parsed is None else canonical_text(judgement.parsed)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _strangers(
+    path: Path, manifest: EvaluationManifest, judgements: Sequence[Judgement]
+) -> Iterator[UserError]:
+    """Yield a problem for each kind of judgement that is not of the manifest's protocol."""
+    for protocol in sorted({judgement.protocol for judgement in judgements} - {manifest.kind}):
+        yield _problem(str(path), f"judgements of {manifest.kind}, as {EVALUATION} says", protocol)
+
+
+def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:
+    for detail in error.errors(include_url=False, include_input=False):
+        place = f"{where} {format_path(detail['loc'])}"
+        yield _problem(place, "a value that the type allows", str(detail["msg"]))
+
+
+def _missing(path: Path, error: OSError) -> UserError:
+    return _problem(
+        str(path), f"the file {path.name} of an evaluation folder", error.strerror or str(error),
+        "give the folder of an evaluation, such as fabula evaluate writes",
+    )  # fmt: skip
+
+
+def _problem(
+    where: str, expected: str, found: str, fix: str = "correct the line; see docs/evaluation.md"
+) -> UserError:
+    return UserError(where, expected=expected, found=found, fix=fix)

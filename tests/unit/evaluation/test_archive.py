@@ -1,0 +1,150 @@
+"""Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import InputError, TargetError
+from fabula.evaluation.archive import (
+    EVALUATION,
+    JUDGEMENTS,
+    LISTED,
+    Archive,
+    check_hash,
+    export_archive,
+    merged,
+    read_archive,
+    read_judgements,
+    sort_key,
+    write_archive,
+)
+from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
+
+Make = Callable[..., Judgement]
+JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model="one-2")
+ANSWER = {"answer": "a lion", "evidence_status": "recoverable", "confidence": "high"}
+
+
+def judgement(item: str = "s_0001_q01", **given: Any) -> Judgement:
+    values: dict[str, Any] = {
+        "protocol": "katha", "kind": "question", "method": "m", "unit": "s_0001", "seed": None, "item": item,
+        "condition": "image", "judge": JUDGE, "vote": 0, "prompt": "judge/x@1#0", "outcome": "answered",
+        "reason": None, "raw": "{}", "parsed": ANSWER, "input_tokens": 1, "output_tokens": 2, "cost": None,
+        "time": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    return Judgement.model_validate(values | given)
+
+
+def manifest(kind: str = "katha", **protocol: Any) -> EvaluationManifest:
+    return EvaluationManifest.model_validate(
+        {"kind": kind, "protocol": protocol, "subject": {}, "environment": {}}
+    )
+
+
+def problems(folder: Path) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_archive(folder)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "eval"
+    place.mkdir()
+    write_archive(place, manifest(), [judgement()])
+    return place
+
+
+def test_archive_when_written_in_any_order_is_read_sorted_with_null_first(tmp_path: Path) -> None:
+    text = judgement(condition="text", method=None)
+    rows = [judgement("b"), judgement(seed=7), text, judgement(vote=1), judgement()]
+    write_archive(tmp_path, manifest(), rows)
+    archive = read_archive(tmp_path)
+    assert archive.judgements == tuple(sorted(rows, key=sort_key))
+    assert archive.judgements[0] == text
+    assert [one.seed for one in archive.judgements] == [None, None, None, None, 7]
+    before = (tmp_path / JUDGEMENTS).read_bytes()
+    write_archive(tmp_path, archive.manifest, reversed(archive.judgements))
+    assert (tmp_path / JUDGEMENTS).read_bytes() == before
+
+
+def test_archive_when_a_line_is_there_twice_counts_it_once(folder: Path) -> None:
+    path = folder / JUDGEMENTS
+    path.write_bytes(path.read_bytes() * 2)
+    assert read_archive(folder).judgements == (judgement(),)
+
+
+def test_archive_when_two_lines_answer_differently_shows_both(folder: Path) -> None:
+    path = folder / JUDGEMENTS
+    other = judgement(parsed=ANSWER | {"answer": "a mouse"})
+    path.write_text(path.read_text() + json.dumps(other.as_json()) + "\n")
+    (problem,) = problems(folder)
+    assert f"{path}:2" in problem
+    assert f"{path}:1" in problem
+    assert "a lion" in problem
+    assert "a mouse" in problem
+    assert "question s_0001_q01, image, vote 0, openai:one, m" in problem
+
+
+def test_archive_when_several_lines_are_wrong_lists_them_all(folder: Path) -> None:
+    good = judgement().as_json()
+    rows: list[Any] = [
+        good | {"schema_version": "9"},
+        good | {"outcome": "guessed"},
+        good | {"item": "b", "parsed": None},
+        good | {"item": "c", "outcome": "refused"},
+        good | {"item": "d", "vote": -1, "extra": 1},
+        "text",
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / JUDGEMENTS).write_text(text + '{"broken\n')
+    found = problems(folder)
+    assert len(found) == 8
+    for line in range(1, 8):
+        assert any(f"{JUDGEMENTS}:{line}" in one for one in found), line
+
+
+def test_archive_when_a_file_of_another_kind_is_given_stops_listing(folder: Path) -> None:
+    (folder / JUDGEMENTS).write_text("x\n" * (LISTED + 50))
+    assert len(problems(folder)) == LISTED + 1
+
+
+@pytest.mark.parametrize("name", [JUDGEMENTS, EVALUATION])
+def test_archive_when_a_file_is_missing_names_it(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert [name in problem for problem in problems(folder)] == [True]
+
+
+def test_archive_when_its_manifest_is_of_another_protocol_says_so(folder: Path) -> None:
+    write_archive(folder, manifest("events"), [judgement()])
+    assert "judgements of events" in problems(folder)[0]
+
+
+def test_merged_when_two_archives_disagree_shows_both_and_agreeing_ones_are_kept_once() -> None:
+    cheaper = judgement(cost=0.5, time=None)
+    assert merged([("a", [judgement()]), ("b", [cheaper, judgement("z")])]) == (judgement(), judgement("z"))
+    refused = judgement(outcome="refused", parsed=None, raw="no")
+    with pytest.raises(InputError, match=r'(?s)b: .*"a lion".* in a, found refused'):
+        merged([("a", [judgement()]), ("b", [refused])])
+
+
+def test_check_hash_when_the_release_is_another_one_refuses_it() -> None:
+    archive = Archive(manifest(release={"sha256": "aa"}), ())
+    check_hash(archive, "release", "aa", "dist/mine")
+    with pytest.raises(InputError, match=r"dist/mine: expected the release that .* SHA-256 aa, found"):
+        check_hash(archive, "release", "bb", "dist/mine")
+    with pytest.raises(InputError, match="SHA-256 None"):
+        check_hash(Archive(manifest(), ()), "suite", "bb", "suite.json")
+
+
+def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert export_archive(folder, tmp_path / "a" / "b").judgements == (judgement(),)
+    assert read_archive(tmp_path / "a" / "b") == read_archive(folder)
+    assert read_judgements(tmp_path / "a" / "b" / JUDGEMENTS) == (judgement(),)
+    with pytest.raises(TargetError, match="a new or empty folder"):
+        export_archive(folder, tmp_path / "a" / "b")
