@@ -1,0 +1,227 @@
+"""Opening pictures with limits, as 8-bit sRGB the right way up; and encoding them without metadata.
+
+A file is what its content is, whatever its name says: a GIF called ``01.png`` is opened, with a note.
+"""
+
+import io
+import threading
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from .colour import as_srgb
+from .problems import MediaProblem
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PictureFormat = Literal["png", "jpeg"]
+MEDIA_TYPES: dict[PictureFormat, str] = {"png": "image/png", "jpeg": "image/jpeg"}
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+_SUFFIXES = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "gif": "GIF"}
+# A changed warning filter belongs to the whole process; reading a header takes microseconds.
+_HEADER = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """What a picture may be at most; the pixels are compared before any of them is decoded.
+
+    Attributes:
+        max_bytes: size of the file.
+        max_pixels: width times height.
+        max_side: the longer side, in pixels.
+    """
+
+    max_bytes: int = 64_000_000
+    max_pixels: int = 40_000_000
+    max_side: int = 20_000
+
+
+LIMITS = PictureLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded picture.
+
+    Attributes:
+        image: the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata.
+        format: what the file was: PNG, JPEG, WEBP or GIF.
+        notes: what was done to it, or is odd about it, each as one line that begins with a code: ``misnamed``,
+            ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``, ``cmyk``, ``blank``.
+    """
+
+    image: "Image" = field(repr=False)
+    format: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Width in pixels, after orientation."""
+        return int(self.image.width)
+
+    @property
+    def height(self) -> int:
+        """Height in pixels, after orientation."""
+        return int(self.image.height)
+
+
+def open_picture(source: Path | bytes, limits: PictureLimits = LIMITS, *, name: str = "picture") -> Picture:
+    """Open a picture and bring it to 8-bit sRGB without transparency, the right way up.
+
+    Args:
+        source: the file, or its bytes.
+        limits: what it may be at most.
+        name: what to call bytes in messages.
+
+    Raises:
+        MediaProblem: it cannot be used. Codes: ``missing``, ``unreadable``, ``empty``, ``too_large``,
+            ``not_a_picture``, ``too_many_pixels``, ``truncated``, ``damaged``.
+    """
+    where = name if isinstance(source, bytes) else str(source)
+    data = _checked(source, where, limits) if isinstance(source, bytes) else read_bytes(source, limits)
+    opened = _open(data, where, limits)
+    notes = [*_misnamed(where, opened), *_animated(opened)]
+    kind = str(opened.format)
+    loaded = _load(opened, where)
+    image, changes = as_srgb(loaded)
+    return Picture(image, "JPEG" if kind == "MPO" else kind, (*notes, *changes, *_blank(image)))
+
+
+def read_bytes(path: Path, limits: PictureLimits = LIMITS) -> bytes:
+    """Return the bytes of a file that is no larger than the limits allow.
+
+    Raises:
+        MediaProblem: there is no such file, or it cannot be read, is empty or too large.
+    """
+    where = str(path)
+    try:
+        if not path.is_file():
+            raise _problem(where, "missing", "a file", "none", "generate it again")
+        with path.open("rb") as file:
+            data = file.read(limits.max_bytes + 1)
+    except OSError as error:
+        raise _problem(where, "unreadable", "a file that can be read", str(error.strerror)) from error
+    return _checked(data, where, limits)
+
+
+def encode(
+    picture: Picture, *, max_side: int | None = None, format: PictureFormat = "png", quality: int = 92
+) -> bytes:
+    """Return a picture as the bytes of a PNG or JPEG file with pixels and nothing else.
+
+    The same pixels give the same bytes with the same Pillow; no time, name, profile or tag is written.
+
+    Args:
+        picture: what to encode.
+        max_side: if its longer side is longer, it is made this long, in proportion (Lanczos).
+        format: ``png`` keeps every pixel value, ``jpeg`` is smaller.
+        quality: of a JPEG, 1 to 95; colours are not subsampled.
+    """
+    return encode_image(fitted(picture.image, max_side), format=format, quality=quality)
+
+
+def encode_image(image: "Image", *, format: PictureFormat, quality: int = 92) -> bytes:
+    """Return an RGB image as the bytes of a file, without metadata."""
+    clean = image.copy()
+    clean.info = {}
+    file = io.BytesIO()
+    if format == "png":
+        clean.save(file, "PNG", compress_level=6)
+    else:
+        clean.save(file, "JPEG", quality=quality, subsampling=0, optimize=False, progressive=False)
+    return file.getvalue()
+
+
+def fitted(image: "Image", max_side: int | None) -> "Image":
+    """Return an image whose longer side is at most so many pixels, in proportion."""
+    longest = max(image.size)
+    if max_side is None or longest <= max_side:
+        return image
+    from PIL.Image import Resampling
+
+    width, height = (max(1, (side * max_side + longest // 2) // longest) for side in image.size)
+    return image.resize((width, height), Resampling.LANCZOS)
+
+
+def _checked(data: bytes, where: str, limits: PictureLimits) -> bytes:
+    if not data:
+        raise _problem(where, "empty", "a picture", "an empty file")
+    if len(data) > limits.max_bytes:
+        raise _problem(
+            where, "too_large", f"at most {limits.max_bytes:,} bytes", "more", "write it as a smaller file"
+        )
+    return data
+
+
+def _open(data: bytes, where: str, limits: PictureLimits) -> "Image":
+    """Read the header and check what it promises."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with _HEADER, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opened = Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError as error:
+        raise _problem(where, "not_a_picture", "a PNG, JPEG, WebP or GIF picture", _start(data)) from error
+    except Image.DecompressionBombError as error:
+        raise _too_many(where, limits, "far more") from error
+    except Exception as error:  # decoder boundary
+        raise _problem(where, "damaged", "a header that can be read", _told(error)) from error
+    width, height = opened.size
+    if width * height > limits.max_pixels or max(width, height) > limits.max_side:
+        raise _too_many(where, limits, f"{width} x {height}")
+    return opened
+
+
+def _load(opened: "Image", where: str) -> "Image":
+    """Decode the pixels of the first frame."""
+    try:
+        opened.load()
+    except Exception as error:  # decoder boundary
+        text = _told(error)
+        cut = any(word in text.lower() for word in ("truncated", "end of file", "broken data stream"))
+        code = "truncated" if cut else "damaged"
+        raise _problem(where, code, "pixels that can be decoded", text) from error
+    return opened
+
+
+def _misnamed(where: str, opened: "Image") -> list[str]:
+    said = _SUFFIXES.get(Path(where).suffix.lower().lstrip("."))
+    found = "JPEG" if opened.format == "MPO" else str(opened.format)
+    return [] if said in (None, found) else [f"misnamed: the name says {said}, the content is {found}"]
+
+
+def _animated(opened: "Image") -> list[str]:
+    try:
+        moving = bool(getattr(opened, "is_animated", False))
+    except Exception:  # noqa: BLE001 - decoder boundary: the first frame may still be fine
+        return []
+    return ["animated: only the first frame is used"] if moving else []
+
+
+def _blank(image: "Image") -> list[str]:
+    spans = image.getextrema()
+    return ["blank: all pixels have one colour"] if all(low == high for low, high in spans) else []  # type: ignore[misc]
+
+
+def _too_many(where: str, limits: PictureLimits, found: str) -> MediaProblem:
+    expected = f"at most {limits.max_pixels:,} pixels and {limits.max_side:,} a side"
+    return _problem(where, "too_many_pixels", expected, found, "write it at a smaller size")
+
+
+def _start(data: bytes) -> str:
+    return f"a file that begins with {data[:8]!r}"
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+def _problem(where: str, code: str, expected: str, found: str, fix: str = "") -> MediaProblem:
+    return MediaProblem(
+        where, code=code, expected=expected, found=found, fix=fix or "generate or copy it again"
+    )
