@@ -8,13 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from ..models.chat import ChatRequest
+from ..models.chat import ChatRequest, Reply
 from ..schemas.canonical import Json
 
 T = TypeVar("T")
 
 UNAVAILABLE = "unavailable"
 """Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What came back for a question, as it came.
+
+    Attributes:
+        reply: the raw reply.
+        cost: USD that the run paid for it; None where the price is not known.
+    """
+
+    reply: Reply
+    cost: float | None
 
 
 class BadReply(ValueError):
@@ -31,11 +44,14 @@ class NoAnswer(Exception):
         code: what happened.
         reason: the same for people, in one line.
         evidence: the raw reply, if there was one.
+        receipt: the same with everything about it.
     """
 
-    def __init__(self, code: str, reason: str, evidence: str | None = None) -> None:
+    def __init__(
+        self, code: str, reason: str, evidence: str | None = None, receipt: Receipt | None = None
+    ) -> None:
         super().__init__(code, reason, evidence)
-        self.code, self.reason, self.evidence = code, reason, evidence
+        self.code, self.reason, self.evidence, self.receipt = code, reason, evidence, receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +81,12 @@ class Answer(Generic[T]):
     Attributes:
         value: what ``read`` made of it.
         notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent.
+        receipt: the reply that it was read from; None from an asker that asks nobody.
     """
 
     value: T
     notes: tuple[str, ...] = ()
+    receipt: Receipt | None = None
 
 
 class Asker(Protocol):
