@@ -50,8 +50,9 @@ class Picture:
     Attributes:
         image: the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata.
         format: what the file was: PNG, JPEG, WEBP or GIF.
-        notes: what was done to it, or is odd about it, each as one line that begins with a code: ``misnamed``,
-            ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``, ``cmyk``, ``blank``.
+        notes: what was done to it, or is odd about it, each as one line that begins with a code:
+            ``misnamed``, ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``, ``cmyk``,
+            ``blank``.
     """
 
     image: "Image" = field(repr=False)

@@ -4,14 +4,24 @@ Pure functions. A leak stops the item; rendered text inside a picture is another
 :mod:`.rendered`).
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ...models.chat import Part
+from ...prompts.filters import fenced
 from ...schemas.katha import StoryRecord
+from ...schemas.text import contains_phrase, normalize_answer
+from .metadata import foreign_chunks
+from .secrets import secrets_of
 
 LeakKind = Literal["text", "name", "metadata", "unaccounted"]
+
+_INDEX_LABEL = re.compile(r"\b(?:image|picture|panel|frame) \d+(?: of \d+)?\b")
+_FILE_NAME = re.compile(r"[\w.-]+\.(?:png|jpe?g|webp|gif|mp4|webm|mov)\b", re.IGNORECASE)
+# Normalised text holds no line breaks: one in place of what was taken out keeps its neighbours apart.
+_CUT = "\n"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -21,7 +31,8 @@ class Leak:
     Attributes:
         part: which part of the packet, from 1.
         kind: ``text`` (of the record), ``name`` (a file's, a method's or the story's), ``metadata``
-            (anything in a picture's file besides pixels) or ``unaccounted`` (text that is neither asked nor the prompt's).
+            (anything in a picture's file besides pixels) or ``unaccounted`` (text that is neither asked nor
+            the prompt's).
         source: what it is: a JSON path of the record, or of which chunk or name.
         found: the text, shortened.
     """
@@ -55,7 +66,26 @@ def scan_packet(
             a prompt may use them by itself.
         names: more that must not be sent: method, folder and file names.
     """
-    raise NotImplementedError
+    asked = (question,) if isinstance(question, str) else tuple(question)
+    # A fenced text stands between marks that hold its own hash; being longer, it is taken out first.
+    exempt = _longest_first((*asked, *map(fenced, asked), *(fixed or ())))
+    leaks: list[Leak] = []
+    for number, part in enumerate(parts, 1):
+        if not isinstance(part, str):
+            leaks += [Leak(number, "metadata", *chunk) for chunk in foreign_chunks(part.data)]
+            continue
+        left = _without(normalize_answer(part), exempt)
+        if not left.strip():
+            continue
+        leaks += [Leak(number, "name", "file name", name) for name in _file_names(part, asked)]
+        leaks += _names(number, left, (record.story_id, *names))
+        texts = [secret for secret in secrets_of(record) if fixed is not None or not secret.is_short]
+        shown = ((secret, secret.shown_in(left)) for secret in texts if secret.path != "$.story_id")
+        found = [Leak(number, "text", secret.path, _short(text)) for secret, text in shown if text]
+        leaks += found
+        if fixed is not None and not found:
+            leaks.append(Leak(number, "unaccounted", "the packet", _short(" ".join(left.split()))))
+    return leaks
 
 
 def fixed_texts(rendered: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
@@ -65,4 +95,32 @@ def fixed_texts(rendered: Sequence[str], marks: Sequence[str]) -> tuple[str, ...
         rendered: the texts of the prompt, rendered with a mark in place of each input.
         marks: those marks, such as ``"@@question@@"``.
     """
-    raise NotImplementedError
+    cuts = re.compile("|".join(re.escape(mark) for mark in marks)) if marks else None
+    pieces = (piece for text in rendered for piece in (cuts.split(text) if cuts else [text]))
+    return tuple(piece.strip() for piece in pieces if piece.strip())
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted({normalize_answer(text) for text in texts} - {""}, key=lambda text: (-len(text), text))
+
+
+def _without(text: str, exempt: Sequence[str]) -> str:
+    """Return a normalised text without the exempt ones and without index labels."""
+    for one in exempt:
+        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", _CUT, text)
+    return _INDEX_LABEL.sub(_CUT, text)
+
+
+def _file_names(part: str, asked: Iterable[str]) -> list[str]:
+    exempt = {name for text in asked for name in _FILE_NAME.findall(text)}
+    return sorted({name for name in _FILE_NAME.findall(part)} - exempt)
+
+
+def _names(number: int, left: str, names: Iterable[str]) -> Iterator[Leak]:
+    for name in sorted(set(names)):
+        if contains_phrase(left, normalize_answer(name)):
+            yield Leak(number, "name", "name of the story, the method or a file", name)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

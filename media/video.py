@@ -1,0 +1,241 @@
+"""Looking at videos and taking frames out of them, with bounded memory.
+
+The packets are counted first, without decoding; then only the stretches that hold the wanted frames are
+decoded, one frame in memory at a time besides those that are kept. Needs the extra ``video`` (PyAV).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingRequirement
+from .packets import Index, index_packets
+from .problems import MediaProblem
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class VideoLimits:
+    """What a video may be at most.
+
+    Attributes:
+        max_bytes: size of the file.
+        max_frames: number of frames; three hours at 60 frames a second are 648,000.
+        max_pixels: width times height of a frame.
+    """
+
+    max_bytes: int = 8_000_000_000
+    max_frames: int = 1_000_000
+    max_pixels: int = 40_000_000
+
+
+LIMITS = VideoLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class VideoInfo:
+    """What a video is.
+
+    Attributes:
+        frames: how many frames it has, counted.
+        duration: seconds from the start of the first frame to the end of the last, exact.
+        fps: average frames per second, exact: frames divided by duration.
+        width: in pixels, as stored.
+        height: in pixels, as stored.
+    """
+
+    frames: int
+    duration: Fraction
+    fps: Fraction
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a video.
+
+    Attributes:
+        index: which frame, from 0, in the order of showing.
+        time: seconds after the first frame, exact.
+        image: the pixels, RGB, turned as the file says.
+    """
+
+    index: int
+    time: Fraction
+    image: "Image" = field(repr=False)
+
+
+def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
+    """Return what a video is; its frames are counted, not decoded.
+
+    Raises:
+        MediaProblem: it cannot be used. Codes: ``missing``, ``unreadable``, ``empty``, ``too_large``,
+            ``not_a_video``, ``truncated``, ``no_video`` (sound only), ``no_frames``, ``too_many_frames``,
+            ``too_many_pixels``, ``damaged``.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    with _opened(path, limits) as (_, stream, index):
+        return _info(stream, index)
+
+
+def even_indices(frames: int, count: int) -> tuple[int, ...]:
+    """Return so many frame indices evenly over a video, the first and the last frame among them.
+
+    Index i of n is ``floor(i * (frames - 1) / (n - 1))``; the middle frame where one is asked for.
+
+    Raises:
+        ValueError: fewer than one, or more than there are frames.
+    """
+    if not 1 <= count <= frames:
+        raise ValueError(f"{count} of {frames} frames")
+    if count == 1:
+        return ((frames - 1) // 2,)
+    return tuple(step * (frames - 1) // (count - 1) for step in range(count))
+
+
+def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> tuple[Frame, ...]:
+    """Return so many frames of a video, evenly as :func:`even_indices` says, in order.
+
+    Raises:
+        MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has fewer.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    with _opened(path, limits) as (container, stream, index):
+        if len(index) < count:
+            raise _problem(path, "too_few_frames", f"at least {count} frames", str(len(index)))
+        wanted = even_indices(len(index), count)
+        try:
+            return tuple(_taken(container, stream, index, wanted, path))
+        except MediaProblem:
+            raise
+        except Exception as error:  # decoder boundary
+            raise _problem(path, "damaged", "frames that can be decoded", _told(error)) from error
+
+
+@contextmanager
+def _opened(path: Path, limits: VideoLimits) -> Iterator[tuple[Any, Any, Index]]:
+    """Open a file, check it, and count its packets."""
+    av = _library()
+    _check_file(path, limits)
+    try:
+        container = av.open(str(path), metadata_errors="replace")
+    except Exception as error:  # decoder boundary
+        raise _unopened(path, error) from error
+    with container:
+        if not container.streams.video:
+            raise _problem(path, "no_video", "a video stream", "none (sound only?)")
+        stream = container.streams.video[0]
+        width, height = stream.codec_context.width, stream.codec_context.height
+        if width * height > limits.max_pixels:
+            expected = f"at most {limits.max_pixels:,} pixels a frame"
+            raise _problem(path, "too_many_pixels", expected, f"{width} x {height}")
+        try:
+            index = index_packets(container, stream, limits.max_frames)
+        except Exception as error:  # decoder boundary
+            raise _problem(path, "damaged", "packets that can be read", _told(error)) from error
+        _check_index(path, stream, index, limits)
+        yield container, stream, index
+
+
+def _check_file(path: Path, limits: VideoLimits) -> None:
+    try:
+        if not path.is_file():
+            raise _problem(path, "missing", "a video file", "none")
+        size = path.stat().st_size
+    except OSError as error:
+        raise _problem(path, "unreadable", "a file that can be read", str(error.strerror)) from error
+    if size == 0:
+        raise _problem(path, "empty", "a video", "an empty file")
+    if size > limits.max_bytes:
+        raise _problem(path, "too_large", f"at most {limits.max_bytes:,} bytes", f"{size:,}")
+
+
+def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> None:  # noqa: ANN401 - PyAV's
+    if len(index) > limits.max_frames:
+        raise _problem(path, "too_many_frames", f"at most {limits.max_frames:,} frames", "more")
+    if index.cut or len(index) + index.discarded < stream.frames:
+        expected = f"{stream.frames or 'all'} frames, as its header says"
+        raise _problem(path, "truncated", expected, f"{len(index)}: the file ends early")
+    if not len(index):
+        raise _problem(path, "no_frames", "at least one frame", "none")
+
+
+def _unopened(path: Path, error: Exception) -> MediaProblem:
+    """Say why a file cannot be opened: an MP4 that lost its end has lost its table of contents with it."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(12)
+    except OSError as fault:
+        return _problem(path, "unreadable", "a file that can be read", str(fault.strerror))
+    if start[4:8] == b"ftyp":
+        return _problem(path, "truncated", "a whole MP4 file", f"one without its index ({_told(error)})")
+    return _problem(path, "not_a_video", "a video", f"a file that begins with {start[:8]!r}")
+
+
+def _info(stream: Any, index: Index) -> VideoInfo:  # noqa: ANN401 - PyAV's
+    duration = (index.end - index.times[0]) * Fraction(stream.time_base)
+    if duration <= 0:
+        duration = len(index) / Fraction(stream.guessed_rate or 25)
+    context = stream.codec_context
+    return VideoInfo(len(index), duration, len(index) / duration, context.width, context.height)
+
+
+def _taken(
+    container: Any, stream: Any, index: Index, wanted: Sequence[int], path: Path  # noqa: ANN401 - PyAV's
+) -> Iterator[Frame]:  # fmt: skip
+    """Yield the wanted frames; jump ahead where a key frame lies between two of them."""
+    stream.thread_type = "AUTO"
+    base, first = Fraction(stream.time_base), index.times[0]
+    place: int | None = None
+    frames: Iterator[Any] = iter(())
+    for number in wanted:
+        target = index.times[number]
+        key = index.key_before(target)
+        if place is None or key > place:
+            container.seek(key, stream=stream, backward=True)
+            frames = container.decode(stream)
+        for frame in frames:
+            if frame.pts is not None and frame.pts >= target:
+                break
+        else:
+            raise _problem(path, "damaged", f"frame {number}", "the decoder left it out")
+        if frame.pts != target:
+            raise _problem(path, "damaged", f"frame {number}", "the decoder left it out")
+        place = target
+        yield Frame(number, (target - first) * base, _image(frame))
+
+
+def _image(frame: Any) -> "Image":  # noqa: ANN401 - PyAV's
+    image: Image = frame.to_image()
+    turn = int(getattr(frame, "rotation", 0) or 0)
+    return image.rotate(turn, expand=True) if turn % 360 else image
+
+
+def _library() -> Any:  # noqa: ANN401 - a module
+    try:
+        import av
+    except ImportError as error:
+        raise MissingRequirement(
+            "videos",
+            expected="the library PyAV",
+            found="none",
+            fix="pip install 'fabula[video]'",
+        ) from error
+    av.logging.set_level(av.logging.PANIC)
+    return av
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+def _problem(path: Path, code: str, expected: str, found: str) -> MediaProblem:
+    return MediaProblem(
+        str(path), code=code, expected=expected, found=found, fix="generate or copy the video again"
+    )
