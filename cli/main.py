@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import build, doctor, edit, init, models, prompts, release, run, schemas, stats, validate
+from . import build, doctor, edit, init, models, outputs, prompts, release, run, schemas, stats, validate
 from .common import example
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models):
+for noun in (build, release, run, schemas, prompts, models, outputs):
     app.add_typer(noun.app)
 for verb in (init, doctor, edit, stats, validate):
     verb.register(app)

@@ -55,7 +55,7 @@ def index_packets(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN
                 keys.append(packet.pts)
         if count > most:
             break
-    if len(times) < count and count <= most:
+    if len(times) < count <= most:
         return _index_frames(container, stream, discarded, cut)
     return Index(tuple(sorted(times)), tuple(sorted(keys)), end, discarded, cut)
 

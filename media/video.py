@@ -99,8 +99,8 @@ def even_indices(frames: int, count: int) -> tuple[int, ...]:
     return tuple(step * (frames - 1) // (count - 1) for step in range(count))
 
 
-def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> tuple[Frame, ...]:
-    """Return so many frames of a video, evenly as :func:`even_indices` says, in order.
+def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Iterator[Frame]:
+    """Yield so many frames of a video, evenly as :func:`even_indices` says, in order, decoded one by one.
 
     Raises:
         MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has fewer.
@@ -111,7 +111,7 @@ def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> tuple
             raise _problem(path, "too_few_frames", f"at least {count} frames", str(len(index)))
         wanted = even_indices(len(index), count)
         try:
-            return tuple(_taken(container, stream, index, wanted, path))
+            yield from _taken(container, stream, index, wanted, path)
         except MediaProblem:
             raise
         except Exception as error:  # decoder boundary

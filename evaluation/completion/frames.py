@@ -46,10 +46,9 @@ def prepare_video(
         MissingRequirement: the extra ``video`` is not installed.
     """
     info = probe(path, limits)
-    frames = sample_frames(path, frame_count(info.frames) if count is None else count, limits)
-    return PreparedVideo(
-        info,
-        tuple(frame.index for frame in frames),
-        tuple(frame.time for frame in frames),
-        tuple(prepare_picture(Picture(frame.image, "VIDEO"), settings) for frame in frames),
-    )
+    indices, times, pictures = [], [], []
+    for frame in sample_frames(path, frame_count(info.frames) if count is None else count, limits):
+        indices.append(frame.index)
+        times.append(frame.time)
+        pictures.append(prepare_picture(Picture(frame.image, "VIDEO"), settings))
+    return PreparedVideo(info, tuple(indices), tuple(times), tuple(pictures))

@@ -4,14 +4,16 @@ The layout is described in ``docs/outputs.md``.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...errors import InputError, UserError
 from ...media.images import LIMITS, PictureLimits, open_picture, read_bytes
 from ...media.problems import MediaProblem
+from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, sha256_bytes
 from ...schemas.issue import Issue, Level
 from ...schemas.katha import StoryRecord
@@ -172,6 +174,44 @@ def check_outputs(
         base.issues, base.checked, base.counts, base.path, base.kind,
         method, seeds, tuple(storyboards), tuple(invalid), digest(content),
     )  # fmt: skip
+
+
+def check_methods(
+    folders: Sequence[Path], release: Release, splits: Sequence[str] = ()
+) -> tuple[OutputsReport, ...]:
+    """Check the outputs of several methods against a release, or against some of its splits.
+
+    Raises:
+        InputError: as :func:`check_outputs`; a split that the release does not hold; two methods of one name.
+    """
+    problems: list[UserError] = [
+        UserError(
+            f"--split {split}",
+            expected=f"one of {', '.join(release.splits)}",
+            found="a split without stories",
+            fix="correct the name",
+        )
+        for split in splits
+        if split not in release.splits
+    ]
+    if problems:
+        raise InputError(problems)
+    records = [record for record in release if not splits or record.split in splits]
+    reports = tuple(check_outputs(folder, records, known=release.by_id) for folder in folders)
+    methods = [report.method for report in reports]
+    for report in reports:
+        if methods.count(report.method) > 1:
+            problems.append(
+                UserError(
+                    report.path,
+                    expected="a name for each method",
+                    found=f"{report.method!r} more than once",
+                    fix=f'write {{"method": "NAME"}} into its {MANIFEST}, or rename the folder',
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    return reports
 
 
 @dataclass(frozen=True, slots=True)
