@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import BudgetStop, FabulaError
-from ..models.chat import FATAL, CallFault, ChatRequest, Message, Reply
+from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Price, highest_cost
 from ..models.prices import cost as call_cost
 from ..models.settings import ModelSettings
 from ..models.tokens import bound_tokens, estimate_request
 from ..schemas.canonical import Json
-from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer
+from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer, Receipt
 from .budget import Budget
 from .calls import Call, Calls
 from .model_errors import model_error
@@ -85,16 +86,20 @@ class Desk:
         self._open_line = open_line
         self._lines: dict[str, Line] = {}
         self._flying: dict[tuple[str, int], asyncio.Task[Reply]] = {}
+        self.unsent: set[asyncio.Task[Any]] = set()
+        """Calls that wait for money, a slot, a limit or a pause: giving them up loses nothing."""
 
     def close_with(self, why: FabulaError | Closed) -> None:
-        """Make no new call any more; the first reason counts."""
+        """Make no new call any more, and give up those that are not sent; the first reason counts."""
         if self.closing is None:
             self.closing = why
+        for task in self.unsent:
+            task.cancel()
 
     async def shut(self) -> None:
-        """Close all connections."""
-        for line in self._lines.values():
-            await line.client.close()
+        """Close all connections; one that cannot be closed keeps no other open."""
+        closing = (line.client.close() for line in self._lines.values())
+        await asyncio.gather(*closing, return_exceptions=True)
 
     def prepared(self, request: ChatRequest) -> ChatRequest:
         """Return a request as the model's settings want it asked."""
@@ -134,10 +139,9 @@ class Desk:
             FabulaError: it cannot be used: no library, no key, or an unknown price under a cost limit.
         """
         if spec not in self._lines:
-            line = self._open_line(spec)
             if self.budget.limit is not None:
-                known_price(spec, line.options)
-            self._lines[spec] = line
+                known_price(spec, self._options[spec])
+            self._lines[spec] = self._open_line(spec)
         return self._lines[spec]
 
     async def _ask(self, request: ChatRequest, key: str, sample: int, stage: str) -> Reply:
@@ -145,12 +149,20 @@ class Desk:
             raise Closed
         try:
             line = self.line(request.model)
-            posting = await _Posting.reserve(self, line, (request, key, sample, stage))
+            posting = _Posting(self, line, (request, key, sample, stage))
             try:
+                await posting.reserve()
                 called = await line.client.call(request, on_send=posting.send, on_fault=posting.fault)
             finally:
                 posting.end()
             cost = posting.settle(called.reply)
+            asked = request.canonical()
+            call = Call(key, sample, stage, request.model, asked, called.reply, cost, called.attempts)
+            await self._keep(call, posting.sent)
+        except asyncio.CancelledError:
+            if self.closing is None:
+                raise
+            raise Closed from None
         except CallFault as fault:
             if fault.kind in FATAL or isinstance(fault, ModelDown):
                 self.close_with(model_error(request.model, fault))
@@ -160,10 +172,6 @@ class Desk:
         except FabulaError as error:
             self.close_with(error)
             raise Closed from error
-        call = Call(
-            key, sample, stage, request.model, request.canonical(), called.reply, cost, called.attempts
-        )
-        await self._keep(call, posting.sent)
         self.tally.answered += 1
         return called.reply
 
@@ -178,43 +186,47 @@ class Desk:
         kept: asyncio.Future[None] = loop.create_future()
 
         def done(error: FabulaError | None) -> None:
-            loop.call_soon_threadsafe(_settle, kept, error)
+            with suppress(RuntimeError):  # the loop is closed, so that nobody waits any more
+                loop.call_soon_threadsafe(_settle, kept, error)
 
         self.calls.put(call, sent, done)
         await kept
 
 
 class _Posting:
-    """The money and the books of one call, through all its attempts."""
+    """The money and the books of one call, through all its attempts. Made in the call's own task."""
 
-    def __init__(self, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str], bound: float) -> None:
+    def __init__(self, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str]) -> None:
         self._desk, self._line, self._call = desk, line, call
-        self._bound = bound
+        self._bound = 0.0
+        if line.price is not None:
+            tokens = bound_tokens(call[0], line.options)
+            self._bound = highest_cost(line.price, tokens, call[0].max_tokens)
         self.sent = 0
         self._open = self._reserved = False
+        self._task = asyncio.current_task()
 
-    @classmethod
-    async def reserve(cls, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str]) -> "_Posting":
+    async def reserve(self) -> None:
         """Set aside what the call costs at most.
 
         Raises:
             BudgetStop: it does not fit the limit.
         """
-        bound = 0.0
-        if line.price is not None:
-            tokens = bound_tokens(call[0], line.options)
-            bound = highest_cost(line.price, tokens, call[0].max_tokens)
-        posting = cls(desk, line, call, bound)
-        if not await desk.budget.reserve(bound):
-            raise over_budget(desk.budget, bound)
-        posting._reserved = True
-        if desk.closing is not None:
-            posting.end()
+        self._wait()
+        if not await self._desk.budget.reserve(self._bound):
+            raise over_budget(self._desk.budget, self._bound)
+        self._reserved = True
+
+    def _wait(self) -> None:
+        """Enter a time in which the call may be given up."""
+        if self._desk.closing is not None:
             raise Closed
-        return posting
+        if self._task is not None:
+            self._desk.unsent.add(self._task)
 
     def send(self) -> None:
         """Called before each attempt."""
+        self._desk.unsent.discard(self._task)
         if self._desk.closing is not None:
             raise Closed
         request, key, sample, stage = self._call
@@ -232,6 +244,8 @@ class _Posting:
             budget.spent += self._bound
             if not budget.fits(0.0):
                 raise over_budget(budget, self._bound)
+        if fault.kind in TRANSIENT:
+            self._wait()
 
     def settle(self, reply: Reply) -> float | None:
         """Book what the reply cost; return it, or None where the price is not known."""
@@ -244,6 +258,7 @@ class _Posting:
 
     def end(self) -> None:
         """Give back what was set aside."""
+        self._desk.unsent.discard(self._task)
         if self._reserved:
             self._reserved = False
             self._desk.budget.release(self._bound)
@@ -272,23 +287,25 @@ class ItemAsker:
 
     Attributes:
         asked: request and sample of every reply that was used, in order.
+        stopped: whether a question stays open because the run is being stopped.
     """
 
     def __init__(self, desk: Desk, stage: str, settings: ModelSettings) -> None:
         self._desk, self._stage, self._settings = desk, stage, settings
         self.asked: list[tuple[str, int]] = []
+        self.stopped = False
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
         """Return the model's answer; see :class:`.asking.Asker`."""
         request = self._desk.prepared(ask.request)
         self._check_length(request)
-        reply = await self._reply(request, ask.sample)
+        first = await self._reply(request, ask.sample)
         try:
-            return _read(ask, request, reply)
+            return _read(ask, request, first)
         except BadReply as problem:
             if not ask.repair:
-                raise _malformed(problem, reply) from problem
-            again = _repair_request(request, reply, str(problem))
+                raise _malformed(problem, first) from problem
+            again = _repair_request(request, first.reply, str(problem))
         self._desk.tally.repaired += 1
         second = await self._reply(again, ask.sample)
         try:
@@ -297,13 +314,18 @@ class ItemAsker:
             raise _malformed(problem, second, "also the second reply: ") from problem
         return replace(answer, notes=(*answer.notes, "asked_again"))
 
-    async def _reply(self, request: ChatRequest, sample: int) -> Reply:
-        key, reply = await self._desk.reply(request, sample, self._stage)
+    async def _reply(self, request: ChatRequest, sample: int) -> Receipt:
+        try:
+            key, reply = await self._desk.reply(request, sample, self._stage)
+        except Closed:
+            self.stopped = True
+            raise
         self.asked.append((key, sample))
+        receipt = Receipt(reply, self._desk.calls.cost(key, sample))
         if reply.outcome != "ok":
             reason = f"the reply was {reply.outcome}" + (f": {reply.detail}" if reply.detail else "")
-            raise NoAnswer(reply.outcome, reason, reply.text or None)
-        return reply
+            raise NoAnswer(reply.outcome, reason, reply.text or None, receipt)
+        return receipt
 
     def _check_length(self, request: ChatRequest) -> None:
         limit = self._settings.max_input_tokens
@@ -316,18 +338,18 @@ class ItemAsker:
             )
 
 
-def _read(ask: Ask[T], request: ChatRequest, reply: Reply) -> Answer[T]:
+def _read(ask: Ask[T], request: ChatRequest, receipt: Receipt) -> Answer[T]:
     from ..models.replies import Malformed, parse_reply
 
     try:
-        parsed = parse_reply(reply.text, request.schema)
+        parsed = parse_reply(receipt.reply.text, request.schema)
     except Malformed as problem:
         raise BadReply(str(problem)) from problem
-    return Answer(ask.read(parsed.value), parsed.notes)
+    return Answer(ask.read(parsed.value), parsed.notes, receipt)
 
 
-def _malformed(problem: BadReply, reply: Reply, before: str = "") -> NoAnswer:
-    return NoAnswer("malformed", f"{before}{problem}", reply.text)
+def _malformed(problem: BadReply, receipt: Receipt, before: str = "") -> NoAnswer:
+    return NoAnswer("malformed", f"{before}{problem}", receipt.reply.text, receipt)
 
 
 def _repair_request(request: ChatRequest, reply: Reply, problem: str) -> ChatRequest:

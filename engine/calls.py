@@ -30,7 +30,7 @@ SELECT stage, model, sum(attempts > 0), sum(attempts),
 FROM calls GROUP BY stage, model
 """
 _UNANSWERED = """
-SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent WHERE state != 'open' GROUP BY stage, model
+SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent GROUP BY stage, model
 """
 
 
@@ -85,7 +85,8 @@ class ModelUse:
         output_tokens: the same for the replies.
         cost: USD of the calls whose price is known.
         unpriced: calls whose price is not known.
-        uncertain: requests that got no answer and may have been charged.
+        uncertain: requests that got no answer and may have been charged; of a run that is at work now, also
+            those that are under way.
         uncertain_cost: USD that those cost at most.
         taken_over: replies taken over from other runs, for nothing; they count in no other number.
     """
@@ -152,6 +153,13 @@ class Calls:
             row = self._reader.execute(sql, (request, sample)).fetchone()
         return None if row is None else Reply.from_json(_unpack(row[0]))
 
+    def cost(self, request: str, sample: int) -> float | None:
+        """Return the USD that the run paid for a reply that it holds; None where the price is not known."""
+        sql = "SELECT cost FROM calls WHERE request = ? AND sample = ?"
+        with explained(self._journal.path):
+            row = self._reader.execute(sql, (request, sample)).fetchone()
+        return None if row is None else row[0]
+
     def elsewhere(self, request: str, sample: int) -> Call | None:
         """Return the call that another run holds for a request, as one that costs nothing here."""
         sql = f"SELECT {_COLUMNS} FROM calls c WHERE request = ? AND sample = ?"
@@ -171,26 +179,26 @@ class Calls:
             None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
             call.cost, call.attempts,
         )  # fmt: skip
-        self._journal.write(journal_file.DROP_SENT, (sent,))
-        self._journal.write(journal_file.PUT_CALL, row, done)
+        # Together: a kill in between would take the call off the books, or leave it there twice.
+        self._journal.write((journal_file.DROP_SENT, (sent,)), (journal_file.PUT_CALL, row), done=done)
 
     def send(self, request: ChatRequest, key: str, sample: int, stage: str, bound: float | None) -> int:
         """Note that a request is about to be sent; return the note's number."""
         self._sent += 1
         row = (self._sent, key, sample, stage, request.model, bound)
-        self._journal.write(journal_file.PUT_SENT, row)
+        self._journal.write((journal_file.PUT_SENT, row))
         return self._sent
 
     def unsend(self, sent: int, *, charged: bool) -> None:
         """Settle a request that got no reply; one that may have been charged stays on the books."""
         if charged:
-            self._journal.write(journal_file.MARK_SENT, ("uncertain", sent))
+            self._journal.write((journal_file.MARK_SENT, ("uncertain", sent)))
         else:
-            self._journal.write(journal_file.DROP_SENT, (sent,))
+            self._journal.write((journal_file.DROP_SENT, (sent,)))
 
     def mark_lost(self) -> None:
         """Mark what a process that died had under way. Only the holder of the run may."""
-        self._journal.write(journal_file.MARK_LOST, ())
+        self._journal.write((journal_file.MARK_LOST, ()))
         self._journal.flush()
 
     def spent(self) -> float:
@@ -200,9 +208,10 @@ class Calls:
 
     def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
         """Keep which calls a result was made from."""
-        self._journal.write(journal_file.DROP_ASKS, (result,))
-        for place, (request, sample) in enumerate(asked):
-            self._journal.write(journal_file.PUT_ASK, (result, place, request, sample))
+        lines = [(result, place, *call) for place, call in enumerate(asked)]
+        self._journal.write(
+            (journal_file.DROP_ASKS, (result,)), *((journal_file.PUT_ASK, line) for line in lines)
+        )
 
     def _number(self, sql: str) -> float:
         with explained(self._journal.path):

@@ -10,7 +10,7 @@ import json
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,15 @@ from .codec import Encoded
 from .journal_file import explained
 
 NAME = journal_file.NAME
-QUEUED = 512  # rows that may wait for the disk; the producer waits beyond that, so memory stays bounded
+QUEUED = 512  # writes that may wait for the disk; the producer waits beyond that, so memory stays bounded
 _READ_TOGETHER = 200
 
 Done = Callable[[FabulaError | None], None]
-"""Told once that a write is on disk, or why it never will be; called in the writer's thread."""
+"""Told once that a write is on disk, or why it never will be, in the writer's thread; it must not raise."""
+
+Statement = tuple[str, tuple[Any, ...]]
+"""SQL and its values."""
+_Write = tuple[Sequence[Statement], Done | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Journal:
         self.writable = writable
         self._reader = reader
         self._trouble: FabulaError | None = None
-        self._queue: queue.Queue[tuple[str | None, tuple[Any, ...], Done | None] | None] = queue.Queue(QUEUED)
+        self._queue: queue.Queue[_Write | None] = queue.Queue(QUEUED)
         self.committed = 0
         self._seq = 0
         self._thread: threading.Thread | None = None
@@ -149,15 +153,15 @@ class Journal:
             entry.libraries, json.dumps(dict(entry.inputs)), kept.status, kept.code, kept.reason,
             kept.evidence, json.dumps(dict(kept.outputs or {})), kept.blob,
         )  # fmt: skip
-        self.write(journal_file.PUT_RESULT, row)
+        self.write((journal_file.PUT_RESULT, row))
         return self._seq
 
     def note(self, name: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
         """Queue one fact about the run (see :meth:`fact`)."""
-        self.write(journal_file.PUT_META, (name, json.dumps(value, sort_keys=True)))
+        self.write((journal_file.PUT_META, (name, json.dumps(value, sort_keys=True))))
 
-    def write(self, sql: str | None, values: tuple[Any, ...], done: Done | None = None) -> None:
-        """Queue one statement; ``done`` is told when it is on disk. From any thread.
+    def write(self, *statements: Statement, done: Done | None = None) -> None:
+        """Queue statements, all of which or none get to disk; ``done`` is told when. From any thread.
 
         Raises:
             TargetError: an earlier write failed; nothing queued since is kept.
@@ -165,7 +169,7 @@ class Journal:
         while True:
             self.check()
             with suppress(queue.Full):
-                return self._queue.put((sql, values, done), timeout=1)
+                return self._queue.put((statements, done), timeout=1)
 
     def check(self) -> None:
         """Raise what keeps the writer from writing, if anything does."""
@@ -181,7 +185,7 @@ class Journal:
             TargetError: it cannot be written.
         """
         marker = threading.Event()
-        self.write(None, (), lambda _: marker.set())
+        self.write(done=lambda _: marker.set())
         while not marker.wait(timeout=0.2):
             self.check()
         self.check()
@@ -226,8 +230,8 @@ class Journal:
         with suppress(queue.Empty):
             while True:
                 entry = self._queue.get_nowait()
-                if entry is not None and entry[2] is not None:
-                    entry[2](error)
+                if entry is not None and entry[1] is not None:
+                    entry[1](error)
 
     def _write_some(self, connection: sqlite3.Connection) -> bool:
         batch = [self._queue.get()]
@@ -235,11 +239,12 @@ class Journal:
             while True:
                 batch.append(self._queue.get_nowait())
         entries = [entry for entry in batch if entry is not None]
-        waiting = [done for _, _, done in entries if done is not None]
+        waiting = [done for _, done in entries if done is not None]
         try:
             with explained(self.path):
                 last = self._commit(connection, entries)
         except FabulaError as error:
+            self._trouble = error  # first: whoever is told may look at once
             for done in waiting:
                 done(error)
             raise
@@ -248,12 +253,10 @@ class Journal:
             done(None)
         return len(entries) == len(batch)
 
-    def _commit(self, connection: sqlite3.Connection, entries: Iterable[tuple[Any, ...]]) -> int:
+    def _commit(self, connection: sqlite3.Connection, entries: Iterable[_Write]) -> int:
         last = self.committed
         connection.execute("BEGIN IMMEDIATE")
-        for sql, values, _ in entries:
-            if sql is None:
-                continue
+        for sql, values in (statement for statements, _ in entries for statement in statements):
             connection.execute(sql, values)
             if sql is journal_file.PUT_RESULT:
                 last = values[0]

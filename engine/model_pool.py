@@ -6,12 +6,12 @@ It has the face of :class:`.pool.WorkerPool`: tasks go in, results come out in g
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import FabulaError
 from ..models.client import ModelClient
@@ -97,11 +97,13 @@ class ModelPool:
         self._loop = self._thread = self._desk = None
         if loop is None or thread is None or desk is None:
             return
-        asyncio.run_coroutine_threadsafe(_wind_up(desk), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-        desk.calls.close()
+        try:
+            asyncio.run_coroutine_threadsafe(_wind_up(desk), loop).result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+            desk.calls.close()
 
     def spending(self) -> Spending | None:
         """Return what was used so far; None before the first model stage that had work."""
@@ -128,10 +130,10 @@ class ModelPool:
         shift = _Shift(desk, load_stage(job.path), job.tools)
         source, flying, drained = iter(tasks), 0, False
         while True:
-            if stopping():
-                desk.close_with(Closed())
+            if desk.closing is None and stopping():
+                loop.call_soon_threadsafe(desk.close_with, Closed())
             self._journal.check()
-            if desk.closing is None and not drained and flying <= most - most // 4:
+            if desk.closing is None and not drained and flying <= most - max(1, most // 4):
                 batch = list(islice(source, most - flying))
                 drained = not batch
                 flying += len(batch)
@@ -199,24 +201,29 @@ class _Shift:
         asker = ItemAsker(self._desk, self._stage.name, settings)
         encoded: Encoded | None = None
         try:
-            item = Item(task.item, gather_fields(task.parts))
-            encoded = await self._outcome(self._stage.run(item, replace(self._tools, asker=asker)))
-            if encoded is not None:
+            outcome = await self._outcome(task, asker)
+            if not asker.stopped:  # else the stage may have made something up instead of the answer
                 self._desk.calls.link(task.key, asker.asked)
+                encoded = outcome
         except FabulaError as error:
             self._desk.close_with(error)
         finally:
             self._results.put((task, encoded))
 
-    async def _outcome(self, work: Coroutine[Any, Any, Any]) -> Encoded | None:
+    async def _outcome(self, task: Task, asker: ItemAsker) -> Encoded:
         try:
-            return encode(checked(self._stage.spec, await work))
-        except Closed:
-            return None
+            item = Item(task.item, gather_fields(task.parts))
+            outcome = await self._stage.run(item, replace(self._tools, asker=asker))
+            return encode(checked(self._stage.spec, outcome))
         except NoAnswer as none:
             return encode(Failed(none.code, none.reason, none.evidence))
         except FabulaError:
             raise
+        except asyncio.CancelledError as error:
+            this = asyncio.current_task()
+            if this is None or this.cancelling():
+                raise
+            return encode(failure(error))  # the stage did this to itself
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
             return encode(failure(error))
 
