@@ -1,0 +1,99 @@
+"""Resampling of stories: sums over drawn stories, from which any statistic of sums is computed at once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+RESAMPLES, SEED, LEVEL = 10_000, 42, 0.95
+_CELLS = 2_000_000
+"""Most weights that are in memory at a time."""
+
+
+def resampled_sums(columns: Floats, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
+    """Return the sums of columns over stories drawn with replacement, as many as there are.
+
+    Columns that are resampled together see the same stories, so that differences between their sums are
+    paired. The draws depend on the seed and the number of stories alone.
+
+    Args:
+        columns: shape (stories, columns).
+        resamples: how often the stories are drawn.
+        seed: of the random numbers.
+
+    Returns:
+        Shape (resamples, columns).
+    """
+    sums = np.empty((resamples, columns.shape[1]))
+    start = 0
+    for weights in draws(len(columns), resamples, seed):
+        sums[start : start + len(weights)] = weights @ columns
+        start += len(weights)
+    return sums
+
+
+def draws(stories: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[Floats]:
+    """Yield how often each story is drawn, in blocks of shape (some resamples, stories)."""
+    random = np.random.default_rng(seed)
+    block = max(1, _CELLS // max(1, stories))
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        drawn = random.integers(0, stories, size=(size, stories), dtype=np.int64)
+        drawn += np.arange(size, dtype=np.int64)[:, None] * stories
+        counts = np.bincount(drawn.ravel(), minlength=size * stories)
+        yield counts.reshape(size, stories).astype(np.float64)
+
+
+def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Return the ends of percentile intervals over the first axis; ``nan`` entries are left out.
+
+    Args:
+        values: shape (resamples, ...).
+        level: of the interval, in (0, 1).
+
+    Returns:
+        Lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
+    """
+    tail = (1 - level) / 2
+    flat = values.reshape(len(values), -1)
+    if not np.isnan(flat).any():
+        low, high = (
+            np.quantile(flat, (tail, 1 - tail), axis=0) if len(flat) else np.full((2, flat.shape[1]), np.nan)
+        )
+        return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
+    ends = np.full((2, flat.shape[1]), np.nan)
+    for place in range(flat.shape[1]):
+        known = flat[~np.isnan(flat[:, place]), place]
+        if len(known):
+            ends[:, place] = np.quantile(known, (tail, 1 - tail))
+    return ends[0].reshape(values.shape[1:]), ends[1].reshape(values.shape[1:])
+
+
+def two_sided_p(differences: Floats) -> float:
+    """Return the bootstrap p-value of no difference: twice the smaller share beyond zero, at most 1.
+
+    One is added to both counts, so that it is never zero; differences that are ``nan`` are left out.
+
+    Args:
+        differences: shape (resamples,), the difference in each resample.
+    """
+    known = differences[~np.isnan(differences)]
+    if not len(known):
+        return float("nan")
+    beyond = min((known <= 0).sum(), (known >= 0).sum())
+    return float(min(1.0, 2 * (beyond + 1) / (len(known) + 1)))
+
+
+def divided(numerator: Floats, denominator: Floats) -> Floats:
+    """Return a quotient, ``nan`` where nothing was counted."""
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    result: Floats = np.full(shape, np.nan)
+    np.divide(numerator, denominator, out=result, where=np.asarray(denominator) > 0)
+    return result
+
+
+def mean_of_known(values: Floats) -> Floats:
+    """Return the mean over the last axis without ``nan`` entries; ``nan`` where all are."""
+    known = ~np.isnan(values)
+    return divided(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))

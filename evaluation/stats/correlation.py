@@ -1,0 +1,144 @@
+"""Correlation of two columns of numbers, with a confidence interval and a two-sided p-value.
+
+Intervals are made on Fisher's z scale, with the standard error that belongs to each coefficient: Pearson
+1 / sqrt(n - 3); Spearman sqrt((1 + r^2 / 2) / (n - 3)) (Bonett and Wright 2000); Kendall's tau-b
+sqrt(0.437 / (n - 4)) (Fieller, Hartley and Pearson 1957). A perfect correlation has no interval on that scale:
+both of its ends are the value itself.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Name = Literal["pearson", "spearman", "kendall"]
+NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A correlation.
+
+    Attributes:
+        name: which coefficient.
+        value: the coefficient, in [-1, 1]; None where it is undefined.
+        low: lower end of the interval; None where there are too few pairs for one.
+        high: upper end.
+        p: two-sided p-value of no correlation.
+        pairs: how many pairs of numbers it stands on.
+        left_out: pairs in which a number is missing.
+        reason: why there is no value.
+    """
+
+    name: Name
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    pairs: int
+    left_out: int
+    reason: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return asdict(self)
+
+
+def pearson(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+    """Return Pearson's product-moment correlation; see :func:`correlate`."""
+    return correlate("pearson", x, y, level)
+
+
+def spearman(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+    """Return Spearman's rank correlation, ties with their mean rank; see :func:`correlate`."""
+    return correlate("spearman", x, y, level)
+
+
+def kendall(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+    """Return Kendall's tau-b; see :func:`correlate`."""
+    return correlate("kendall", x, y, level)
+
+
+def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+    """Return a correlation of two columns.
+
+    Args:
+        name: which coefficient.
+        x: numbers; ``nan`` where one is missing.
+        y: as many numbers, in the same order.
+        level: of the interval, in (0, 1).
+
+    Raises:
+        ValueError: the columns have different lengths.
+    """
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"two columns of the same length are needed, not {first.shape} and {second.shape}")
+    there = np.isfinite(first) & np.isfinite(second)
+    first, second = first[there], second[there]
+    pairs, left_out = len(first), int((~there).sum())
+    reason = _undefined(first, second)
+    if reason is not None:
+        return Correlation(name, None, None, None, None, pairs, left_out, reason)
+    value, p = _coefficient(name)(first, second)
+    value = min(1.0, max(-1.0, value))
+    low, high = _interval(name, value, pairs, level)
+    return Correlation(name, value, low, high, p if math.isfinite(p) else None, pairs, left_out)
+
+
+def rank_correlations(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Spearman's correlation of every row with the first; ``nan`` where a row is constant.
+
+    Args:
+        table: shape (rows, columns), at least two columns, nothing missing.
+
+    Returns:
+        Shape (rows - 1,).
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(table, axis=1) - (table.shape[1] + 1) / 2
+    squares = (ranks**2).sum(axis=1)
+    product = ranks[1:] @ ranks[0]
+    result = np.full(len(product), np.nan)
+    np.divide(product, np.sqrt(squares[0] * squares[1:]), out=result, where=squares[0] * squares[1:] > 0)
+    return result
+
+
+def _undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
+    if len(x) < 3:
+        return f"{len(x)} pairs; at least 3 are needed"
+    if (x == x[0]).all() or (y == y[0]).all():
+        return "all numbers of a column are the same"
+    return None
+
+
+def _coefficient(name: Name) -> Callable[..., tuple[float, float]]:
+    from scipy import stats
+
+    function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[name]
+
+    def coefficient(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+        result = function(x, y)
+        return float(result.statistic), float(result.pvalue)
+
+    return coefficient
+
+
+def _interval(name: Name, value: float, pairs: int, level: float) -> tuple[float | None, float | None]:
+    from scipy.stats import norm
+
+    if pairs < 5:
+        return None, None
+    if abs(value) >= 1 - 1e-12:
+        return value, value
+    spread = {
+        "pearson": 1 / math.sqrt(pairs - 3),
+        "spearman": math.sqrt((1 + value**2 / 2) / (pairs - 3)),
+        "kendall": math.sqrt(0.437 / (pairs - 4)),
+    }[name]
+    reach = float(norm.ppf((1 + level) / 2)) * spread
+    return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
