@@ -1,22 +1,20 @@
 """What a prompt looks like for one story: what a stage would ask a model about it, with nothing sent."""
 
-import asyncio
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from ..engine.asking import Answer, Ask, NoAnswer, T
 from ..engine.execute import execute
 from ..engine.inspect import StageView, show_item
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Stage, load_pipeline
+from ..engine.rehearsal import questions_of, run_apart
 from ..engine.stage import Item, Tools
 from ..errors import BelowThreshold, ConfigError, RunError
 from ..models.chat import ChatRequest
-from ..models.settings import ModelSettings
 from ..schemas.base import Own
 from .katha import BuildOptions
 from .katha.requests import build_request
@@ -42,18 +40,6 @@ class Preview:
     item: str
     prompt: str
     request: ChatRequest
-
-
-@dataclass(slots=True)
-class _Recorder:
-    """An asker that writes down what is asked and answers nothing."""
-
-    asked: list[Ask[Any]] = field(default_factory=list)
-
-    async def ask(self, ask: Ask[T]) -> Answer[T]:
-        """Write down what is asked; a stage that can do without an answer goes on to its next question."""
-        self.asked.append(ask)
-        raise NoAnswer("previewed", "a preview asks no model")
 
 
 def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
@@ -106,7 +92,14 @@ def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | Non
         run = Path(scratch) / "run"
         request = build_request(stories, run, BuildOptions(config=settings, items=(item,), workers=0))
         with suppress(BelowThreshold):  # why the story goes no further is said below
-            execute(replace(request, config=without_models(request.config)))
+            try:
+                execute(replace(request, config=without_models(request.config)))
+            except ConfigError as error:
+                if error.where != "--items":
+                    raise
+                raise ConfigError(
+                    "--story", expected="the id of a story", found=item, fix=error.fix
+                ) from None
         return preview_run(run, item, prompt_id)
 
 
@@ -128,18 +121,8 @@ def _asking(settings: Own) -> Own:
 
 
 def _asked_by(stage: Stage, item: Item, tools: Tools) -> Iterator[Preview]:
-    recorder = _Recorder()
-    asyncio.run(_run(stage, item, Tools(tools.settings, tools.created_at, tools.seed, asker=recorder)))
-    for ask in recorder.asked:
+    for ask in run_apart(questions_of(stage, item, tools)):
         yield Preview(stage.name, item.id, ask.prompt, ask.request)
-
-
-async def _run(stage: Stage, item: Item, tools: Tools) -> None:
-    assert isinstance(tools.settings, ModelSettings)
-    try:
-        await stage.run(item, tools)
-    except NoAnswer:
-        await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
 
 
 def _distinct(previews: Iterator[Preview]) -> list[Preview]:

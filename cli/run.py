@@ -68,7 +68,11 @@ def retry(
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Continue a run with the sources and settings that it was made with."""
+    """Continue a run with the sources and settings that it was made with.
+
+    It goes on to all stories: --limit, --items, --stage and --max-cost of the build are not kept, so give
+    --max-cost again where the cost matters, or give the build command again to stay within its limits.
+    """
     from ..builders.registry import continue_run
     from ..engine.progress import choose_reporter
 

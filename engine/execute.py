@@ -105,7 +105,9 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     if not made + totals["failed"]:
         said = f"no item was made: all {totals['rejected']} that were tried were rejected"
     raise BelowThreshold(
-        f"{folder}: {said}; the threshold is {threshold:g}, and report.json lists the others"
+        f"{folder}: {said}; the threshold is {threshold:g}, and report.json lists the others\n"
+        "  fix: see their reasons there, or one in detail with `fabula run show`; the same command again asks"
+        " again where a model was unavailable, and with --retry-failed runs all that failed"
     )
 
 

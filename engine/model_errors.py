@@ -8,7 +8,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "key_refused": ("a key that the service takes", "check the key and what it is allowed to use"),
     "no_quota": ("an account with quota", "add credit or wait for the quota to be renewed"),
     "no_such_model": ("a model that exists", "check the name after the colon or #"),
-    "not_an_api": ("an API that answers in JSON", "check the base URL; most end in /v1"),
+    "not_an_api": (
+        "an API that answers in JSON",
+        "check the address: http://HOST/v1#NAME in full, or base_url in the model's settings;"
+        " OpenAI-compatible ones mostly end in /v1",
+    ),
     "unsupported": ("a model that takes what is asked of it", "change the setting that the message names"),
 }
 _DOWN = ("a service that answers", "wait until it is well, or choose another model")

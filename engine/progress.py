@@ -18,7 +18,9 @@ class Event:
     kind          data
     ============  =============================================================================
     plan          before a run that asks models: ``calls`` and ``cost`` (None: unknown price) to come in a
-                  new one, ``answered`` and ``spent`` so far in one that goes on; ``max_cost`` if limited
+                  new one, ``answered`` and ``spent`` so far in one that goes on, with ``uncertain`` the
+                  part of it that requests without a reply cost at most, and ``unpriced`` calls;
+                  ``max_cost`` if limited
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
@@ -91,10 +93,19 @@ def _cost(event: Event) -> str:
     return f", {data['spent']:.2f} USD spent, about {data['projected']:.2f} at the end of the stage"
 
 
+def _spent(data: Mapping[str, Any]) -> str:
+    text = f"{data['spent']:.4f} USD spent"
+    if data.get("uncertain"):
+        text += f" or reserved for requests without a reply, which may cost up to {data['uncertain']:.4f}"
+    if data.get("unpriced"):
+        text += f", without {data['unpriced']} calls at a price that is not known"
+    return text
+
+
 def _plan_line(data: Mapping[str, Any]) -> str:
     limit = f"; the limit is {data['max_cost']:g} USD in all" if "max_cost" in data else ""
     if "answered" in data:
-        return f"{data['answered']} calls of models are answered, {data['spent']:.4f} USD spent{limit}"
+        return f"{data['answered']} calls of models are answered, {_spent(data)}{limit}"
     cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.4f} USD"
     return f"about {data['calls']} calls of models to come, {cost}{limit}"
 

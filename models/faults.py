@@ -186,7 +186,7 @@ def explain(kind: FaultKind, problem: Problem, request: ChatRequest) -> str:
     """Return what happened, and what a user can do about it where that is not obvious."""
     said = f"status {problem.status}: {problem.text.strip() or 'no text'}"
     if kind == "not_an_api":
-        return f"the address answers with something else than the API ({said}); check it, /v1 included"
+        return f"the address answers with something else than the API ({said})"
     if kind == "no_such_model":
         return f"the service knows no such model, or the address is wrong ({said})"
     if kind == "unsupported":

@@ -1,4 +1,4 @@
-"""A stand-in for a language model that knows the prompts of the KathaBench builder.
+"""A stand-in for a language model that knows the prompts of the KathaBench builder and of ``models check``.
 
 It answers each of them in the form that is asked for, from nothing but the request: it takes the story out
 of its marks and lets the rules draft, and where the rules have nothing to say, as in languages other than
@@ -74,7 +74,7 @@ def user_text(asked: Asked) -> str:
 
 @cache
 def _systems() -> dict[str, str]:
-    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("katha/")]
+    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith(("katha/", "models/"))]
     # The system messages take no inputs: they are the same in every request.
     return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts}
 
@@ -388,7 +388,12 @@ def _is_faulted(tale: _Tale, model: KathaModel) -> bool:
     return share(tale.id, "critical") < model.critical
 
 
+def _name_characters(_request: _Request, _model: KathaModel) -> Json:
+    return {"characters": [{"name": "crow"}, {"name": "fox"}], "moral_label": "gratitude"}
+
+
 _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
+    "models/check": _name_characters,
     "katha/draft_scenes": _divide,
     "katha/describe_scenes": _describe,
     "katha/label_story": _label,

@@ -50,7 +50,9 @@ def tell_plan(request: RunRequest, reporter: "Reporter") -> None:
     uses = model_uses(journal) if journal.exists() else ()
     if uses:
         data["answered"] = sum(use.calls for use in uses)
-        data["spent"] = sum(use.cost + use.uncertain_cost for use in uses)
+        data["uncertain"] = sum(use.uncertain_cost for use in uses)
+        data["spent"] = sum(use.cost for use in uses) + data["uncertain"]
+        data["unpriced"] = sum(use.unpriced for use in uses)
     else:
         plan = plan_calls(request, without_models(request.config), sample=REHEARSED)
         data |= {"calls": plan.calls, "cost": plan.cost}

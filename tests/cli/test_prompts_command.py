@@ -112,3 +112,9 @@ def test_render_when_the_story_does_not_get_there_says_where_it_stopped(
     done = fabula_command("prompts", "render", "katha/write_questions", "--story", "short", "--stories", path)
     assert done.returncode == 2, done.stdout
     assert "rejected in" in done.stderr
+
+
+def test_render_when_no_story_has_the_id_names_the_option(fabula_command) -> None:
+    done = fabula_command("prompts", "render", "katha/draft_scenes", "--story", "nobody")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: --story:") and "kb25k_0001" in done.stderr
