@@ -1,0 +1,128 @@
+"""What an evaluation says about itself: protocol, subject and environment (``evaluation.json``)."""
+
+from collections import Counter
+from typing import Any
+
+from ...engine.manifest import Manifest
+from ...engine.stage import Item
+from ...prompts.loader import load_prompt
+from ...schemas.canonical import Json, digest
+from ...schemas.judgement import EvaluationManifest, Judgement
+from .settings import public_judge
+
+ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
+
+
+class About:
+    """Collects what the manifest of an evaluation says, item by item.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        self._run = run
+        self._stories: set[str] = set()
+        self._methods: dict[str, dict[str, Any]] = {}
+        self._release: Json = {}
+        self._outcomes: dict[str, Counter[str]] = {}
+        self._reported: dict[str, set[str]] = {}
+
+    def add(self, item: Item) -> None:
+        """Take in one generation."""
+        shown, outputs = item["shown"], item["about"]["outputs"]
+        self._release = item["about"]["release"]
+        self._stories.add(shown["story_id"])
+        method = self._methods.setdefault(shown["method"], _method(outputs))
+        method["panels"] += len(item["frames"])
+        place = {"story_id": shown["story_id"], "seed": shown["seed"]}
+        if shown["invalid"]:
+            method["invalid"].append({**place, "codes": shown["invalid"]})
+        if item["scan"]["leaks"]:
+            method["leaks"].append({**place, "leaks": item["scan"]["leaks"]})
+        method["packets_scanned"] += item["scan"]["packets"]
+        odd = sum(bool(frame["notes"]) for frame in item["frames"])
+        method["pictures_with_notes"] += odd
+
+    def count(self, judgement: Judgement) -> None:
+        """Take in one judgement."""
+        spec = judgement.judge.spec
+        self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
+        if judgement.judge.reported_model is not None:
+            self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        return EvaluationManifest(
+            kind="katha",
+            protocol=self._protocol(),
+            subject={"methods": dict(sorted(self._methods.items()))},
+            environment=self._environment(),
+        )
+
+    def _protocol(self) -> dict[str, Any]:
+        settings = self._run.settings
+        judges = {spec for name in ASKING for spec in settings[name]["judges"]}
+        asked = {
+            "text": settings["judge_text"]["judges"],
+            "image": settings["judge_images"]["judges"],
+            "text_image": settings["judge_both"]["judges"],
+            "contrast": settings["judge_contrasts"]["judges"],
+        }
+        return {
+            "release": {"sha256": self._release.get("sha256")},
+            "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
+            "judges": sorted(public_judge(spec).spec for spec in judges),
+            "conditions": [name for name, specs in asked.items() if specs],
+            "labels": settings["judge_images"]["labels"],
+            "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
+            "models": {
+                public_judge(spec).spec: _identity(self._run.models.get(spec, {})) for spec in sorted(judges)
+            },
+            "prompts": {name: load_prompt(name).label for name in sorted(self._run.prompts)},
+            "images": settings["prepare_images"],
+            "seed": self._run.seed,
+        }
+
+    def _environment(self) -> dict[str, Any]:
+        libraries = {name: text for stage in self._run.stages for name, text in stage.libraries.items()}
+        return {
+            "fabula": self._run.fabula_version,
+            "libraries": libraries,
+            "created_at": self._run.created_at,
+            "release": {"version": self._release.get("version")},
+            "selection": self._run.settings["load_items"],
+            "sources": [
+                {"role": source.role, "name": source.name, "path": source.path}
+                for source in self._run.sources
+            ],
+            "judges": {
+                spec: {
+                    "outcomes": dict(sorted(counts.items())),
+                    "reported_models": sorted(self._reported.get(spec, ())),
+                }
+                for spec, counts in sorted(self._outcomes.items())
+            },
+        }
+
+
+def _method(outputs: Json) -> dict[str, Any]:
+    kept = ("stories_requested", "stories_valid", "generations_requested", "generations_valid")
+    return {
+        **{name: outputs[name] for name in kept},
+        "generations_invalid": outputs["generations_invalid"],
+        "invalid_rate": outputs["invalid_rate"],
+        "seeds": outputs["seeds"],
+        "outputs_sha256": outputs["sha256"],
+        "panels": 0,
+        "packets_scanned": 0,
+        "pictures_with_notes": 0,
+        "invalid": [],
+        "leaks": [],
+    }
+
+
+def _identity(options: Json) -> dict[str, Any]:
+    """Return those settings of a model that change its answers."""
+    return {name: options[name] for name in ("structured", "unsupported", "extra") if name in options}

@@ -1,0 +1,98 @@
+"""Stage: one item per story, method and seed: the record, and the files of the storyboard that is shown.
+
+Generations that cannot be judged are items too: they are counted, and their stories are still asked about
+under text-only evidence.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...errors import ConfigError
+from ...releases.loading import Release, load
+from ...schemas.canonical import Json
+from ...schemas.katha import StoryRecord
+from ..hashes import release_sha256
+from .outputs import OutputsReport, check_outputs
+from .selection import chosen_records
+from .settings import SelectionSettings
+
+RELEASE, OUTPUTS = "release", "outputs"
+"""Roles of the sources."""
+
+SPEC = StageSpec(
+    name="load_items",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("record", "variants", "shown", "about"),
+    libraries=("pillow",),
+    settings=SelectionSettings,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per story, method and seed, by method.
+
+    Raises:
+        InputError: the release or a folder of outputs cannot be read.
+        ConfigError: nothing is chosen, or two folders are of one method.
+    """
+    settings = tools.settings
+    assert isinstance(settings, SelectionSettings)
+    roles = [source["role"] for source in item["sources"]]
+    paths = list(zip(roles, tools.paths, strict=True))
+    release = load(next(path for role, path in paths if role == RELEASE))
+    records = chosen_records(release, settings)
+    identity = {"sha256": release_sha256(release.path), "version": release.version}
+    reports = checked_outputs(release, records, [path for role, path in paths if role == OUTPUTS])
+    for report in reports:
+        about = {"release": identity, "outputs": report.about() | {"path": None}}
+        for shown in _generations(report):
+            record = release.by_id[shown["story_id"]]
+            fields = {
+                "record": record.as_json(),
+                "variants": [one.as_json() for one in release.variants_of[record.story_id]],
+                "shown": shown,
+                "about": about,
+            }
+            yield Child(item_id(shown), Made(fields))
+
+
+def checked_outputs(
+    release: Release, records: Sequence[StoryRecord], folders: Sequence[Path]
+) -> list[OutputsReport]:
+    """Return the reports on the outputs of every method, sorted by method.
+
+    Raises:
+        InputError: a folder cannot be read. ConfigError: two folders are of one method.
+    """
+    reports = [check_outputs(folder, records, known=release.by_id) for folder in folders]
+    methods = [report.method for report in reports]
+    twice = sorted({method for method in methods if methods.count(method) > 1})
+    if twice:
+        raise ConfigError(
+            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
+            fix="rename the folder, or name the method in its outputs.json",
+        )  # fmt: skip
+    return sorted(reports, key=lambda report: report.method)
+
+
+def _generations(report: OutputsReport) -> Iterator[dict[str, Json]]:
+    for board in report.storyboards:
+        yield {
+            "method": report.method, "story_id": board.story_id, "seed": board.seed, "invalid": None,
+            "files": [str(file.absolute()) for file in board.files], "sha256": list(board.sha256),
+            "scenes": list(board.scenes),
+        }  # fmt: skip
+    for one in report.invalid:
+        yield {
+            "method": report.method, "story_id": one.story_id, "seed": one.seed,
+            "invalid": list(one.codes) or ["invalid"], "files": [], "sha256": [], "scenes": [],
+        }  # fmt: skip
+
+
+def item_id(shown: Mapping[str, Json]) -> str:
+    """Return the id of the item for one generation: method, story and, where there are several, seed."""
+    seed = "" if shown["seed"] is None else f"/seed_{shown['seed']}"
+    return f"{shown['method']}/{shown['story_id']}{seed}"

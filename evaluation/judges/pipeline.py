@@ -1,0 +1,67 @@
+"""The stages of judging storyboards, in order, and the files that a finished run holds."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ...engine.execute import STORE
+from ...engine.manifest import read_manifest
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.judgement import Judgement
+from ..archive import merged, write_archive
+from .about import About
+from .answers import judgement_of
+
+KIND = "evaluate-katha"
+FRAMES = "frames.jsonl"
+"""One line per generation: its pictures in the run's store, and why there are none."""
+
+STAGES = (
+    "load_items",
+    "prepare_images",
+    "scan_packets",
+    "judge_text",
+    "judge_images",
+    "judge_both",
+    "judge_contrasts",
+)
+ANSWERS = ("text_answers", "image_answers", "text_image_answers", "contrast_answers")
+
+PIPELINE = Pipeline(
+    name=KIND,
+    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    finish=f"{__name__}:finish",
+    final_fields=("about", "frames", "scan", "shown", *ANSWERS),
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write archive, manifest and frames into the run folder."""
+    run = read_manifest(folder)
+    about = About(run)
+    frames: list[Json] = []
+
+    def judgements() -> Iterator[Judgement]:
+        for item in items:
+            about.add(item)
+            frames.append(_frames_line(item))
+            for answers in ANSWERS:
+                for row in item[answers]:
+                    yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
+
+    kept = merged([("the run", judgements())])  # text-only answers stand in every method's items
+    for judgement in kept:
+        about.count(judgement)
+    write_archive(folder, about.manifest(), kept)
+    write_atomic(folder / FRAMES, jsonl_lines(frames))
+
+
+def _frames_line(item: Item) -> Json:
+    shown = item["shown"]
+    pictures = [{**frame, "file": f"{STORE}/{frame['file']}"} for frame in item["frames"]]
+    return {
+        "method": shown["method"], "unit": shown["story_id"], "seed": shown["seed"],
+        "scenes": shown["scenes"], "frames": pictures, "invalid": shown["invalid"],
+        "leaks": item["scan"]["leaks"],
+    }  # fmt: skip

@@ -1,0 +1,76 @@
+"""The published ensembles of judges, by name, and names that the user gives to judges of their own."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...errors import ConfigError
+from ...models.spec import parse_spec
+
+JUDGES = "judges"
+"""The section of ``fabula.toml`` that says which model a judge's name stands for: ``name = "SPEC"``."""
+
+SERVED: dict[str, str] = {
+    "gemini-2.5-flash": "google:gemini-2.5-flash",
+    "claude-haiku-4.5": "anthropic:claude-haiku-4-5-20251001",
+}
+"""Judges of the presets that a public service serves under a known name. The others are served by whoever asks."""
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "kathatrace-main": (
+        "gemini-2.5-flash",
+        "qwen2.5-vl-7b",
+        "qwen2.5-vl-3b",
+        "smolvlm2-2.2b",
+        "smolvlm2-500m",
+    ),
+    "kathatrace-pool": (
+        "gemini-2.5-flash",
+        "claude-haiku-4.5",
+        "qwen2.5-vl-7b",
+        "qwen2.5-vl-3b",
+        "smolvlm2-2.2b",
+        "smolvlm2-500m",
+    ),
+}
+"""Preset -> its judges: the main results' ensemble (section 4.1 of the KathaTrace paper) and the pool of E.1."""
+
+
+def judge_specs(
+    judges: Sequence[str], preset: str | None, named: Mapping[str, object], where: Path | None
+) -> tuple[str, ...]:
+    """Return the model specs of the judges that were asked for, each once, in that order.
+
+    Args:
+        judges: specs, or names of the section ``[judges]`` or of :data:`SERVED`.
+        preset: a preset, whose judges come first.
+        named: the section ``[judges]``.
+        where: the settings file, for messages.
+
+    Raises:
+        ConfigError: there is no such preset, or names stand for no model; all of them are listed.
+    """
+    if preset is not None and preset not in PRESETS:
+        raise ConfigError(
+            f"--preset {preset}", expected=f"one of: {', '.join(PRESETS)}", found="no such preset",
+            fix="use one of these, or name each judge with --judge",
+        )  # fmt: skip
+    wanted = [*(PRESETS[preset] if preset is not None else ()), *judges]
+    specs, missing = [], []
+    for name in wanted:
+        spec = named.get(name, SERVED.get(name, name))
+        if spec == name and ":" not in name:
+            missing.append(name)
+        elif not isinstance(spec, str):
+            raise ConfigError(
+                f"{where}: [{JUDGES}] {name}", expected="a model spec in quotes", found=repr(spec),
+                fix=f'write {name} = "http://HOST:PORT/v1#NAME"',
+            )  # fmt: skip
+        else:
+            specs.append(parse_spec(spec).text)
+    if missing:
+        raise ConfigError(
+            "judges", expected="a model spec for each", found=f"none for {', '.join(missing)}",
+            fix=f"say in {where or 'fabula.toml'} where they are served: [{JUDGES}]"
+            + "".join(f' "{name}" = "http://HOST:PORT/v1#NAME"' for name in missing[:1]),
+        )  # fmt: skip
+    return tuple(dict.fromkeys(specs))

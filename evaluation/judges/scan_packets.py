@@ -1,0 +1,45 @@
+"""Stage: the leakage scan of every image-only packet of a storyboard. A leak stops the item's pictures."""
+
+from collections.abc import Iterator
+
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from .frames import pictures_of, record_of
+from .leakage import fixed_texts, scan_packet
+from .packets import Packet, label_packet, question_packets
+
+SPEC = StageSpec(
+    name="scan_packets",
+    version=1,
+    shape="map",
+    reads=("record", "shown", "frames"),
+    writes=("scan",),
+    prompts=("judge/dimension", "judge/label_image", "judge/question_image"),
+)
+
+_MARKS = {"instruction": "@@instruction@@", "question": "@@question@@"}
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return how many packets were scanned, and the leaks."""
+    if not item["frames"]:
+        return Made({"scan": {"packets": 0, "leaks": []}})
+    record, method = record_of(item), item["shown"]["method"]
+    pictures = pictures_of(item["frames"], tools.store)
+    label = label_packet(record, "image", pictures, tools.seed)
+    packets = [*question_packets(record, "image", pictures, tools.seed), *([label] if label else [])]
+    leaks = []
+    for number, packet in enumerate(packets):
+        # The pictures are the same in all packets: their bytes are looked at once.
+        parts = [part for part in packet.parts() if number == 0 or isinstance(part, str)]
+        found = scan_packet(record, packet.asked, parts, fixed=tuple(_fixed(packet)), names=(method,))
+        leaks += [
+            {"item": packet.item, "kind": one.kind, "source": one.source, "found": one.found} for one in found
+        ]
+    return Made({"scan": {"packets": len(packets), "leaks": leaks}})
+
+
+def _fixed(packet: Packet) -> Iterator[str]:
+    """Yield what the packet's prompt says whatever is asked."""
+    inputs = {name: _MARKS.get(name, value) for name, value in packet.inputs.items()}
+    rendered = [part for message in packet.prompt.messages(**inputs) for part in message.parts]
+    yield from fixed_texts([text for text in rendered if isinstance(text, str)], list(_MARKS.values()))

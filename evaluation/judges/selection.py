@@ -1,0 +1,80 @@
+"""Which stories of a release are judged."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import ConfigError, InputError, UserError
+from ...releases.loading import Release
+from ...schemas.katha import StoryRecord
+from .settings import SelectionSettings
+
+
+def chosen_records(release: Release, settings: SelectionSettings) -> tuple[StoryRecord, ...]:
+    """Return the records that the settings choose, in id order.
+
+    Raises:
+        ConfigError: a split or story is not in the release, or nothing is left.
+        InputError: the release has no such subset, or it cannot be read.
+    """
+    chosen = sorted(release.records, key=lambda record: record.story_id)
+    if settings.split:
+        _check("--split", settings.split, list(release.splits))
+        chosen = [record for record in chosen if record.split in settings.split]
+    if settings.stories:
+        _check("--story", settings.stories, list(release.by_id))
+        chosen = [record for record in chosen if record.story_id in settings.stories]
+    if settings.subset is not None:
+        listed = subset_ids(release.path, settings.subset)
+        chosen = [record for record in chosen if record.story_id in listed]
+    if not chosen:
+        raise ConfigError(
+            f"{release.path}", expected="at least one story to judge", found="none",
+            fix="choose another split, subset or story",
+        )  # fmt: skip
+    return tuple(chosen[: settings.limit])
+
+
+def subset_ids(folder: Path, name: str) -> frozenset[str]:
+    """Return the story ids that a subset file of a release lists, such as ``strict_gold_400.jsonl``.
+
+    Raises:
+        InputError: there is no such file, or a line of it has no ``story_id``.
+    """
+    path = folder / f"{name}.jsonl"
+    if Path(name).name != name or not path.is_file():
+        there = ", ".join(sorted(one.stem for one in folder.glob("*.jsonl"))) or "none"
+        raise InputError(
+            [
+                UserError(
+                    f"--subset {name}", expected="the name of a JSONL file of the release",
+                    found=f"no such file in {folder}", fix=f"use one of: {there}",
+                )
+            ]
+        )  # fmt: skip
+    ids, problems = set(), []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            ids.add(str(json.loads(line)["story_id"]))
+        except (ValueError, TypeError, KeyError) as error:
+            problems.append(
+                UserError(
+                    f"{path}:{number}", expected="a JSON object with story_id", found=str(error)[:100],
+                    fix="choose another subset",
+                )
+            )  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    return frozenset(ids)
+
+
+def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        there = ", ".join(known[:10]) + (" ..." if len(known) > 10 else "")
+        raise ConfigError(
+            option,
+            expected="names that the release has",
+            found=", ".join(missing),
+            fix=f"use some of: {there}",
+        )

@@ -1,0 +1,75 @@
+"""Settings of the stages that choose what is judged and ask judges."""
+
+from collections import Counter
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from ...models.settings import ModelSettings
+from ...models.spec import parse_spec
+from ...schemas.base import Own
+from ...schemas.judgement import Judge
+
+
+class SelectionSettings(Own):
+    """Which stories of a release are judged; every condition must hold."""
+
+    split: tuple[str, ...] = Field(default=(), description="Only stories of these splits; none: of all.")
+    subset: str | None = Field(
+        default=None, description="Only the stories that this file of the release lists, without its ending."
+    )
+    stories: tuple[str, ...] = Field(default=(), description="Only stories with these ids; none: all.")
+    limit: int | None = Field(default=None, ge=1, description="Only the first so many of those, by id.")
+
+    @field_validator("split", "stories", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+
+class JudgeSettings(ModelSettings):
+    """Who is asked, and how often. A stage without judges asks nobody."""
+
+    judges: tuple[str, ...] = Field(default=(), description="Model specs of the judges.")
+    votes: int = Field(default=1, ge=1, le=100, description="Answers of each judge to each question.")
+
+    @field_validator("judges", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _judges_are_told_apart(self) -> Self:
+        if self.model is not None:
+            raise ValueError("judges are named by the setting judges, not by model")
+        names = Counter(public_judge(spec).spec for spec in self.judges)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise ValueError(f"each judge once; {', '.join(twice)} is there more than once")
+        return self
+
+    def models(self) -> tuple[str, ...]:
+        """Return the specs of all judges."""
+        return self.judges
+
+    def for_judge(self, spec: str) -> ModelSettings:
+        """Return the settings with which one judge is asked."""
+        shared = {name: getattr(self, name) for name in ModelSettings.model_fields}
+        return ModelSettings.model_validate(shared | {"model": spec})
+
+
+class LabelledSettings(JudgeSettings):
+    """The same for a stage that also asks for the moral target of each story."""
+
+    labels: bool = Field(default=True, description="Whether the moral target is asked for (Eq. 39).")
+
+
+def public_judge(spec: str) -> Judge:
+    """Return a judge as archives name it: where a server is reached is nobody else's business.
+
+    Raises:
+        ConfigError: the spec has no valid form.
+    """
+    read = parse_spec(spec)
+    named = read.text if read.base_url is None else f"{read.provider}:{read.name}"
+    return Judge(spec=named, provider=read.provider, model=read.name, reported_model=None)
