@@ -8,11 +8,11 @@ them open. Questions that depend on answers, such as repairs, cannot be known be
 import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest
 from .asking import Answer, Ask, NoAnswer
@@ -27,7 +27,7 @@ from .pool import WorkerPool, default_workers
 from .progress import SilentReporter
 from .runner import Means, Runner
 from .sources import fingerprints
-from .stage import Item
+from .stage import Item, Tools
 
 T = TypeVar("T")
 
@@ -75,16 +75,41 @@ class Script:
 class _Recorder:
     """An asker that writes down and answers nothing."""
 
-    config: RunConfig
-    stage: str
-    item: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Ask[Any]] = field(default_factory=list)
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
         """Write down what is asked; a stage that can do without an answer goes on to its next question."""
-        request = self.config.models[ask.request.model].apply(ask.request)
-        self.asked.append(Asked(self.stage, self.item, ask.prompt, request, ask.sample))
+        self.asked.append(ask)
         raise NoAnswer("rehearsed", "a rehearsal asks no model")
+
+
+async def questions_of(stage: Stage, item: Item, tools: Tools) -> list[Ask[Any]]:
+    """Return what a stage asks about an item, as far as that shows while nothing is answered."""
+    recorder = _Recorder()
+    try:
+        await stage.run(item, replace(tools, asker=recorder))
+    except NoAnswer:
+        await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
+    return recorder.asked
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine comes to, run in a thread of its own: the caller may have a loop already."""
+    done: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="rehearsal", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 class Rehearsal(Runner):
@@ -106,7 +131,7 @@ class Rehearsal(Runner):
                 inputs = {name: digest for name, digest in digests.items() if name in firm}
                 if self._may_run(stage, item) and not self.script.skip(stage.name, item, inputs):
                     wanted.append(item)
-            self._in_a_loop(self._record(stage, wanted))
+            run_apart(self._record(stage, wanted))
         super().missing_items(stage, basis, todo)
 
     def _firm_fields(self) -> set[str]:
@@ -121,30 +146,9 @@ class Rehearsal(Runner):
         real = self.script.real
         tools = replace(self._tools(stage), settings=real.stages[stage.name])
         for item, parts in self.items.parts(self.journal, items, stage.spec.reads):
-            recorder = _Recorder(real, stage.name, item)
-            try:
-                await stage.run(Item(item, gather_fields(parts)), replace(tools, asker=recorder))
-            except NoAnswer:
-                await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
-            for asked in recorder.asked:
-                self.script.told(asked)
-
-    @staticmethod
-    def _in_a_loop(work: object) -> None:
-        """Run a coroutine in a thread of its own: the caller may have a loop already."""
-        failed: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                asyncio.run(work)  # type: ignore[arg-type]
-            except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-                failed.append(error)
-
-        thread = threading.Thread(target=run, name="rehearsal")
-        thread.start()
-        thread.join()
-        if failed:
-            raise failed[0]
+            for ask in await questions_of(stage, Item(item, gather_fields(parts)), tools):
+                request = real.models[ask.request.model].apply(ask.request)
+                self.script.told(Asked(stage.name, item, ask.prompt, request, ask.sample))
 
 
 def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> Mapping[str, int]:
