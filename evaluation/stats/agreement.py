@@ -48,7 +48,7 @@ def fleiss_kappa(counts: Counts) -> float:
     chance = float((shares**2).sum())
     if np.isclose(chance, 1.0):
         return float("nan")
-    return (float(_pair_shares(kept).mean()) - chance) / (1 - chance)
+    return float((_pair_shares(kept).mean() - chance) / (1 - chance))
 
 
 def krippendorff_alpha(
@@ -73,7 +73,7 @@ def krippendorff_alpha(
     expected = float((np.outer(totals, totals) * differences).sum()) / (totals.sum() - 1)
     if expected == 0:
         return float("nan")
-    return 1.0 - float((coincidences * differences).sum()) / expected
+    return float(1.0 - (coincidences * differences).sum() / expected)
 
 
 def cohen_kappa(table: Counts, weights: Literal["none", "linear", "quadratic"] = "none") -> float:
