@@ -1,0 +1,143 @@
+"""Scoring an archive of event judgements: completion rates per class and overall, and what is missing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import InputError, UserError
+from ...releases.suites import SUITE, load_suite
+from ...schemas.events import Suite
+from ...schemas.judgement import EvaluationManifest
+from ...schemas.score import Score
+from ..archive import Archive, check_hash, read_archive
+from .completion_rate import completion_rate
+from .scores import AVERAGE, EventScores, PanelScore, Video
+from .votes import Panel, Votes, collect_votes
+from .voting import Definitions
+
+NO_PROMPT = "no prompt of this class was judged"
+
+
+def score_folder(
+    folder: str | Path, suite: str | Path | None = None, definitions: Definitions | None = None
+) -> EventScores:
+    """Score an evaluation folder of kind events; pure: archive and suite in, numbers out.
+
+    Args:
+        folder: the folder with the archive.
+        suite: the suite's file; None for the copy in the folder.
+        definitions: how votes and gaps are treated; None for the paper's.
+
+    Raises:
+        InputError: the archive or the suite cannot be read, or they do not belong together.
+    """
+    archive = read_archive(folder)
+    if archive.manifest.kind != "events":
+        raise InputError([_problem(str(folder), "an evaluation of kind events", archive.manifest.kind)])
+    place = Path(folder) / SUITE if suite is None else Path(suite)
+    loaded = load_suite(place)
+    check_hash(archive, "suite", loaded.sha256(), str(place))
+    return score_archive(archive, loaded, definitions or Definitions())
+
+
+def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> EventScores:
+    """Score an archive with its suite.
+
+    Raises:
+        InputError: a judgement does not fit the suite.
+    """
+    protocol = archive.manifest.protocol
+    votes = protocol.get("votes")
+    units = protocol.get("units")
+    scope = Suite({name: suite.prompts[name] for name in units if name in suite.prompts}) if units else suite
+    required = votes if isinstance(votes, dict) else {}
+    panels = collect_votes(archive.judgements, scope, required)
+    for method in subject_methods(archive.manifest):
+        for judge in protocol.get("judges", ()):
+            panels.setdefault(Panel(method, str(judge)), Votes())
+    seeds = archive.manifest.subject.get("seeds")
+    wanted = tuple(seeds) if isinstance(seeds, list) and seeds else None
+    scored = [_score_panel(panel, panels[panel], (scope, wanted), definitions) for panel in sorted(panels)]
+    return EventScores(definitions, suite.sha256(), tuple(scored))
+
+
+def subject_methods(manifest: EvaluationManifest) -> tuple[str, ...]:
+    """Return the methods that an evaluation of events is about."""
+    methods = manifest.subject.get("methods", {})
+    return tuple(sorted(methods)) if isinstance(methods, dict | list) else ()
+
+
+def _score_panel(
+    panel: Panel, votes: Votes, scope: tuple[Suite, tuple[int, ...] | None], definitions: Definitions
+) -> PanelScore:
+    videos = _videos(votes, scope, definitions)
+    most = max((len(lists) for lists in votes.lists.values()), default=0)
+    others = ("average", *(f"at_least_{k}" for k in range(1, most)), "unanimous")
+    alternatives = {
+        name: _mean(
+            _videos(votes, scope, Definitions(name, definitions.nonresponse, definitions.partial)),
+            definitions,
+        )
+        for name in others
+    }
+    labels = {unit: prompt.labels for unit, prompt in scope[0].prompts.items()}
+    classes = {
+        label: _mean([one for one in videos if label in labels[one.unit]], definitions)
+        for label in scope[0].labels()
+    }
+    silent = sum(one.rate is None for one in videos)
+    return PanelScore(
+        panel=panel,
+        classes={**classes, AVERAGE: _mean(videos, definitions)},
+        nonresponse=Score.ratio(silent, len(videos), NO_PROMPT, **_counts(videos)),
+        alternatives=alternatives,
+        outcomes={"votes": dict(votes.outcomes), "reasons": dict(votes.silent)},
+        videos=tuple(videos),
+    )
+
+
+def _videos(
+    votes: Votes, scope: tuple[Suite, tuple[int, ...] | None], definitions: Definitions
+) -> list[Video]:
+    suite, wanted = scope
+    seeds_of: dict[str, list[int | None]] = {}
+    for unit, seed in votes.lists:
+        seeds_of.setdefault(unit, []).append(seed)
+    found: list[Video] = []
+    for unit, prompt in suite.prompts.items():
+        there = seeds_of.get(unit, [])
+        seeds = list(wanted) if wanted is not None and there != [None] else there
+        rates: list[float | None] = []
+        events: tuple[float, ...] | None = None
+        for seed in seeds:
+            lists = votes.lists.get((unit, seed), [])
+            rate, combined = completion_rate(lists, len(prompt.event_list), definitions)
+            rates.append(rate.value)
+            events = combined if events is None else events
+        found.append(Video(unit, _over_seeds(rates, definitions), events, bool(there)))
+    return found
+
+
+def _over_seeds(rates: Sequence[float | None], definitions: Definitions) -> float | None:
+    """Return the mean over seeds, null where none has an answer; single gaps are treated as prompts are."""
+    answered = [rate for rate in rates if rate is not None]
+    if not answered:
+        return None
+    return sum(answered) / (len(rates) if definitions.nonresponse == "zero" else len(answered))
+
+
+def _mean(videos: Sequence[Video], definitions: Definitions) -> Score:
+    answered = [one.rate for one in videos if one.rate is not None]
+    count = len(videos) if definitions.nonresponse == "zero" else len(answered)
+    return Score.ratio(sum(answered), count, NO_PROMPT, **_counts(videos))
+
+
+def _counts(videos: Sequence[Video]) -> dict[str, int]:
+    return {
+        "prompts": len(videos),
+        "answered": sum(one.rate is not None for one in videos),
+        "missing": sum(not one.seen for one in videos),
+    }
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="give the folder of fabula evaluate events")

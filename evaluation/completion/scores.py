@@ -1,0 +1,114 @@
+"""What scoring an archive of event judgements gives: rates per class and overall, and what is missing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...schemas.score import Score
+from .votes import Panel
+from .voting import Definitions
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Video:
+    """One prompt under one panel.
+
+    Attributes:
+        unit: file name in the suite.
+        rate: its completion rate, the mean over its seeds; null where no vote has an answer.
+        events: completion score of each event, of the first seed that has one; null as above.
+        seen: whether any judgement is about it. A missing video has none.
+    """
+
+    unit: str
+    rate: float | None
+    events: tuple[float, ...] | None
+    seen: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        events = None if self.events is None else list(self.events)
+        return {"unit": self.unit, "rate": self.rate, "events": events, "seen": self.seen}
+
+
+@dataclass(frozen=True)
+class PanelScore:
+    """The scores of one method under one verifier.
+
+    Attributes:
+        panel: method and verifier.
+        classes: label -> mean completion rate of its prompts; ``average`` over all.
+        nonresponse: share of prompts without any answer.
+        alternatives: voting -> average under it, all else the same.
+        outcomes: how many votes came out how; and why those without an answer have none.
+        videos: every prompt, in the order of the suite.
+    """
+
+    panel: Panel
+    classes: Mapping[str, Score]
+    nonresponse: Score
+    alternatives: Mapping[str, Score]
+    outcomes: Mapping[str, Mapping[str, int]]
+    videos: tuple[Video, ...] = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores as plain JSON, with every video."""
+        return {
+            "method": self.panel.method,
+            "judge": self.panel.judge,
+            "classes": {name: score.as_json() for name, score in self.classes.items()},
+            "non_response": self.nonresponse.as_json(),
+            "alternatives": {name: score.as_json() for name, score in self.alternatives.items()},
+            "outcomes": {name: dict(counts) for name, counts in self.outcomes.items()},
+            "videos": [one.as_json() for one in self.videos],
+        }
+
+
+@dataclass(frozen=True)
+class EventScores:
+    """The scores of an archive of event judgements.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        suite_sha256: the suite.
+        panels: one entry per method and verifier.
+    """
+
+    definitions: Definitions
+    suite_sha256: str
+    panels: tuple[PanelScore, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores as plain JSON."""
+        return {
+            "kind": "events",
+            "definitions": vars(self.definitions),
+            "suite": {"sha256": self.suite_sha256},
+            "panels": [panel.as_json() for panel in self.panels],
+        }
+
+    def lines(self) -> Iterable[str]:
+        """Return the scores as a table for people, in percent, with coverage."""
+        used = self.definitions
+        named = f"voting={used.voting}, nonresponse={used.nonresponse}, partial={used.partial}"
+        yield f"completion rate, % ({named})"
+        for one in self.panels:
+            yield ""
+            yield f"{one.panel.method} judged by {one.panel.judge}"
+            for name, score in one.classes.items():
+                counts = score.counts
+                yield (
+                    f"  {name:<12}{_percent(score)}  of {counts['prompts']} prompts,"
+                    f" {counts['answered']} answered, {counts['missing']} without a video"
+                )
+            yield f"  {'no response':<12}{_percent(one.nonresponse)}"
+            others = ", ".join(f"{name}{_percent(score)}" for name, score in one.alternatives.items())
+            yield f"  average under other votings: {others}"
+            for why, count in sorted(one.outcomes["reasons"].items()):
+                yield f"  {count} votes without an answer, {why[:120]}"
+
+
+def _percent(score: Score) -> str:
+    return f"{'-':>7}" if score.value is None else f"{100 * score.value:7.1f}"

@@ -1,0 +1,79 @@
+"""The StoryEval prompt suite: prompts of a few consecutive events, keyed by the file name of their video.
+
+The shape is the official ``all_prompts.json``. Semantic rules are elsewhere; unknown fields are kept.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from .base import Wire
+from .canonical import digest
+
+PARTICIPANTS = ("human", "animal", "object")
+ORIGINS = ("retrieval", "creative")
+DIFFICULTIES = ("easy", "medium", "hard")
+LONGEST_NAME = 202
+"""Most characters of a video's file name; the longest of the official suite has as many."""
+
+
+class EventPrompt(Wire):
+    """One prompt of a suite."""
+
+    prompt: str = Field(description="What the video model is asked for.")
+    event_list: tuple[str, ...] = Field(
+        min_length=1, description="The events in order, each as one statement."
+    )
+    labels: tuple[str, ...] = Field(
+        alias="class", description="Participants, origin, difficulty, and the number of events."
+    )
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A prompt suite.
+
+    Attributes:
+        prompts: file name of the video -> its prompt, in the order of the file.
+    """
+
+    prompts: Mapping[str, EventPrompt]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the suite as the official file has it."""
+        return {name: prompt.as_json() for name, prompt in self.prompts.items()}
+
+    def sha256(self) -> str:
+        """Return what identifies the suite: the hash of its canonical JSON, whatever the file's layout."""
+        return digest(self.as_json())
+
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels in use: the known ones in their usual order, then the others sorted."""
+        found = {label for prompt in self.prompts.values() for label in prompt.labels}
+        known = [label for label in (*PARTICIPANTS, *ORIGINS, *DIFFICULTIES) if label in found]
+        return (*known, *sorted(found - set(known)))
+
+
+def video_name(prompt: str) -> str:
+    """Return the file name of a prompt's video: words joined by underscores, marks dropped, ``.mp4``.
+
+    Letters of every script stay, as in the official names. Whole words are dropped from the end where the
+    name would be longer than :data:`LONGEST_NAME` characters or 240 bytes; a prompt without any letter or
+    digit gives ``.mp4``, which the caller has to refuse.
+    """
+    kept = re.sub(r"[^\w\s]|_", "", unicodedata.normalize("NFC", prompt))
+    words = kept.split()
+    while len(words) > 1 and _too_long("_".join(words)):
+        words.pop()
+    name = "_".join(words)
+    while name and _too_long(name):
+        name = name[:-1]
+    return f"{name}.mp4"
+
+
+def _too_long(stem: str) -> bool:
+    return len(stem) > LONGEST_NAME - 4 or len(stem.encode("utf-8")) > 236

@@ -1,0 +1,124 @@
+"""StoryEval: the official files, and every published number of the models whose replies are published."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from fabula.evaluation.completion.published import Imported, Results, import_results
+from fabula.evaluation.completion.score import score_archive
+from fabula.evaluation.completion.scores import PanelScore
+from fabula.evaluation.completion.voting import Definitions
+from fabula.releases.suites import load_suite, read_named, suite_bytes, write_suite
+from fabula.schemas.events import Suite, video_name
+
+pytestmark = pytest.mark.parity
+
+FILES = {
+    ("pika1.5", "gpt4o"): "Pika-1.5",
+    ("modelscope", "gpt4o"): "ModelScope",
+    ("easyanimate", "gpt4o"): "EasyAnimate v4",
+    ("modelscope", "llava"): "ModelScope",
+    ("easyanimate", "llava"): "EasyAnimate v4",
+    ("cogvideox", "llava"): "CogVideoX-5B",
+}
+REPLIES = {"gpt4o": 423 * 3, "llava": 423 * 2}
+SILENT = {("pika1.5", "gpt4o"): 14, ("modelscope", "gpt4o"): 101, ("easyanimate", "gpt4o"): 29}
+SILENT |= {("modelscope", "llava"): 0, ("easyanimate", "llava"): 1, ("cogvideox", "llava"): 0}
+# Where the table has another last digit than ours, rounded half up: both rates lie exactly between two digits
+# (26.75 and 21.75), and the table has the lower one.
+ROUNDED_DOWN = {("easyanimate", "gpt4o", "easy"): "26.7", ("modelscope", "gpt4o", "easy"): "21.7"}
+DIFFERENT_LISTS: dict[tuple[str, str], list[str]] = {}
+
+
+@pytest.fixture(params=sorted(FILES), ids="-".join)
+def named(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.fixture
+def suite(reference: Path) -> Suite:
+    return load_suite(reference / "storyeval" / "prompts" / "all_prompts.json")
+
+
+@pytest.fixture
+def imported(reference: Path, suite: Suite, named: tuple[str, str]) -> Imported:
+    path = reference / "storyeval" / "results" / f"{named[0]}_{named[1]}_final.json"
+    return import_results([Results(path)], suite)
+
+
+def scored(imported: Imported, suite: Suite, **definitions: str) -> PanelScore:
+    (panel,) = score_archive(imported.archive, suite, Definitions(**definitions)).panels
+    return panel
+
+
+def half_up(numerator: float, denominator: float) -> str:
+    """A percentage with one digit, in whole numbers of thirty-sixths so that a half is a half."""
+    parts, whole = round(numerator * 36), round(denominator * 36)
+    tenths = (2 * 1000 * parts + whole) // (2 * whole)
+    return f"{tenths // 10}.{tenths % 10}"
+
+
+def test_the_official_suite_when_read_and_written_has_the_same_bytes(
+    reference: Path, suite: Suite, tmp_path: Path
+) -> None:
+    write_suite(tmp_path / "suite.json", suite)
+    official = reference / "storyeval" / "prompts" / "all_prompts.json"
+    assert (tmp_path / "suite.json").read_bytes() == official.read_bytes()
+    assert len(suite.prompts) == 423
+
+
+def test_the_official_names_when_made_from_the_prompts_are_the_same(suite: Suite) -> None:
+    assert [video_name(prompt.prompt) for prompt in suite.prompts.values()] == list(suite.prompts)
+
+
+def test_a_result_file_when_laid_out_again_has_the_same_bytes(
+    reference: Path, named: tuple[str, str]
+) -> None:
+    path = reference / "storyeval" / "results" / f"{named[0]}_{named[1]}_final.json"
+    assert suite_bytes(read_named(path)) == path.read_bytes()
+
+
+def test_published_replies_when_read_again_give_the_published_lists(
+    imported: Imported, named: tuple[str, str]
+) -> None:
+    assert imported.replies == REPLIES[named[1]]
+    assert [one.unit for one in imported.differences] == DIFFERENT_LISTS.get(named, [])
+    silent = sum(one.parsed is None for one in imported.archive.judgements)
+    assert silent == SILENT[named]
+
+
+def test_published_rates_when_computed_from_the_replies_agree_to_the_printed_digit(
+    reference: Path, imported: Imported, suite: Suite, named: tuple[str, str]
+) -> None:
+    panel = scored(imported, suite)
+    with (reference / "tables" / f"storyeval_{named[1]}.tsv").open(encoding="utf-8") as handle:
+        row = next(row for row in csv.DictReader(handle, delimiter="\t") if row["model"] == FILES[named])
+    compared = 0
+    for column, printed in row.items():
+        if column == "model":
+            continue
+        score = panel.nonresponse if column == "non_response" else panel.classes[column]
+        ours = half_up(score.numerator, score.denominator)
+        if (*named, column) in ROUNDED_DOWN:
+            assert (score.value * 1000 - 0.5) == pytest.approx(round(score.value * 1000 - 0.5), abs=1e-9)
+            ours = f"{float(ours) - 0.1:.1f}"
+            assert ours == ROUNDED_DOWN[*named, column]
+        assert ours == printed, column
+        compared += 1
+    assert compared == (9 if named[1] == "gpt4o" else 8)
+
+
+def test_other_definitions_when_used_do_not_give_the_published_rates(
+    imported: Imported, suite: Suite, named: tuple[str, str]
+) -> None:
+    """Why ``answered`` is the default: with ``required`` the averages with silent votes are others."""
+    default, other = scored(imported, suite), scored(imported, suite, partial="required")
+    changed = default.classes["average"].value != other.classes["average"].value
+    partly = {
+        ("pika1.5", "gpt4o"),
+        ("modelscope", "gpt4o"),
+        ("easyanimate", "gpt4o"),
+        ("easyanimate", "llava"),
+    }
+    assert changed == (named in partly)

@@ -1,0 +1,151 @@
+"""Completion rates: worked values, votes and gaps under every definition, and nothing dropped silently."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive import Archive, write_archive
+from fabula.evaluation.completion.completion_rate import completion_rate
+from fabula.evaluation.completion.score import score_archive, score_folder
+from fabula.evaluation.completion.scores import PanelScore
+from fabula.evaluation.completion.voting import Definitions, combine
+from fabula.releases.suites import write_suite
+from fabula.schemas.events import Suite
+
+Make = Callable[..., Archive]
+WORKED = {
+    "a.mp4": [(1, 1), (1, 0)],  # unanimous (1, 0): 0.5
+    "b.mp4": ["refused", "blocked"],  # no answer
+    "c.mp4": [(1, 1, 0), "refused"],  # one vote: (1, 1, 0): 2/3
+}
+
+
+def only(archive: Archive, suite: Suite, **definitions: str) -> PanelScore:
+    (panel,) = score_archive(archive, suite, Definitions(**definitions)).panels
+    return panel
+
+
+@pytest.mark.parametrize(
+    ("voting", "combined"),
+    [
+        ("unanimous", (1, 0, 0)),
+        ("at_least_3", (1, 0, 0)),
+        ("at_least_2", (1, 1, 0)),
+        ("at_least_1", (1, 1, 1)),
+        ("at_least_9", (1, 0, 0)),
+        ("average", (1, pytest.approx(2 / 3), pytest.approx(1 / 3))),
+    ],
+)
+def test_three_votes_when_combined_follow_the_named_voting(voting: str, combined: tuple[float, ...]) -> None:
+    assert combine([(1, 1, 0), (1, 1, 0), (1, 0, 1)], voting) == combined
+
+
+@pytest.mark.parametrize("voting", ["most", "at_least_0", "at_least_x", ""])
+def test_a_voting_when_it_has_no_definition_is_refused(voting: str) -> None:
+    with pytest.raises(ConfigError, match="at_least_K"):
+        Definitions(voting)
+
+
+def test_a_rate_when_no_vote_has_an_answer_is_undefined_and_never_zero() -> None:
+    score, events = completion_rate([None, None, None], 2, Definitions())
+    assert (score.value, score.status, events) == (None, "undefined", None)
+    assert score.counts == {"votes": 3, "answered": 0}
+
+
+def test_a_rate_when_a_vote_has_no_answer_depends_on_the_named_definition() -> None:
+    votes = [(1, 1), None]
+    assert completion_rate(votes, 2, Definitions())[0].value == 1
+    assert completion_rate(votes, 2, Definitions(partial="required"))[0].value == 0
+    assert completion_rate(votes, 2, Definitions("average", partial="required"))[0].value == 0.5
+
+
+def test_scores_when_worked_by_hand_agree(archive: Make, suite: Suite) -> None:
+    panel = only(archive(WORKED), suite)
+    # average: (1/2 + 0 + 2/3) / 3 = 7/18; human: (1/2 + 2/3) / 2 = 7/12; easy: (1/2 + 0) / 2.
+    assert panel.classes["average"].value == pytest.approx(7 / 18)
+    assert panel.classes["human"].value == pytest.approx(7 / 12)
+    assert panel.classes["easy"].value == 0.25
+    assert panel.classes["animal"].value == 0
+    assert panel.nonresponse.value == pytest.approx(1 / 3)
+    assert panel.classes["average"].counts == {"prompts": 3, "answered": 2, "missing": 0}
+    assert panel.outcomes["votes"] == {"answered": 3, "refused": 2, "blocked": 1}
+
+
+def test_scores_when_silent_prompts_are_excluded_leave_them_out(archive: Make, suite: Suite) -> None:
+    panel = only(archive(WORKED), suite, nonresponse="excluded")
+    # (1/2 + 2/3) / 2 = 7/12; nothing is left of the only animal.
+    assert panel.classes["average"].value == pytest.approx(7 / 12)
+    assert panel.classes["animal"].status == "undefined"
+    assert panel.nonresponse.value == pytest.approx(1 / 3)
+
+
+def test_scores_when_a_video_is_missing_count_it_as_missing(archive: Make, suite: Suite) -> None:
+    panel = only(archive({"a.mp4": [(1, 1), (1, 1)]}), suite)
+    assert panel.classes["average"].value == pytest.approx(1 / 3)
+    assert panel.classes["average"].counts == {"prompts": 3, "answered": 1, "missing": 2}
+    assert [one.seen for one in panel.videos] == [True, False, False]
+
+
+def test_scores_when_a_method_has_no_judgement_at_all_say_so(archive: Make, suite: Suite) -> None:
+    panel = only(archive({}), suite)
+    assert (panel.classes["average"].value, panel.nonresponse.value) == (0, 1)
+    assert panel.classes["average"].counts["missing"] == 3
+
+
+def test_scores_when_a_refusal_was_asked_again_use_the_first_answers(archive: Make, suite: Suite) -> None:
+    again = {"a.mp4": ["refused", (1, 1), (1, 0), (0, 0)]}
+    panel = only(archive(again), suite)
+    assert panel.videos[0].events == (1, 0)
+
+
+def test_scores_when_only_some_prompts_were_judged_are_about_those(archive: Make, suite: Suite) -> None:
+    panel = only(_without_b(archive), suite)
+    assert panel.classes["average"].counts["prompts"] == 2
+    assert "animal" not in panel.classes
+
+
+def _without_b(archive: Make) -> Archive:
+    return archive({key: WORKED[key] for key in ("a.mp4", "c.mp4")}, units=["a.mp4", "c.mp4"])
+
+
+def test_scores_when_there_are_several_seeds_are_means_over_seeds(archive: Make, suite: Suite) -> None:
+    seeded = {("a.mp4", 1): [(1, 1), (1, 1)], ("a.mp4", 2): [(0, 0), (0, 0)], ("b.mp4", 1): [(1, 1), (1, 1)]}
+    panel = only(archive(seeded), suite)
+    # a: (1 + 0) / 2; b: seed 2 is missing and counts as 0: 1/2.
+    assert [one.rate for one in panel.videos] == [0.5, 0.5, None]
+    excluded = only(archive(seeded), suite, nonresponse="excluded")
+    assert [one.rate for one in excluded.videos] == [0.5, 1, None]
+
+
+def test_scores_when_judgements_come_in_another_order_are_the_same(archive: Make, suite: Suite) -> None:
+    one = archive(WORKED)
+    other = Archive(one.manifest, one.judgements[::-1])
+    assert only(one, suite) == only(other, suite)
+
+
+def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(
+    archive: Make, suite: Suite
+) -> None:
+    with pytest.raises(InputError) as caught:
+        only(archive({"a.mp4": [(1, 1, 1)], "z.mp4": [(1, 1)]}), suite)
+    assert "3 flags for 2 events" in str(caught.value)
+    assert "z.mp4" in str(caught.value)
+
+
+def test_a_folder_when_scored_uses_its_suite_and_refuses_another(
+    archive: Make, suite: Suite, tmp_path: Path
+) -> None:
+    one = archive(WORKED)
+    write_archive(tmp_path, one.manifest, one.judgements)
+    write_suite(tmp_path / "all_prompts.json", suite)
+    scores = score_folder(tmp_path)
+    assert scores.panels[0].classes["average"].value == pytest.approx(7 / 18)
+    assert any("38.9" in line for line in scores.lines())
+    assert scores.as_json()["panels"][0]["videos"][1] == {
+        "unit": "b.mp4", "rate": None, "events": None, "seen": True,
+    }  # fmt: skip
+    write_suite(tmp_path / "other.json", Suite({"a.mp4": suite.prompts["a.mp4"]}))
+    with pytest.raises(InputError, match="SHA-256"):
+        score_folder(tmp_path, tmp_path / "other.json")

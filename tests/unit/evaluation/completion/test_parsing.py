@@ -1,0 +1,51 @@
+"""Completion lists in replies: read as meant, and never guessed."""
+
+import pytest
+
+from fabula.evaluation.completion.parsing import Unreadable, parse_completion
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Finally we have [COMPLETE_LIST]: 1, 0",
+        "Finally, we have **[COMPLETE_LIST]: 1, 0**.",
+        "**[COMPLETE_LIST]**: `1, 0`",
+        "[COMPLETE_LIST]: [1, 0].",
+        "[complete_list]:1,0",
+        "[COMPLETE_LIST]: 1, 0. Neither 1 nor 0 is certain.",
+        "[COMPLETE_LIST]:\n1, 0\n",
+        "[COMPLETE_LIST]: 0, 1\nOn reflection:\n[COMPLETE_LIST]: 1, 0",
+        "[COMPLETE_LIST]: 1, 0\nThe [COMPLETE_LIST] says that the first event is completed.",
+    ],
+)
+def test_a_reply_when_it_has_a_list_is_read(text: str) -> None:
+    assert parse_completion(text, 2) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no .* in the reply"),
+        ("The events are completed: 1, 0", "no .* in the reply"),
+        ("Complete list: 1, 0", "no .* in the reply"),
+        ("[0, 1]: 1, 0", "no .* in the reply"),
+        ("[COMPLETE_LIST]: none", "no list"),
+        ("[COMPLETE_LIST]: 1, 2", "no list"),
+        ("[COMPLETE_LIST]: 1.0, 0.0", "no list"),
+        ("[COMPLETE_LIST]: 10, 0", "no list"),
+        ("[COMPLETE_LIST]: 1, 0, maybe 1", "no list"),
+        ("[COMPLETE_LIST]: 1, 0, 1", "3 flags for 2"),
+        ("[COMPLETE_LIST]: 1 0", "1 flags for 2"),
+        ("[COMPLETE_LIST]: 1, 0\n[COMPLETE_LIST]: 1", "1 flags for 2"),
+    ],
+)
+def test_a_reply_when_its_list_is_missing_or_wrong_is_no_answer(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        parse_completion(text, 2)
+
+
+@pytest.mark.parametrize("part", ["[COMPLETE_LIST]", "[COMPLETE_LIST]:* ", "[COMPLETE_LIST]: 1, 0, 1, x "])
+def test_a_hostile_reply_when_it_is_long_is_read_in_one_go(part: str) -> None:
+    with pytest.raises(Unreadable):
+        parse_completion(part * 50_000 + " " * 200_000 + ":" * 200_000, 2)
