@@ -81,7 +81,9 @@ def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
     done = build("--model", spec_of(server), "--out", run)
     assert done.returncode == 0, done.stderr
     assert "calls" in done.stderr, "what it will cost is said before"
-    assert spec_of(server) in (run / "records.jsonl").read_text("utf-8")
+    text = (run / "records.jsonl").read_text("utf-8")
+    assert "compatible:local via katha/draft_scenes@" in text
+    assert "127.0.0.1" not in text, "where a server is stays out of the records"
     asked = len(server.log)
     records = (run / "records.jsonl").read_bytes()
     assert build("--model", spec_of(server), "--out", run).returncode == 0

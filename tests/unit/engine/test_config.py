@@ -38,7 +38,7 @@ def test_set_when_value_is_no_toml_is_a_string(text: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("nope.a=1", "one of run, read_lines, work, count, number, shorten, assemble"),
+        ("nope.a=1", "one of run, models, read_lines, work, count, number, shorten, assemble"),
         ("work.nope=1", "one of suffix, ignored"),
         ("count.nope=1", "this stage has none"),
         ("run.nope=1", "one of workers, item_timeout, threshold, seed"),

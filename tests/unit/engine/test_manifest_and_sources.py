@@ -52,6 +52,7 @@ GOOD: dict[str, Any] = {
     "format": 1, "kind": "toy", "created_at": "2026-01-31T12:00:00Z", "fabula_version": "0.1.0", "seed": 42,
     "threshold": 0.95, "run": {"item_timeout": 120.0, "seed": 42, "threshold": 0.95},
     "settings": {"work": {}}, "stages": [{"name": "work", "version": 1, "libraries": {}}], "prompts": {},
+    "models": {"openai:m": {"concurrency": 4}},
     "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0" * 64}],
 }  # fmt: skip
 
@@ -67,6 +68,11 @@ def test_read_manifest_when_good_gives_sources_relative_to_the_folder(tmp_path: 
     assert manifest.created_at == "2026-01-31T12:00:00Z"
     assert manifest.source_list(tmp_path) == (Source("lines", tmp_path / "a"),)
     assert manifest.as_json() == GOOD
+
+
+def test_read_manifest_when_written_before_models_could_be_asked_has_none(tmp_path: Path) -> None:
+    old = {name: value for name, value in GOOD.items() if name != "models"}
+    assert read_manifest(write(tmp_path, old)).models == {}
 
 
 def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
