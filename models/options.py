@@ -1,5 +1,6 @@
 """Settings of one model: the section ``[models."SPEC"]`` of ``fabula.toml``."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,6 +19,12 @@ ENV_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """How a setting refers to an environment variable: ``${NAME}``."""
 
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
+_OURS = frozenset(
+    (
+        *("model", "messages", "contents", "stream", "n", "candidateCount", "candidate_count"),
+        *("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens"),
+    )
+)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -65,6 +72,7 @@ class ModelOptions(Own):
     @model_validator(mode="after")
     def _secrets_stand_elsewhere(self) -> "ModelOptions":
         _check_headers(self.headers)
+        _check_extra(self.extra)
         if self.base_url is not None:
             _check_address(self.base_url, "base_url", ("http", "https"))
         if self.proxy is not None and not ENV_REFERENCE.fullmatch(self.proxy):
@@ -126,10 +134,10 @@ def _config_error(error: ValidationError, where: str) -> ConfigError:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "value_error":
-        # Raised below as "key|expected|found", so that a value that may be a secret is not repeated.
-        key, expected, found = str(first["ctx"]["error"]).split("|", 2)
-        fix = "name an environment variable that holds the secret"
-        return ConfigError(f"{where} {key}", expected=expected, found=found, fix=fix)
+        # Raised below as "key|expected|found|fix", so that a value that may be a secret is not repeated.
+        key, expected, found, *fix = str(first["ctx"]["error"]).split("|", 3)
+        usual = "name an environment variable that holds the secret"
+        return ConfigError(f"{where} {key}", expected=expected, found=found, fix=fix[0] if fix else usual)
     harmless = key.split(".")[0] not in ("headers", "proxy", "api_key_env")
     return ConfigError(
         f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
@@ -148,6 +156,21 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             )
         if "\n" in value or "\r" in value or not value.isascii():
             raise ValueError(f"headers.{name}|printable ASCII|other characters")
+
+
+def _check_extra(extra: Json, key: str = "extra") -> None:
+    """Refuse what would change the meaning of a call, or make it cost more than is set aside for it."""
+    if isinstance(extra, float) and not math.isfinite(extra):
+        raise ValueError(f"{key}|a number that JSON has|{extra}|change the value")
+    if isinstance(extra, list):
+        for entry in extra:
+            _check_extra(entry, key)
+    if isinstance(extra, Mapping):
+        for name, value in extra.items():
+            if name in _OURS:
+                fix = "leave it out; a stage's model and max_tokens are settings of the stage"
+                raise ValueError(f"{key}.{name}|parameters that Fabula does not set itself|this one|{fix}")
+            _check_extra(value, f"{key}.{name}")
 
 
 def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:

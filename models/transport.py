@@ -143,3 +143,5 @@ def _remember(address: str, redactor: Redactor) -> None:
             redactor.add(secret)
     if parts.username and parts.password:
         redactor.add(f"{unquote(parts.username)}:{unquote(parts.password)}")
+    elif parts.username:  # alone it may be a token
+        redactor.add(unquote(parts.username))

@@ -103,3 +103,21 @@ def test_apply_when_the_model_refuses_settings_leaves_them_out_and_adds_extras()
 def test_identity_when_only_speed_differs_is_the_same() -> None:
     assert ModelOptions(concurrency=1, attempts=2).identity() == ModelOptions().identity()
     assert ModelOptions(structured="json").identity() != ModelOptions().identity()
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        ({"max_tokens": 9000}, "extra.max_tokens"),
+        ({"n": 4}, "extra.n"),
+        ({"generationConfig": {"maxOutputTokens": 9000}}, "extra.generationConfig.maxOutputTokens"),
+        ({"logit_bias": [{"top_p": float("nan")}]}, "extra.logit_bias.top_p"),
+    ],
+)
+def test_extra_when_it_would_cost_more_than_is_set_aside_or_is_no_json_is_refused(
+    extra: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        options_for(parse_spec("openai:gpt-x"), {"openai:gpt-x": {"extra": extra}})
+    assert named in str(caught.value)
+    assert "secret" not in str(caught.value)

@@ -112,3 +112,15 @@ def test_response_when_it_leads_elsewhere_is_not_followed(status: str) -> None:
 )
 def test_response_when_it_is_something_else_is_a_named_fault(answer: bytes, expected: str) -> None:
     assert kind(answer) == expected
+
+
+@pytest.mark.parametrize("user", ["token-in-a-proxy", "user:token-in-a-proxy"])
+def test_proxy_when_its_address_holds_a_secret_makes_it_known(
+    user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{user}@127.0.0.1:1")
+    redactor = Redactor()
+    spec = parse_spec("http://127.0.0.1:2/v1#toy")
+    model = open_model(spec, ModelOptions(), redactor)
+    asyncio.run(model.close())
+    assert redactor.redact("said token-in-a-proxy") == "said [secret removed]"
