@@ -1,0 +1,195 @@
+"""What a report shows, as plain data: the page, the JSON and the CSV files are three forms of this.
+
+One adapter per protocol fills it (:mod:`.katha`, :mod:`.events`); the page knows no protocol.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ...schemas.base import Own
+from ...schemas.judgement import Protocol
+from ...schemas.score import Score
+
+REPORT_VERSION = "1"
+
+Unit = Literal["percent", "points", "number", "usd"]
+
+
+class Measure(Own):
+    """One column of scores."""
+
+    name: str = Field(description="Name in the data, such as stg_filtered.")
+    label: str = Field(description="Name for readers.")
+    unit: Unit = Field(
+        default="percent",
+        description="How a value is printed: percent and points as 100 times the value, the others as it is.",
+    )
+    better: Literal["low", "high"] | None = Field(default=None, description="Which end is the good one.")
+
+
+class ScoreRow(Own):
+    """The scores of one method, judge, dimension or group."""
+
+    label: str = Field(description="What the scores are of.")
+    scores: dict[str, Score] = Field(description="Measure -> score; a measure that is not there is blank.")
+    note: str | None = Field(default=None, description="A warning or remark about the row.")
+
+
+class ScoreTable(Own):
+    """Scores by row and measure."""
+
+    name: str = Field(description="Name in the data.")
+    title: str = Field(description="Caption.")
+    note: str = Field(default="", description="Definitions: what was counted, what the interval is.")
+    heading: str = Field(default="Method", description="Heading of the first column.")
+    measures: tuple[Measure, ...] = Field(description="Columns.")
+    rows: tuple[ScoreRow, ...] = Field(description="Rows, in order.")
+
+
+class CountRow(Own):
+    """Counts, or other plain values, of one method or judge."""
+
+    label: str = Field(description="What was counted.")
+    values: dict[str, int | float | str | None] = Field(description="Column -> value; null where unknown.")
+
+
+class CountTable(Own):
+    """Counts by row and column."""
+
+    name: str = Field(description="Name in the data.")
+    title: str = Field(description="Caption.")
+    note: str = Field(default="", description="What was counted.")
+    heading: str = Field(default="Method", description="Heading of the first column.")
+    columns: dict[str, str] = Field(description="Name in the data -> name for readers, in order.")
+    rows: tuple[CountRow, ...] = Field(description="Rows, in order.")
+
+
+class PlotPoint(Own):
+    """One score of a plot."""
+
+    series: str = Field(description="What its colour and shape stand for, such as a method.")
+    score: Score = Field(description="The score; drawn with its interval where it has one.")
+
+
+class Plot(Own):
+    """Scores on one axis, one band per group, with their intervals."""
+
+    name: str = Field(description="Name in the data.")
+    title: str = Field(description="Caption.")
+    note: str = Field(default="", description="How to read it.")
+    unit: Unit = Field(default="percent", description="Unit of the axis.")
+    joined: bool = Field(default=False, description="Whether the points of a band are joined by a line.")
+    groups: dict[str, tuple[PlotPoint, ...]] = Field(description="Band -> its points, in order.")
+
+
+class Comparison(Own):
+    """One paired comparison of two methods by stories."""
+
+    measure: str = Field(description="What is compared.")
+    first: str = Field(description="Method.")
+    second: str = Field(description="Method.")
+    difference: Score = Field(description="First less second, with its paired interval.")
+    p: float | None = Field(description="Of the test; null where it is undefined.")
+    p_corrected: float | None = Field(description="After correction for the number of comparisons.")
+    test: str = Field(description="Name of test and correction.")
+    effects: dict[str, float | None] = Field(description="Name of an effect size -> its value.")
+    pairs: int = Field(description="Stories that both have.")
+    verdict: str = Field(description="What this says, in words.")
+
+
+class Frame(Own):
+    """One picture of a case."""
+
+    label: str = Field(description="Which it is, such as: Panel 2.")
+    text: str | None = Field(default=None, description="What the source says there; readers only see it.")
+    width: int = Field(default=0, description="In pixels, as embedded.")
+    height: int = Field(default=0, description="In pixels, as embedded.")
+    data: str | None = Field(
+        default=None, exclude=True, description="The picture as a data URL; null where it is not at hand."
+    )
+
+
+class Verdict(Own):
+    """One reply of a judge to one question, and what it counts as."""
+
+    judge: str = Field(description="Spec of the judge, or the name of a way of combining them.")
+    condition: str = Field(description="Evidence condition.")
+    vote: int = Field(default=0, description="Which answer of this judge.")
+    outcome: str = Field(description="answered, refused, blocked, ...; combined for an ensemble.")
+    answer: str | None = Field(description="What it answered; the reason where there is no answer.")
+    status: str | None = Field(default=None, description="Evidence status or image support, as stated.")
+    confidence: str | None = Field(default=None, description="As stated.")
+    correct: bool | None = Field(description="Whether that counts as correct; null where it counts as neither.")
+
+
+class CaseItem(Own):
+    """One question, or one event, of a case."""
+
+    id: str = Field(description="Question id, or number of the event.")
+    group: str = Field(description="Dimension of the question, or place of the event.")
+    text: str = Field(description="The question, or the event.")
+    accepted: tuple[str, ...] = Field(default=(), description="Accepted answers, the canonical one first.")
+    verdicts: tuple[Verdict, ...] = Field(description="Per judge and condition.")
+    combined: dict[str, bool | None] = Field(
+        description="Condition -> what all judges together count as; null where neither."
+    )
+    valid: bool | None = Field(default=None, description="Whether it is in the method's valid set.")
+
+
+class Case(Own):
+    """One transition, or one prompt, with the frames behind its score."""
+
+    unit: str = Field(description="Story id, or file name of the video.")
+    title: str = Field(description="Title of the story, or the prompt.")
+    place: str = Field(description="Which part, such as: scene 2 to 3.")
+    method: str = Field(description="Method whose output is shown.")
+    seed: int | None = Field(default=None, description="Seed of the generation.")
+    why: str = Field(description="Why it is shown: worst, typical, or all.")
+    score: Score = Field(description="Its gap, or completion rate.")
+    frames: tuple[Frame, ...] = Field(default=(), description="Pictures in order.")
+    items: tuple[CaseItem, ...] = Field(description="Its questions or events.")
+
+
+class Cases(Own):
+    """The transitions or prompts that a report shows."""
+
+    title: str = Field(description="Heading of the section.")
+    note: str = Field(description="How they were chosen, out of how many.")
+    measure: Measure = Field(description="What their score is.")
+    total: int = Field(description="How many there are.")
+    conditions: dict[str, str] = Field(description="Condition -> name for readers, in order.")
+    shown: tuple[Case, ...] = Field(description="Those that are shown.")
+
+
+class Definition(Own):
+    """A named definition that the numbers use."""
+
+    name: str = Field(description="What is defined.")
+    value: str = Field(description="Which of its variants is used.")
+    meaning: str = Field(default="", description="What that means.")
+
+
+class ReportDocument(Own):
+    """All that a report shows."""
+
+    schema_version: str = Field(default=REPORT_VERSION, description="Version of this form.")
+    kind: Protocol = Field(description="katha or events.")
+    title: str = Field(description="Title of the page.")
+    facts: dict[str, str] = Field(description="Label -> what the evaluation is about, in short.")
+    warnings: tuple[str, ...] = Field(default=(), description="What readers must know first.")
+    reading: tuple[str, ...] = Field(default=(), description="How to read the main numbers, by sentence.")
+    headline: ScoreTable = Field(description="The main numbers.")
+    plots: tuple[Plot, ...] = Field(default=(), description="Plots of the results.")
+    details: tuple[ScoreTable, ...] = Field(default=(), description="Scores by dimension, group and judge.")
+    comparisons: tuple[Comparison, ...] = Field(default=(), description="Between methods.")
+    comparison_note: str = Field(default="", description="How methods were compared, or why they were not.")
+    accounting: tuple[CountTable, ...] = Field(
+        default=(), description="What was asked, answered, valid and left out."
+    )
+    cases: Cases | None = Field(default=None, description="What is behind the scores.")
+    agreement: tuple[ScoreTable, ...] = Field(default=(), description="Between judges.")
+    agreement_note: str = Field(default="", description="How agreement was measured, or why it was not.")
+    cost: CountTable | None = Field(default=None, description="Per judge.")
+    definitions: tuple[Definition, ...] = Field(default=(), description="Named definitions in use.")
+    manifest: dict[str, Any] = Field(description="protocol, subject and environment of the evaluation.")
