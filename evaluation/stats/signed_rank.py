@@ -65,11 +65,6 @@ def signed_rank(differences: NDArray[np.float64], alternative: Alternative = "gr
     return SignedRank(len(kept), zeros, positive, negative, p_value, exact)
 
 
-def bonferroni(p_value: float, tests: int) -> float:
-    """Return a p-value corrected for the number of tests, at most 1."""
-    return min(1.0, p_value * tests)
-
-
 def _tails(ranks: NDArray[np.float64], positive: float) -> tuple[float, float]:
     """Return P(W+ >= positive) and P(W+ <= positive) over all assignments of signs to these ranks."""
     doubled = np.rint(ranks * 2).astype(np.int64)  # shared ranks are halves

@@ -1,0 +1,105 @@
+"""What judges got, laid out as people's answers are: right or not, and how sure, per unit."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...schemas.human import HumanRow
+from ...schemas.judgement import Judgement
+from ...schemas.katha import Question
+from ...schemas.text import normalize_answer
+from .answers import majority
+
+Unit = tuple[object, ...]
+"""Condition, method, seed and item: what a judgement and a person's line share."""
+
+ENSEMBLE = "ensemble"
+SURE = ("recoverable", "supported")
+"""Evidence statuses that are neither uncertain nor unsupported."""
+
+
+@dataclass
+class Judged:
+    """The replies of one judge, or of the ensemble.
+
+    Attributes:
+        right: unit -> whether the answer was accepted; no answer counts as wrong.
+        confidence: unit -> the stated levels, one for each vote that stated one.
+        labels: unit -> the moral label; None where there is no majority or no answer.
+    """
+
+    right: dict[Unit, bool] = field(default_factory=dict)
+    confidence: dict[Unit, tuple[str, ...]] = field(default_factory=dict)
+    labels: dict[Unit, str | None] = field(default_factory=dict)
+
+
+def unit_of(row: HumanRow) -> Unit:
+    """Return what a person's line is about."""
+    return (row.condition, row.method, row.seed, row.item)
+
+
+def judged(judgements: Iterable[Judgement], questions: Mapping[str, Question]) -> dict[str, Judged]:
+    """Return judge -> its replies, votes combined by majority; and ``ensemble`` where judges are several.
+
+    Ties count as wrong, and so does a judge without an answer (KathaTrace, E.6 and E.7).
+    """
+    votes: dict[str, dict[Unit, list[Judgement]]] = {}
+    for one in judgements:
+        if one.kind == "moral_label" or (one.kind == "question" and one.item in questions):
+            unit = (one.condition, one.method, one.seed, one.item)
+            votes.setdefault(one.judge.spec, {}).setdefault(unit, []).append(one)
+    found = {spec: _judge(units, questions) for spec, units in sorted(votes.items())}
+    if len(found) > 1:
+        found = {ENSEMBLE: _ensemble(list(found.values())), **found}
+    return found
+
+
+def accepted(parsed: Mapping[str, object] | None, question: Question) -> bool:
+    """Return whether a judge's reply is right: an accepted answer, nothing uncertain about it (Eq. 50, 51).
+
+    An uncertain or unsupported reply is right only where uncertainty is among the accepted answers.
+    """
+    if parsed is None:
+        return False
+    answers = {normalize_answer(one) for one in (question.gold_answer, *question.accepted_answers)}
+    status = str(parsed.get("evidence_status", parsed.get("image_support", SURE[0])))
+    said = normalize_answer(str(parsed.get("final_answer", parsed.get("answer", ""))))
+    return said in answers and (status in SURE or normalize_answer(status) in answers)
+
+
+def _judge(units: Mapping[Unit, Sequence[Judgement]], questions: Mapping[str, Question]) -> Judged:
+    found = Judged()
+    for unit, votes in units.items():
+        if votes[0].kind == "moral_label":
+            found.labels[unit] = mode([_label(one) for one in votes])
+            continue
+        question = questions[votes[0].item]
+        found.right[unit] = majority([accepted(one.parsed, question) for one in votes]) is True
+        stated = [str(one.parsed["confidence"]) for one in votes if one.parsed and "confidence" in one.parsed]
+        if stated:
+            found.confidence[unit] = tuple(stated)
+    return found
+
+
+def _ensemble(judges: Sequence[Judged]) -> Judged:
+    found = Judged()
+    for unit in dict.fromkeys(unit for one in judges for unit in one.right):
+        found.right[unit] = majority([one.right[unit] for one in judges if unit in one.right]) is True
+        stated = tuple(level for one in judges for level in one.confidence.get(unit, ()))
+        if stated:
+            found.confidence[unit] = stated
+    for unit in dict.fromkeys(unit for one in judges for unit in one.labels):
+        found.labels[unit] = mode([one.labels[unit] for one in judges if unit in one.labels])
+    return found
+
+
+def _label(one: Judgement) -> str | None:
+    return None if one.parsed is None else str(one.parsed.get("answer"))
+
+
+def mode(labels: Sequence[str | None]) -> str | None:
+    """Return the label given most often; None where there is none, or two as often."""
+    counts = Counter(label for label in labels if label is not None).most_common(2)
+    if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
+        return None
+    return counts[0][0]
