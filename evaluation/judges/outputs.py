@@ -220,7 +220,7 @@ class _Generation:
 
     record: StoryRecord
     seed: int | None
-    listed: Listed | None
+    found: tuple[Listed, ...]
     manifest: OutputsManifest
     limits: PictureLimits
 
@@ -230,18 +230,22 @@ class _Generation:
 
     def check(self) -> tuple[Storyboard | None, list[Issue]]:
         """Return the storyboard, or None with at least one error; and the findings."""
-        if self.listed is None or not self.listed.panels:
+        if len(self.found) > 1:
+            message = f"expected one folder of seed {self.seed}, found {len(self.found)}"
+            return None, [_issue(self.where, "repeated-seed", message, "keep one of them")]
+        panels = self.found[0].panels if self.found else ()
+        if not panels:
             message = f"expected {self.manifest.panels_of(self.record)} pictures, found none"
             return None, [_issue(self.where, "missing-storyboard", message, "generate the storyboard")]
-        issues = list(self._numbering([number for number, _ in self.listed.panels]))
+        issues = list(self._numbering([number for number, _ in panels]))
         hashes = []
-        for _, file in self.listed.panels:
+        for _, file in panels:
             sha256, more = self._picture(file)
             hashes.append(sha256)
             issues += more
         if any(issue.level == "error" for issue in issues):
             return None, issues
-        files = tuple(file for _, file in self.listed.panels)
+        files = tuple(file for _, file in panels)
         scenes = self.manifest.scenes_of(self.record)
         return Storyboard(self.record.story_id, self.seed, files, scenes, tuple(hashes)), issues
 
@@ -331,11 +335,13 @@ def _seeds(manifest: OutputsManifest, listed: Iterable[Listed | None]) -> tuple[
     return tuple(sorted({seed for one in listed if one for seed, _ in one.seeds})) or (None,)
 
 
-def _of_seed(listed: Listed | None, seed: int | None) -> Listed | None:
-    if listed is None or seed is None:
-        return listed
-    folder = next((folder for number, folder in listed.seeds if number == seed), None)
-    return None if folder is None else list_folder(folder, with_seeds=False)
+def _of_seed(listed: Listed | None, seed: int | None) -> tuple[Listed, ...]:
+    """Return what lies in the folders of a seed: one if all is well."""
+    if listed is None:
+        return ()
+    if seed is None:
+        return (listed,)
+    return tuple(list_folder(folder, with_seeds=False) for number, folder in listed.seeds if number == seed)
 
 
 def _told(numbers: list[int]) -> str:

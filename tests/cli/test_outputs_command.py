@@ -1,0 +1,82 @@
+"""fabula outputs check, as a user types it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.releases import PackOptions, pack
+from fabula.testing.drawn import write_outputs
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(4))
+    return pack(run, tmp_path_factory.mktemp("packed") / "fables-0.1.0", PackOptions("0.1.0")).folder
+
+
+def ids(release: Path) -> list[str]:
+    lines = (release / "annotations.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["story_id"] for line in lines]
+
+
+def test_outputs_check_when_sound_exits_with_0(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    folder = write_outputs(tmp_path / "model-x", ids(release))
+    done = fabula_command("outputs", "check", folder, "--release", release)
+    assert done.returncode == 0, done.stderr
+    assert "generations invalid (0.0%)" in done.stdout
+
+
+def test_outputs_check_when_broken_lists_it_and_exits_with_1(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    first, *others = ids(release)
+    good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
+    done = fabula_command("outputs", "check", good, bad, "--release", release)
+    assert done.returncode == 1
+    assert f"error: bad/{first} $ [missing-storyboard]" in done.stdout
+    shown = fabula_command("outputs", "check", good, bad, "--release", release, "--json")
+    assert shown.returncode == 1
+    one, two = json.loads(shown.stdout)["outputs"]
+    assert (one["ok"], two["ok"]) == (True, False)
+    assert two["invalid"] == [{"codes": ["missing-storyboard"], "seed": None, "story_id": first}]
+
+
+def test_outputs_check_when_split_is_chosen_looks_at_its_stories(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    lines = (release / "annotations.jsonl").read_text("utf-8").splitlines()
+    train = [row["story_id"] for row in map(json.loads, lines) if row["split"] == "train"]
+    assert 0 < len(train) < len(lines)
+    folder = write_outputs(tmp_path / "model-x", train)
+    done = fabula_command("outputs", "check", folder, "--release", release, "--split", "train")
+    assert done.returncode == 0, done.stdout
+    wrong = fabula_command("outputs", "check", folder, "--release", release, "--split", "trian")
+    assert wrong.returncode == 1
+    assert "a split without stories" in wrong.stderr
+
+
+def test_outputs_check_when_two_folders_are_of_one_method_refuses(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    folders = [write_outputs(tmp_path / name / "model-x", ids(release)) for name in ("a", "b")]
+    done = fabula_command("outputs", "check", *folders, "--release", release)
+    assert done.returncode == 1
+    assert "more than once" in done.stderr
+
+
+def test_outputs_check_when_ocr_is_not_installed_names_the_extra(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    try:
+        import rapidocr  # noqa: F401
+    except ImportError:
+        folder = write_outputs(tmp_path / "model-x", ids(release))
+        done = fabula_command("outputs", "check", folder, "--release", release, "--ocr")
+        assert done.returncode == 3
+        assert "fabula[ocr]" in done.stderr

@@ -1,0 +1,229 @@
+"""Pictures of every kind are opened as 8-bit sRGB, or refused with a name for what is wrong."""
+
+import io
+import pickle
+import struct
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageCms
+
+from fabula.errors import ExitCode
+from fabula.media.images import PictureLimits, encode, open_picture
+from fabula.media.problems import MediaProblem
+from fabula.testing.drawn import draw_panel, picture_bytes
+
+
+def codes(notes: tuple[str, ...]) -> list[str]:
+    return [note.partition(":")[0] for note in notes]
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG that promises so many pixels and holds none."""
+    content = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = b"IHDR" + content
+    chunk = struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
+    end = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
+    return b"\x89PNG\r\n\x1a\n" + chunk + end
+
+
+@pytest.mark.parametrize("format", ["PNG", "WEBP", "GIF", "JPEG"])
+def test_open_picture_when_format_is_common_gives_rgb(format: str) -> None:
+    picture = open_picture(picture_bytes(draw_panel(3), format))
+    assert (picture.format, picture.image.mode, picture.width, picture.height) == (format, "RGB", 64, 48)
+    assert picture.notes == ()
+    assert picture.image.info == {}
+
+
+def test_open_picture_when_16_bit_grey_keeps_the_upper_half() -> None:
+    image = Image.new("I;16", (4, 2), 0)
+    image.putpixel((1, 0), 0x80FF)
+    image.putpixel((2, 0), 0xFFFF)
+    picture = open_picture(picture_bytes(image))
+    assert codes(picture.notes) == ["16-bit"]
+    # 0x80FF >> 8 = 0x80 = 128, 0xFFFF >> 8 = 255
+    assert [picture.image.getpixel((x, 0)) for x in range(3)] == [(0,) * 3, (128,) * 3, (255,) * 3]
+
+
+def test_open_picture_when_16_bit_rgb_gives_8_bits() -> None:
+    rows = b"".join(b"\x00" + b"\x80\xff\x00\x00\xff\xff" * 2 for _ in range(2))
+    content = struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0)
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", content)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+    assert open_picture(data).image.getpixel((0, 0)) == (128, 0, 255)
+
+
+def test_open_picture_when_cmyk_gives_rgb() -> None:
+    image = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    picture = open_picture(picture_bytes(image, "JPEG", quality=95))
+    assert "cmyk" in codes(picture.notes)
+    red, green, blue = picture.image.getpixel((4, 4))
+    assert red > 240
+    assert max(green, blue) < 15
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_open_picture_when_transparent_lies_over_white(mode: str) -> None:
+    image = Image.new("RGBA", (6, 6), (0, 0, 0, 0))
+    image.paste((0, 0, 0, 255), (0, 0, 3, 6))
+    picture = open_picture(picture_bytes(image.convert(mode) if mode != "P" else image.quantize()))
+    assert picture.image.getpixel((5, 5)) == (255, 255, 255)
+    assert picture.image.getpixel((0, 0)) == (0, 0, 0)
+    assert "transparent" in codes(picture.notes)
+
+
+def test_open_picture_when_palette_has_no_transparency_gives_its_colours() -> None:
+    picture = open_picture(picture_bytes(draw_panel(2).quantize()))
+    assert picture.notes == ()
+    assert picture.image.getpixel((0, 0)) == (245, 240, 230)
+
+
+def test_open_picture_when_exif_says_rotated_turns_it_upright() -> None:
+    image = draw_panel(1, (60, 20))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the right-hand side is the top: turn clockwise by 90 degrees
+    picture = open_picture(picture_bytes(image, "PNG", exif=exif))
+    assert (picture.width, picture.height) == (20, 60)
+    assert codes(picture.notes) == ["rotated"]
+    assert picture.image.tobytes() == image.transpose(Image.Transpose.ROTATE_270).tobytes()
+
+
+def test_open_picture_when_profile_is_embedded_converts_to_srgb() -> None:
+    lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    picture = open_picture(picture_bytes(draw_panel(2), "PNG", icc_profile=lab))
+    assert codes(picture.notes) == ["icc"]
+    differences = [abs(a - b) for a, b in zip(picture.image.tobytes(), draw_panel(2).tobytes(), strict=True)]
+    assert max(differences) <= 1
+
+
+@pytest.mark.parametrize("profile", [b"nonsense", b"\x00" * 200])
+def test_open_picture_when_profile_is_damaged_ignores_it_and_says_so(profile: bytes) -> None:
+    picture = open_picture(picture_bytes(draw_panel(2), "PNG", icc_profile=profile))
+    assert "ignored" in picture.notes[0]
+    assert picture.image.tobytes() == draw_panel(2).tobytes()
+
+
+@pytest.mark.parametrize("format", ["PNG", "GIF", "WEBP"])
+def test_open_picture_when_animated_takes_the_first_frame(format: str) -> None:
+    frames = [draw_panel(number) for number in (2, 3, 4)]
+    extra = {"lossless": True} if format == "WEBP" else {}
+    data = picture_bytes(frames[0], format, save_all=True, append_images=frames[1:], duration=50, **extra)
+    picture = open_picture(data)
+    assert codes(picture.notes) == ["animated"]
+    first = picture.image.getpixel((63, 0))
+    assert first == (245, 240, 230)
+    assert picture.image.tobytes() == open_picture(picture_bytes(frames[0], format, **extra)).image.tobytes()
+
+
+def test_open_picture_when_gif_is_named_png_goes_by_content(tmp_path: Path) -> None:
+    path = tmp_path / "01.png"
+    path.write_bytes(picture_bytes(draw_panel(1), "GIF"))
+    picture = open_picture(path)
+    assert picture.format == "GIF"
+    assert picture.notes == ("misnamed: the name says PNG, the content is GIF",)
+
+
+def test_open_picture_when_one_colour_says_blank() -> None:
+    assert codes(open_picture(picture_bytes(Image.new("RGB", (9, 9)))).notes) == ["blank"]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "empty"),
+        (b"<html>error</html>", "not_a_picture"),
+        (b"\x89PNG\r\n\x1a\n", "not_a_picture"),
+        (picture_bytes(draw_panel(1), "BMP"), "not_a_picture"),
+        (picture_bytes(draw_panel(3))[:-60], "truncated"),
+        (picture_bytes(draw_panel(3, (400, 300)), "JPEG")[:-900], "truncated"),
+        (png_header(60_000, 60_000), "too_many_pixels"),
+        (png_header(9_000, 9_000), "too_many_pixels"),
+        (png_header(30_000, 10), "too_many_pixels"),
+        (png_header(10_000, 10_000), "too_many_pixels"),
+    ],
+)
+def test_open_picture_when_it_cannot_be_used_names_the_problem(data: bytes, code: str) -> None:
+    with pytest.raises(MediaProblem) as raised:
+        open_picture(data, name="02.png")
+    assert raised.value.code == code
+    assert raised.value.where == "02.png"
+    assert raised.value.exit_code is ExitCode.FINDINGS
+    assert pickle.loads(pickle.dumps(raised.value)).code == code
+
+
+def test_open_picture_when_pixels_are_many_takes_no_memory_for_them() -> None:
+    tracemalloc.start()
+    for side in (9_000, 60_000):
+        with pytest.raises(MediaProblem):
+            open_picture(png_header(side, side))
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_open_picture_when_file_is_missing_or_large_says_so(tmp_path: Path) -> None:
+    with pytest.raises(MediaProblem, match="expected a file"):
+        open_picture(tmp_path / "01.png")
+    path = tmp_path / "02.png"
+    path.write_bytes(picture_bytes(draw_panel(1)))
+    with pytest.raises(MediaProblem) as raised:
+        open_picture(path, PictureLimits(max_bytes=20))
+    assert raised.value.code == "too_large"
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "GIF"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_open_picture_when_bytes_are_damaged_opens_or_names_the_problem(
+    format: str, data: st.DataObject
+) -> None:
+    whole = bytearray(picture_bytes(draw_panel(4), format))
+    for _ in range(data.draw(st.integers(1, 5))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    try:
+        picture = open_picture(bytes(whole[:cut]))
+    except MediaProblem:
+        return
+    assert picture.image.mode == "RGB"
+
+
+@pytest.mark.parametrize("format", ["png", "jpeg"])
+def test_encode_when_repeated_gives_the_same_bytes_without_metadata(format: str) -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "the moral is greed"
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    source = picture_bytes(
+        draw_panel(3), "JPEG", exif=exif, comment=b"the moral is greed", icc_profile=profile, dpi=(72, 72)
+    )
+    picture = open_picture(source)
+    data = encode(picture, format=format)
+    assert data == encode(open_picture(source), format=format)
+    again = Image.open(io.BytesIO(data))
+    assert b"greed" not in data
+    assert not again.getexif()
+    assert not {"icc_profile", "comment", "exif"} & set(again.info)
+    if format == "png":
+        assert again.tobytes() == picture.image.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("size", "max_side", "fitted"),
+    [((64, 48), 32, (32, 24)), ((48, 64), 32, (24, 32)), ((64, 48), 64, (64, 48)), ((64, 1), 16, (16, 1))],
+)
+def test_encode_when_larger_than_wanted_is_made_smaller_in_proportion(
+    size: tuple[int, int], max_side: int, fitted: tuple[int, int]
+) -> None:
+    data = encode(open_picture(picture_bytes(draw_panel(1, size))), max_side=max_side)
+    assert Image.open(io.BytesIO(data)).size == fitted

@@ -1,0 +1,180 @@
+"""Frames come out of videos by their exact place, with bounded memory; unusable files are named."""
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+
+from fabula.errors import MissingRequirement
+from fabula.media.problems import MediaProblem
+from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
+from fabula.testing.drawn import frame_level, write_video
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """50 frames at 8 frames a second, a key frame every 12."""
+    return write_video(tmp_path_factory.mktemp("video") / "drawn.mp4", 50)
+
+
+def levels(path: Path, count: int) -> list[int]:
+    return [frame.image.getpixel((32, 24))[0] for frame in sample_frames(path, count)]
+
+
+def sound_only(path: Path) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=8000, layout="mono")
+        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
+        frame.sample_rate = 8000
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        frame.pts = 0
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def test_probe_when_video_is_sound_counts_frames(video: Path) -> None:
+    info = probe(video)
+    assert (info.frames, info.fps, info.duration) == (50, 8, Fraction(50, 8))
+    assert (info.width, info.height) == (64, 48)
+
+
+@pytest.mark.parametrize(
+    ("frames", "count", "indices"),
+    [
+        (10, 4, (0, 3, 6, 9)),
+        # i * 140 // 31 for i = 0, 1, 2: 0, 4, 9
+        (141, 32, (0, 4, 9)),
+        (4, 4, (0, 1, 2, 3)),
+        (9, 1, (4,)),
+        (1, 1, (0,)),
+    ],
+)
+def test_even_indices_when_worked_by_hand_agree(frames: int, count: int, indices: tuple[int, ...]) -> None:
+    found = even_indices(frames, count)
+    assert found[: len(indices)] == indices
+    assert len(found) == len(set(found)) == count
+    assert count == 1 or (found[0], found[-1]) == (0, frames - 1)
+
+
+def test_even_indices_when_more_than_frames_refuses() -> None:
+    with pytest.raises(ValueError, match="5 of 4 frames"):
+        even_indices(4, 5)
+
+
+@pytest.mark.parametrize("count", [1, 4, 12, 32, 50])
+def test_sample_frames_when_asked_gives_the_frames_of_those_places(video: Path, count: int) -> None:
+    frames = list(sample_frames(video, count))
+    wanted = even_indices(50, count)
+    assert [frame.index for frame in frames] == list(wanted)
+    assert [frame.time for frame in frames] == [Fraction(index, 8) for index in wanted]
+    for frame in frames:
+        assert abs(frame.image.getpixel((32, 24))[0] - frame_level(frame.index)) < 15
+
+
+@pytest.mark.parametrize("suffix", ["avi", "mkv", "mov", "ts"])
+def test_sample_frames_when_container_is_another_gives_the_same_frames(tmp_path: Path, suffix: str) -> None:
+    path = write_video(tmp_path / f"drawn.{suffix}", 30)
+    assert probe(path).frames == 30
+    for level, index in zip(levels(path, 7), even_indices(30, 7), strict=True):
+        assert abs(level - frame_level(index)) < 15
+
+
+def test_sample_frames_when_video_is_turned_gives_it_upright(tmp_path: Path, video: Path) -> None:
+    path = write_video(tmp_path / "turned.mp4", 5, size=(64, 48))
+    data = bytearray(path.read_bytes())
+    # The matrix of the track header: identity becomes a quarter turn.
+    place = data.index(b"tkhd") + 4 + 40
+    quarter = (0, 0x10000, 0, -0x10000, 0, 0, 48 << 16, 0, 0x40000000)
+    data[place : place + 36] = b"".join(one.to_bytes(4, "big", signed=True) for one in quarter)
+    path.write_bytes(data)
+    assert next(sample_frames(path, 1)).image.size == (48, 64)
+    assert next(sample_frames(video, 1)).image.size == (64, 48)
+
+
+def damaged(tmp_path: Path, what: str) -> Path:
+    path = tmp_path / f"{what}.mp4"
+    if what == "empty":
+        path.write_bytes(b"")
+    elif what == "not_a_video":
+        path.write_bytes(b"<html>no such video</html>" * 40)
+    elif what == "no_video":
+        sound_only(path)
+    elif what == "truncated":
+        whole = write_video(tmp_path / "whole.mp4", 40).read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+    elif what == "truncated-after-index":
+        whole = write_video(tmp_path / "whole.mp4", 40, options={"movflags": "faststart"}).read_bytes()
+        path.write_bytes(whole[: len(whole) * 2 // 3])
+    elif what == "too_few_frames":
+        write_video(path, 1)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("missing", "missing"),
+        ("empty", "empty"),
+        ("not_a_video", "not_a_video"),
+        ("no_video", "no_video"),
+        ("truncated", "truncated"),
+        ("truncated-after-index", "truncated"),
+        ("too_few_frames", "too_few_frames"),
+    ],
+)
+def test_sample_frames_when_file_cannot_be_used_names_the_problem(
+    tmp_path: Path, what: str, code: str
+) -> None:
+    with pytest.raises(MediaProblem) as raised:
+        list(sample_frames(damaged(tmp_path, what), 4))
+    assert raised.value.code == code
+
+
+def test_sample_frames_when_limits_are_passed_says_which(video: Path) -> None:
+    for limits, code in (
+        (VideoLimits(max_bytes=100), "too_large"),
+        (VideoLimits(max_frames=49), "too_many_frames"),
+        (VideoLimits(max_pixels=1000), "too_many_pixels"),
+    ):
+        with pytest.raises(MediaProblem) as raised:
+            probe(video, limits)
+        assert raised.value.code == code
+
+
+@pytest.mark.parametrize("place", [0.1, 0.35, 0.6, 0.85])
+def test_sample_frames_when_bytes_are_damaged_gives_frames_or_names_the_problem(
+    tmp_path: Path, place: float
+) -> None:
+    path = write_video(tmp_path / "damaged.mp4", 40)
+    data = bytearray(path.read_bytes())
+    start = int(len(data) * place)
+    data[start : start + 60] = b"\xff" * 60
+    path.write_bytes(data)
+    try:
+        assert len(list(sample_frames(path, 10))) == 10
+    except MediaProblem as problem:
+        assert problem.code in ("damaged", "truncated", "not_a_video", "no_frames", "too_many_frames")
+
+
+def test_sample_frames_when_video_lasts_three_hours_decodes_only_what_is_near(
+    tmp_path: Path,
+) -> None:
+    # One frame a second for three hours is 10,800 frames; a key frame every minute.
+    path = write_video(tmp_path / "long.mp4", 10_800, fps=1, size=(16, 16), key_every=60)
+    info = probe(path)
+    assert (info.frames, info.duration) == (10_800, 3 * 3600)
+    wanted = even_indices(10_800, 32)
+    frames = list(sample_frames(path, 32))
+    assert [frame.time for frame in frames] == list(wanted)
+    for frame in frames:
+        assert abs(frame.image.getpixel((8, 8))[0] - frame_level(frame.index)) < 15
+
+
+def test_probe_when_library_is_missing_names_the_extra(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(MissingRequirement, match=r"fabula\[video\]"):
+        probe(video)
