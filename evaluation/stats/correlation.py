@@ -2,8 +2,8 @@
 
 Intervals are made on Fisher's z scale, with the standard error that belongs to each coefficient: Pearson
 1 / sqrt(n - 3); Spearman sqrt((1 + r^2 / 2) / (n - 3)) (Bonett and Wright 2000); Kendall's tau-b
-sqrt(0.437 / (n - 4)) (Fieller, Hartley and Pearson 1957). A perfect correlation has no interval on that scale:
-both of its ends are the value itself.
+sqrt(0.437 / (n - 4)) (Fieller, Hartley and Pearson 1957). A perfect correlation has no interval on that
+scale: both of its ends are the value itself.
 """
 
 import math

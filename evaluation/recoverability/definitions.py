@@ -1,0 +1,67 @@
+"""The named definitions with which replies are scored; every report says which were used."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from ...errors import ConfigError
+from ..stats.bootstrap import RESAMPLES, SEED
+
+Nonresponse = Literal["incorrect", "excluded"]
+Support = Literal["contradicted", "answer", "eq51"]
+
+NONRESPONSES: Mapping[str, str] = {
+    "incorrect": "a judge that was asked and did not answer counts as a vote for a wrong answer",
+    "excluded": "a judge that did not answer has no vote; without any vote the question is left out",
+}
+SUPPORTS: Mapping[str, str] = {
+    "contradicted": "under text+image, an answer whose image support is contradicted or ambiguous is wrong",
+    "answer": "under text+image, the final answer alone decides",
+    "eq51": "under text+image, an answer whose image support is omitted is wrong too (Eq. 51 to the letter)",
+}
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """How replies become numbers.
+
+    ``support`` exists because the paper contradicts itself: by Eq. 51 a question is invalid wherever a judge
+    says that the images omit the answer, and then no loss could ever be measured (the second row of Table 30
+    would be empty, against 89.6 % valid questions in Table 73). The default keeps such questions.
+
+    Attributes:
+        matcher: how answers are compared with the accepted ones; see :mod:`.matching`.
+        nonresponse: what a judge counts as that was asked and did not answer.
+        support: what the image support of a text+image reply decides.
+        weights: weight of each judge, fitted on people's answers; None for one vote each.
+        resamples: bootstrap resamples; 0 for no intervals.
+        seed: of the bootstrap.
+    """
+
+    matcher: str = "accepted"
+    nonresponse: Nonresponse = "incorrect"
+    support: Support = "contradicted"
+    weights: Mapping[str, float] | None = field(default=None, hash=False)
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        _known("nonresponse", self.nonresponse, NONRESPONSES)
+        _known("support", self.support, SUPPORTS)
+        if self.resamples < 0:
+            raise ConfigError(
+                "resamples", expected="a number from 0", found=str(self.resamples), fix="correct it"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as plain JSON."""
+        given = None if self.weights is None else dict(self.weights)
+        return {
+            **asdict(self), "weights": given, "aggregation": "majority" if given is None else "weighted",
+            "ties": "incorrect",
+        }  # fmt: skip
+
+
+def _known(name: str, value: str, there: Mapping[str, str]) -> None:
+    if value not in there:
+        raise ConfigError(name, expected=" or ".join(there), found=value, fix="choose one of them")

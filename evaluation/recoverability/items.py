@@ -1,0 +1,118 @@
+"""What is scored: the stories and questions of a release as arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schemas.katha import StoryRecord, Variant
+from ...schemas.vocabulary import vocabulary
+from .matching import Key
+
+Ints = NDArray[np.int64]
+
+DIMENSIONS = ("action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral")
+"""The scored dimensions (Eq. 5)."""
+LATENT = ("causal", "emotional", "consequence", "moral")
+"""The dimensions of the latent gap (Eq. 13)."""
+CONDITIONS = ("text", "image", "text_image")
+GROUPINGS = ("source_family", "narrative_type", "split")
+LABELS = vocabulary("moral_label").values
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Items:
+    """Stories, questions and contrastive pairs in the order of the release, places counted from 0.
+
+    Attributes:
+        records: the stories.
+        keys: what answers to each question are compared with.
+        story: question -> place of its story, shape (questions,).
+        dimension: question -> place in :data:`DIMENSIONS`, shape (questions,).
+        moral: story -> place in :data:`LABELS`; -1 where it has none. Shape (stories,).
+        pairs: the ids of the contrastive pairs.
+        pair_story: pair -> place of its story, shape (pairs,).
+        pair_moral: pair -> place of the contrastive label in :data:`LABELS`, -1 where it has none.
+        pair_kind: kind of change of each pair.
+    """
+
+    records: tuple[StoryRecord, ...] = field(repr=False)
+    keys: tuple[Key, ...] = field(repr=False)
+    story: Ints = field(repr=False)
+    dimension: Ints = field(repr=False)
+    moral: Ints = field(repr=False)
+    pairs: tuple[str, ...] = field(repr=False)
+    pair_story: Ints = field(repr=False)
+    pair_moral: Ints = field(repr=False)
+    pair_kind: tuple[str, ...] = field(repr=False)
+
+    @property
+    def stories(self) -> int:
+        """How many stories there are."""
+        return len(self.records)
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return len(self.keys)
+
+    @cached_property
+    def story_places(self) -> dict[str, int]:
+        """Story id -> place."""
+        return {record.story_id: place for place, record in enumerate(self.records)}
+
+    @cached_property
+    def question_places(self) -> dict[str, int]:
+        """Question id -> place."""
+        return {key.question_id: place for place, key in enumerate(self.keys)}
+
+    @cached_property
+    def pair_places(self) -> dict[str, int]:
+        """Pair id -> place."""
+        return {pair: place for place, pair in enumerate(self.pairs)}
+
+    def groups(self, grouping: str) -> dict[str, NDArray[np.bool_]]:
+        """Return name -> which stories belong to it, shape (stories,), for one of :data:`GROUPINGS`."""
+        names = np.array([_group(record, grouping) for record in self.records], dtype=object)
+        return {name: names == name for name in sorted(set(names))}
+
+
+def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Items:
+    """Return the stories with their questions and active contrastive variants.
+
+    Questions of a type that is no scored dimension are left out.
+    """
+    places = {record.story_id: place for place, record in enumerate(records)}
+    asked = [
+        (place, DIMENSIONS.index(question.question_type), Key.of(question))
+        for place, record in enumerate(records)
+        for question in record.questions
+        if question.question_type in DIMENSIONS
+    ]
+    pairs = [one for one in variants if one.has_variant and one.base_story_id in places]
+    return Items(
+        records=tuple(records),
+        keys=tuple(key for _, _, key in asked),
+        story=np.array([place for place, _, _ in asked], dtype=np.int64),
+        dimension=np.array([place for _, place, _ in asked], dtype=np.int64),
+        moral=_labels([record.moral_label for record in records]),
+        pairs=tuple(one.pair_id for one in pairs),
+        pair_story=np.array([places[one.base_story_id] for one in pairs], dtype=np.int64),
+        pair_moral=_labels([one.contrastive_moral for one in pairs]),
+        pair_kind=tuple(one.change_type for one in pairs),
+    )
+
+
+def _labels(labels: Sequence[str | None]) -> Ints:
+    places = {label: place for place, label in enumerate(LABELS)}
+    return np.array([-1 if label is None else places.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def _group(record: StoryRecord, grouping: str) -> str:
+    if grouping == "source_family":
+        return record.provenance.source_dataset
+    value = record.narrative_type if grouping == "narrative_type" else record.split
+    return value or UNKNOWN

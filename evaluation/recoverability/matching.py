@@ -1,0 +1,158 @@
+"""Whether a judge's answer to a question is right: named matchers.
+
+Question: does an answer say what the question's accepted answers say?
+Formula: ``accepted`` 1 where the normalised answer is one of the normalised accepted answers (Eq. 50);
+    ``exact`` 1 where the answer, without space around it, is the canonical answer letter by letter;
+    ``keyword`` 1 where the answer has at least half of the canonical answer's words of three letters and
+    more. Any other name: what a matcher of that name said, whose verdicts (kind ``match``) are archived.
+Input: a question with canonical and accepted answers; an answer, any text.
+Output: right or wrong.
+Undefined when: a named matcher's verdict on an answer is not in the archive: an error, never a guess.
+Source: KathaTrace, E.6 and Eq. 50-51; the alternatives of Table 61.
+Departures from the source: the paper does not say which words its keyword matcher selects, ours are stated
+    above; answers are compared after NFKC and case folding, so that all scripts are treated alike.
+Example: accepted answers "Fear" and "He is afraid."; the answer "he is afraid" is right by ``accepted``,
+    wrong by ``exact``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.katha import Question
+from ...schemas.text import normalize_answer
+from .definitions import Support
+
+UNCERTAIN = frozenset({"unclear", "ambiguous", "omitted", "contradicted"})
+"""Statuses that say a judge could not tell (Eq. 51)."""
+
+REFUSED_SUPPORT: Mapping[Support, frozenset[str]] = {
+    "contradicted": frozenset({"contradicted", "ambiguous"}),
+    "answer": frozenset(),
+    "eq51": UNCERTAIN,
+}
+
+Compare = Callable[["Key", str], bool]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What answers to one question are compared with.
+
+    Attributes:
+        gold: the canonical answer.
+        accepted: the accepted answers as :func:`fabula.schemas.text.normalize_answer` leaves them.
+        words: the longer words of the canonical answer, for matching by keyword.
+    """
+
+    question_id: str
+    gold: str
+    accepted: frozenset[str]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, question: Question) -> "Key":
+        """Return the key of a question; the canonical answer is always accepted."""
+        answers = {normalize_answer(text) for text in (question.gold_answer, *question.accepted_answers)}
+        words = normalize_answer(question.gold_answer).split()
+        longer = frozenset(word for word in words if len(word) >= 3) or frozenset(words)
+        return cls(question.question_id, question.gold_answer.strip(), frozenset(answers - {""}), longer)
+
+
+def accepted(key: Key, answer: str) -> bool:
+    """Return whether the normalised answer is an accepted one."""
+    return normalize_answer(answer) in key.accepted
+
+
+def exact(key: Key, answer: str) -> bool:
+    """Return whether the answer is the canonical one, letter by letter."""
+    return answer.strip() == key.gold
+
+
+def keyword(key: Key, answer: str) -> bool:
+    """Return whether the answer has at least half of the canonical answer's longer words."""
+    said = key.words.intersection(normalize_answer(answer).split())
+    return bool(key.words) and 2 * len(said) >= len(key.words)
+
+
+MATCHERS: Mapping[str, Compare] = {"accepted": accepted, "exact": exact, "keyword": keyword}
+
+
+def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
+    """Return the matcher that looks its verdicts up.
+
+    Args:
+        name: of the matcher, for the message.
+        verdicts: (question id, answer) -> whether it is right.
+    """
+
+    def compare(key: Key, answer: str) -> bool:
+        verdict = verdicts.get((key.question_id, answer))
+        if verdict is None:
+            raise InputError(
+                [
+                    UserError(
+                        f"question {key.question_id}",
+                        expected=f"a verdict of the matcher {name!r} on the answer {answer[:80]!r}",
+                        found="none in the archive", fix="run the matcher on all answers, or choose another",
+                    )
+                ]
+            )  # fmt: skip
+        return verdict
+
+    return compare
+
+
+def matcher_of(name: str, verdicts: Mapping[str, Mapping[tuple[str, str], bool]]) -> Compare:
+    """Return a matcher by name.
+
+    Args:
+        name: one of :data:`MATCHERS`, or of a matcher whose verdicts are archived.
+        verdicts: name -> archived verdicts.
+
+    Raises:
+        ConfigError: there is no such matcher.
+    """
+    if name in MATCHERS:
+        return MATCHERS[name]
+    if name in verdicts:
+        return archived(name, verdicts[name])
+    there = ", ".join((*MATCHERS, *sorted(verdicts)))
+    raise ConfigError("matcher", expected=f"one of {there}", found=name, fix="choose one of them")
+
+
+@dataclass
+class Marker:
+    """Decides whether replies are right; the same answer to the same question is compared once.
+
+    Attributes:
+        compare: the matcher.
+        support: what the image support of a text+image reply decides.
+    """
+
+    compare: Compare
+    support: Support = "contradicted"
+    _seen: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
+
+    def is_right(self, key: Key, condition: str, parsed: Mapping[str, object]) -> bool:
+        """Return whether a reply is right.
+
+        A reply whose status says that the judge could not tell is wrong, unless that status is itself an
+        accepted answer (Eq. 51).
+        """
+        if condition == "text_image":
+            answer, status = parsed.get("final_answer"), parsed.get("image_support")
+            unsure = status in REFUSED_SUPPORT[self.support]
+        else:
+            answer, status = parsed.get("answer"), parsed.get("evidence_status")
+            unsure = status in UNCERTAIN
+        if unsure:
+            return status in key.accepted
+        return isinstance(answer, str) and self._matches(key, answer)
+
+    def _matches(self, key: Key, answer: str) -> bool:
+        place = (key.question_id, answer)
+        known = self._seen.get(place)
+        if known is None:
+            known = self._seen[place] = self.compare(key, answer)
+        return known

@@ -1,0 +1,165 @@
+"""Which questions count, and their sums per story: what every rate and its interval are made of.
+
+Three **sets** of questions, per method:
+
+- ``raw``: all that were judged under text-only evidence and either judged under image-only evidence or could
+  not be, because the generation is invalid; those count as not recovered.
+- ``filtered``: those of raw whose generation is valid and whose intended answer is recovered under text+image
+  evidence (Eq. 7 and 16).
+- ``common``: those of filtered that are filtered for every method and every seed.
+
+Two **levels**: at ``question`` level each question has the same weight in its dimension (Eq. 17); at ``story``
+level each story has, with the share of its questions of that dimension. Several seeds of a story are one story: its
+sums are means over the seeds that have a question in the set (Table 44).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..stats.bootstrap import divided
+from .generations import Generations
+from .items import DIMENSIONS, Items
+from .votes import RIGHT_VERDICT, UNJUDGED, Verdicts
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+SetName = Literal["raw", "filtered", "common"]
+Level = Literal["question", "story"]
+SETS: tuple[SetName, ...] = ("raw", "filtered", "common")
+LEVELS: tuple[Level, ...] = ("question", "story")
+TEXT, IMAGE, BOTH = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The verdicts on every question for one method, and which set each belongs to.
+
+    Attributes:
+        verdicts: right, wrong or unjudged, shape (seeds, conditions, questions).
+        sets: name -> which questions are in it, shape (seeds, questions).
+        requested: whether the question's generation was asked for, shape (seeds, questions).
+        valid: whether the question's generation is valid, shape (seeds, questions).
+    """
+
+    verdicts: Verdicts = field(repr=False)
+    sets: Mapping[SetName, Mask] = field(repr=False)
+    requested: Mask = field(repr=False)
+    valid: Mask = field(repr=False)
+
+    @property
+    def checked(self) -> Mask:
+        """Which questions have a text+image verdict on a valid generation, shape (seeds, questions)."""
+        found: Mask = self.valid & (self.verdicts[:, BOTH] != UNJUDGED)
+        return found
+
+    @property
+    def ambiguous(self) -> Mask:
+        """Which of them are not recovered even so (Eq. 19), shape (seeds, questions)."""
+        found: Mask = self.checked & (self.verdicts[:, BOTH] != RIGHT_VERDICT)
+        return found
+
+
+def outcomes_of(
+    verdicts: Mapping[str, Verdicts], made: Mapping[str, Generations], items: Items
+) -> dict[str, Outcomes]:
+    """Return method -> its outcomes.
+
+    Args:
+        verdicts: method -> verdicts, shape (seeds, conditions, questions).
+        made: method -> its generations.
+        items: the questions.
+    """
+    found: dict[str, Outcomes] = {}
+    common = np.ones(items.questions, dtype=bool)
+    for method, board in verdicts.items():
+        requested = made[method].requested[:, items.story]
+        valid = made[method].valid[:, items.story]
+        shown = valid & (board[:, IMAGE] != UNJUDGED)
+        raw = requested & (board[:, TEXT] != UNJUDGED) & (shown | ~valid)
+        filtered = raw & shown & (board[:, BOTH] == RIGHT_VERDICT)
+        common &= (filtered | ~requested).all(axis=0)
+        found[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid)
+    return {
+        method: Outcomes(
+            one.verdicts, {**one.sets, "common": one.sets["filtered"] & common}, one.requested, one.valid
+        )
+        for method, one in found.items()
+    }
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Per story and dimension: what was recovered and of how many; or any sums of that.
+
+    Attributes:
+        text: recovered under text-only evidence, shape (..., dimensions).
+        image: recovered under image-only evidence, shape (..., dimensions).
+        counted: how many questions, or stories, were counted, shape (..., dimensions).
+    """
+
+    text: Floats = field(repr=False)
+    image: Floats = field(repr=False)
+    counted: Floats = field(repr=False)
+
+    def columns(self) -> Floats:
+        """Return the three side by side, shape (..., 3 x dimensions)."""
+        return np.concatenate([self.text, self.image, self.counted], axis=-1)
+
+    @classmethod
+    def of(cls, columns: Floats) -> "Sums":
+        """Return what :meth:`columns` put side by side."""
+        return cls(*np.split(columns, 3, axis=-1))
+
+    def total(self) -> "Sums":
+        """Return the sums over stories, shape (dimensions,)."""
+        return Sums(self.text.sum(axis=0), self.image.sum(axis=0), self.counted.sum(axis=0))
+
+
+def sums_of(outcomes: Outcomes, chosen: Mask, items: Items, level: Level = "question") -> Sums:
+    """Return the sums per story over the chosen questions.
+
+    Args:
+        outcomes: the verdicts.
+        chosen: which questions count, shape (seeds, questions).
+        items: the questions.
+        level: what has the same weight: each question, or each story.
+
+    Returns:
+        Arrays of shape (stories, dimensions).
+    """
+    text = per_story(chosen & (outcomes.verdicts[:, TEXT] == RIGHT_VERDICT), items)
+    image = per_story(chosen & outcomes.valid & (outcomes.verdicts[:, IMAGE] == RIGHT_VERDICT), items)
+    counted = per_story(chosen, items)
+    if level == "story":
+        text, image = (np.nan_to_num(divided(part, counted)) for part in (text, image))
+        counted = (counted > 0).astype(np.float64)
+        weight = 1 / np.maximum(counted.sum(axis=0), 1)  # seeds in which the dimension is counted
+        return Sums((text * weight).sum(axis=0), (image * weight).sum(axis=0), (counted * weight).sum(axis=0))
+    weight = seed_weights(counted.any(axis=-1))[..., None]
+    return Sums((text * weight).sum(axis=0), (image * weight).sum(axis=0), (counted * weight).sum(axis=0))
+
+
+def seed_weights(there: Mask) -> Floats:
+    """Return 1 / number of seeds that a story has, 0 where it has none; shape as given (seeds, stories)."""
+    number = there.sum(axis=0)
+    return np.where(there, 1 / np.maximum(number, 1), 0.0)
+
+
+def per_story(chosen: Mask, items: Items) -> Floats:
+    """Return how many chosen questions each story has per dimension.
+
+    Args:
+        chosen: shape (seeds, questions).
+        items: the questions.
+
+    Returns:
+        Shape (seeds, stories, dimensions).
+    """
+    width = items.stories * len(DIMENSIONS)
+    places = items.story * len(DIMENSIONS) + items.dimension
+    counts = [np.bincount(places[row], minlength=width) for row in chosen]
+    return np.array(counts, dtype=np.float64).reshape(len(chosen), items.stories, len(DIMENSIONS))

@@ -1,0 +1,105 @@
+"""Recoverability and the Semantic Trajectory Gap.
+
+Question: how much of what the story's text lets a judge answer do the images alone let it answer?
+Formula: per dimension k, R_z^k = questions answered right under evidence z / questions counted (Eq. 17);
+    R_z the mean of R_z^k over dimensions (Eq. 18); STG_k = R_text^k - R_image^k and STG = R_text - R_image
+    (Eq. 21-22); latent gap: the mean of STG_k over causal, emotional, consequence and moral (Eq. 13).
+Input: sums of verdicts per story and dimension, see :mod:`.pooling`; counts >= 0.
+Output: R in [0, 1], higher is better; STG in [-1, 1], lower is better, below 0 a warning (Table 32).
+Undefined when: no question is counted.
+Source: KathaTrace, Eq. 8-13, 17-22, 31-38.
+Departures from the source: a dimension without a counted question is left out of the means, and the score
+    says how many dimensions it stands on; values are fractions, shown as percentage points.
+Example: one dimension, four questions, text right on 3, images on 1: R_text 0.75, R_image 0.25, STG 0.5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..stats.bootstrap import divided, mean_of_known
+from .items import DIMENSIONS, LATENT
+from .pooling import Sums
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a metric is, as data.
+
+    Attributes:
+        name: of the metric.
+        version: raised when its values change.
+        level: what it is a value of.
+        direction: whether higher or lower is better.
+        range: its lowest and highest value.
+        needs: what must have been judged.
+    """
+
+    name: str
+    version: int
+    level: str
+    direction: str
+    range: tuple[float, float]
+    needs: tuple[str, ...]
+
+
+SPEC = Spec("recoverability", 1, "method", "higher", (0.0, 1.0), ("question:text", "question:image"))
+GAP_SPEC = Spec(
+    "semantic_trajectory_gap", 1, "method", "lower", (-1.0, 1.0),
+    ("question:text", "question:image", "question:text_image"),
+)  # fmt: skip
+WITHOUT_MORAL = tuple(name for name in DIMENSIONS if name != "moral")
+LATENT_WITHOUT_MORAL = tuple(name for name in LATENT if name != "moral")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Recoverability per dimension; the last axis of both is that of the dimensions, ``nan`` where none.
+
+    Attributes:
+        text: under text-only evidence, shape (..., dimensions).
+        image: under image-only evidence, shape (..., dimensions).
+    """
+
+    text: Floats
+    image: Floats
+
+    @classmethod
+    def of(cls, sums: Sums) -> "Rates":
+        """Return the rates of sums."""
+        return cls(divided(sums.text, sums.counted), divided(sums.image, sums.counted))
+
+    @property
+    def gaps(self) -> Floats:
+        """STG_k, shape (..., dimensions)."""
+        return self.text - self.image
+
+    def overall(self) -> tuple[Floats, Floats, Floats]:
+        """Return R_text, R_image and STG, each of shape (...)."""
+        text, image = mean_of_known(self.text), mean_of_known(self.image)
+        return text, image, text - image
+
+    def mean_gap(self, dimensions: Sequence[str]) -> Floats:
+        """Return the mean of STG_k over some dimensions, shape (...)."""
+        return mean_of_known(self.gaps[..., [DIMENSIONS.index(name) for name in dimensions]])
+
+    def everything(self) -> Floats:
+        """Return every value that is reported, in the order of :func:`names`; shape (..., values)."""
+        whole = [part[..., None] for part in self.overall()]
+        means = [
+            self.mean_gap(dimensions)[..., None]
+            for dimensions in (LATENT, WITHOUT_MORAL, LATENT_WITHOUT_MORAL)
+        ]
+        return np.concatenate([self.text, self.image, self.gaps, *whole, *means], axis=-1)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of what :meth:`Rates.everything` holds."""
+    per_dimension = [f"{part}.{name}" for part in ("text", "image", "gap") for name in DIMENSIONS]
+    return (
+        *per_dimension, "text", "image", "gap", "latent_gap", "gap_without_moral", "latent_gap_without_moral"
+    )  # fmt: skip

@@ -1,0 +1,274 @@
+"""The replies of an archive as columns of numbers: one row per judgement, places instead of names."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from ...errors import InputError, UserError
+from ...schemas.judgement import Judgement
+from ..archive import JUDGEMENTS, read_archive
+from .definitions import Definitions
+from .items import CONDITIONS, LABELS, Items
+from .matching import MATCHERS, Marker, matcher_of
+
+Codes = NDArray[np.int64]
+
+NO_ANSWER = -1
+"""Value of a reply without an answer."""
+WRONG, RIGHT = 0, 1
+SOURCE, CONTRASTIVE, UNCLEAR_PAIR = 0, 1, 2
+UNCLEAR_LABEL = len(LABELS)
+KINDS = ("question", "moral_label", "contrast")
+CATEGORIES = {"question": 2, "moral_label": len(LABELS) + 1, "contrast": 3}
+_FIELDS = ("method", "seed", "item", "condition", "judge", "vote", "value")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The judgements of one kind; every column has shape (judgements,).
+
+    Attributes:
+        method: place in :attr:`Replies.methods`, -1 for text-only judgements.
+        seed: place in :attr:`Replies.seeds`, -1 for text-only judgements.
+        item: place of the question, story or pair.
+        condition: place in :data:`CONDITIONS`.
+        judge: place in :attr:`Replies.judges`.
+        vote: number of the vote.
+        value: :data:`RIGHT` or :data:`WRONG`; place of the label; :data:`SOURCE`, :data:`CONTRASTIVE`;
+            :data:`NO_ANSWER`.
+    """
+
+    method: Codes = field(repr=False)
+    seed: Codes = field(repr=False)
+    item: Codes = field(repr=False)
+    condition: Codes = field(repr=False)
+    judge: Codes = field(repr=False)
+    vote: Codes = field(repr=False)
+    value: Codes = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def chosen(self, rows: NDArray[np.bool_]) -> "Columns":
+        """Return some of the rows."""
+        return Columns(*(getattr(self, name)[rows] for name in _FIELDS))
+
+    def keys(self) -> Codes:
+        """Return one number per row, equal only where all but the value is."""
+        parts = [getattr(self, name) for name in _FIELDS[:-1]]
+        sizes = [int(part.max(initial=-1)) + 2 for part in parts]
+        return np.asarray(np.ravel_multi_index(tuple(part + 1 for part in parts), tuple(sizes)))
+
+
+@dataclass(frozen=True)
+class Replies:
+    """All replies of an archive that are about the chosen stories.
+
+    Attributes:
+        methods: methods whose outputs were shown, sorted.
+        seeds: seeds of generation, None first.
+        judges: specs, sorted.
+        columns: kind -> its judgements.
+        outcomes: (judge, method or None, kind, condition, outcome) -> how many.
+        units: stories that any judgement is about.
+        outside: judgements about other stories of the release.
+    """
+
+    methods: tuple[str, ...]
+    seeds: tuple[int | None, ...]
+    judges: tuple[str, ...]
+    columns: dict[str, Columns] = field(repr=False)
+    outcomes: Counter[tuple[str, str | None, str, str, str]] = field(repr=False)
+    units: frozenset[str] = field(repr=False)
+    outside: int
+
+
+def read_replies(folder: Path, items: Items, known: frozenset[str], definitions: Definitions) -> Replies:
+    """Read the replies of an evaluation folder, line by line, keeping numbers only.
+
+    Args:
+        folder: the evaluation folder.
+        items: the stories that are scored.
+        known: ids of every story of the release; judgements about those that are not scored are passed over.
+        definitions: the matcher and what statuses mean.
+
+    Raises:
+        InputError: the archive cannot be read, contradicts itself, or is about other stories and questions.
+        ConfigError: there is no such matcher.
+    """
+    path = folder / JUDGEMENTS
+    collector = _Collector(items, known, _marker(path, definitions))
+    try:
+        for judgement in _lines(path):
+            collector.add(judgement)
+        return collector.replies()
+    except (OSError, ValidationError, _Repeated):
+        # The archive's own reader says everything that is wrong with it; it keeps all lines in memory.
+        judgements = read_archive(folder).judgements
+    return replies_of(judgements, items, known, definitions)
+
+
+def replies_of(
+    judgements: Iterable[Judgement], items: Items, known: frozenset[str], definitions: Definitions
+) -> Replies:
+    """Return judgements, no two with the same key, as columns; see :func:`read_replies`."""
+    every = tuple(judgements)
+    collector = _Collector(items, known, _marker_of(every, definitions))
+    for judgement in every:
+        collector.add(judgement)
+    return collector.replies()
+
+
+class _Repeated(Exception):
+    """Two judgements have the same key."""
+
+
+class _Collector:
+    """Takes in judgements one by one."""
+
+    def __init__(self, items: Items, known: frozenset[str], marker: Marker) -> None:
+        self._items, self._known, self._marker = items, known, marker
+        self._names: dict[str, dict[object, int]] = {name: {} for name in ("method", "seed", "judge")}
+        self._rows = {kind: {name: array("q") for name in _FIELDS} for kind in KINDS}
+        self._outcomes: Counter[tuple[str, str | None, str, str, str]] = Counter()
+        self._units: set[str] = set()
+        self._outside = 0
+        self._strangers: Counter[str] = Counter()
+        self._places = {
+            "question": items.question_places,
+            "moral_label": items.story_places,
+            "contrast": items.pair_places,
+        }
+
+    def add(self, judgement: Judgement) -> None:
+        """Take in one judgement."""
+        kind = judgement.kind
+        if kind not in self._rows:
+            return
+        if judgement.unit not in self._items.story_places:
+            if judgement.unit in self._known:
+                self._outside += 1
+            else:
+                self._strangers[f"story {judgement.unit}"] += 1
+            return
+        item = self._places[kind].get(judgement.item)
+        if item is None or judgement.condition not in CONDITIONS:
+            self._strangers[f"{kind} {judgement.item} under {judgement.condition}"] += 1
+            return
+        self._units.add(judgement.unit)
+        judge = judgement.judge.spec
+        self._outcomes[judge, judgement.method, kind, judgement.condition, judgement.outcome] += 1
+        is_text = judgement.condition == "text"
+        row = self._rows[kind]
+        row["method"].append(-1 if is_text else self._place("method", judgement.method))
+        row["seed"].append(-1 if is_text else self._place("seed", judgement.seed))
+        row["item"].append(item)
+        row["condition"].append(CONDITIONS.index(judgement.condition))
+        row["judge"].append(self._place("judge", judge))
+        row["vote"].append(judgement.vote)
+        row["value"].append(self._value(judgement, item))
+
+    def replies(self) -> Replies:
+        """Return what was taken in.
+
+        Raises:
+            InputError: judgements are about things that the release does not have.
+        """
+        if self._strangers:
+            raise InputError([_stranger(name, count) for name, count in sorted(self._strangers.items())])
+        columns = {
+            kind: Columns(
+                *(np.frombuffer(row[name], dtype=np.int64) if row[name] else _none() for name in _FIELDS)
+            )
+            for kind, row in self._rows.items()
+        }
+        for rows in columns.values():
+            if len(np.unique(rows.keys())) < len(rows):
+                raise _Repeated
+        orders = {name: _sorted_names(places) for name, places in self._names.items()}
+        columns = {kind: _renumbered(rows, orders) for kind, rows in columns.items()}
+        return Replies(
+            methods=tuple(str(name) for name in orders["method"][0]),
+            seeds=tuple(orders["seed"][0]),  # type: ignore[arg-type]
+            judges=tuple(str(name) for name in orders["judge"][0]),
+            columns=columns,
+            outcomes=self._outcomes,
+            units=frozenset(self._units),
+            outside=self._outside,
+        )
+
+    def _place(self, name: str, value: object) -> int:
+        return self._names[name].setdefault(value, len(self._names[name]))
+
+    def _value(self, judgement: Judgement, item: int) -> int:
+        parsed = judgement.parsed
+        if judgement.outcome != "answered" or parsed is None:
+            return NO_ANSWER
+        if judgement.kind == "question":
+            return int(self._marker.is_right(self._items.keys[item], judgement.condition, parsed))
+        said = parsed.get("answer")
+        if judgement.kind == "moral_label":
+            return LABELS.index(said) if said in LABELS else UNCLEAR_LABEL
+        return {"source": SOURCE, "contrastive": CONTRASTIVE}.get(str(said), UNCLEAR_PAIR)
+
+
+def _lines(path: Path) -> Iterator[Judgement]:
+    with path.open("rb") as handle:
+        for line in handle:
+            yield Judgement.model_validate_json(line)
+
+
+def _marker(path: Path, definitions: Definitions) -> Marker:
+    """Return the marker; an archived matcher's verdicts are collected first."""
+    if definitions.matcher in MATCHERS:
+        return Marker(MATCHERS[definitions.matcher], definitions.support)
+    try:
+        matches = [one for one in _lines(path) if one.kind == "match"]
+    except (OSError, ValidationError):
+        matches = [one for one in read_archive(path.parent).judgements if one.kind == "match"]
+    return _marker_of(matches, definitions)
+
+
+def _marker_of(judgements: Iterable[Judgement], definitions: Definitions) -> Marker:
+    verdicts: dict[str, dict[tuple[str, str], bool]] = {}
+    for one in judgements:
+        if one.kind == "match" and one.parsed is not None:
+            said = one.parsed
+            verdicts.setdefault(str(said.get("matcher")), {})[one.item, str(said.get("answer"))] = bool(
+                said.get("matched")
+            )
+    return Marker(matcher_of(definitions.matcher, verdicts), definitions.support)
+
+
+def _sorted_names(places: dict[object, int]) -> tuple[list[object], Codes]:
+    """Return the names sorted, None first, and for each place so far its new one."""
+    names = sorted(places, key=lambda name: (name is not None, name))
+    order = np.zeros(len(places), dtype=np.int64)
+    for place, name in enumerate(names):
+        order[places[name]] = place
+    return names, order
+
+
+def _renumbered(rows: Columns, orders: dict[str, tuple[list[object], Codes]]) -> Columns:
+    new = {
+        name: np.append(orders[name][1], -1)[getattr(rows, name)] if len(rows) else getattr(rows, name)
+        for name in orders
+    }  # -1 stays -1: it picks the entry that was appended
+    return Columns(new["method"], new["seed"], rows.item, rows.condition, new["judge"], rows.vote, rows.value)
+
+
+def _none() -> Codes:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _stranger(name: str, count: int) -> UserError:
+    return UserError(
+        name, expected="something of the release that is scored", found=f"{count} judgements about it",
+        fix="give the release that was judged",
+    )  # fmt: skip
