@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from . import build, doctor, edit, init, models, outputs, prompts, release, run, schemas, stats, validate
+from . import (
+    build,
+    correlate,
+    doctor,
+    edit,
+    imports,
+    init,
+    models,
+    outputs,
+    prompts,
+    release,
+    run,
+    schemas,
+    stats,
+    validate,
+)
 from .common import example
 
 app = typer.Typer(
@@ -19,9 +34,9 @@ app = typer.Typer(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models, outputs):
+for noun in (build, release, run, schemas, prompts, models, outputs, imports):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate):
+for verb in (init, doctor, edit, stats, validate, correlate):
     verb.register(app)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...errors import InputError, UserError
-from ...releases.suites import read_named
+from ...errors import InputError, TargetError, UserError
+from ...releases.suites import SUITE, read_named, write_suite
 from ...schemas.canonical import sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
-from ..archive import Archive, merged
+from ..archive import Archive, merged, write_archive
 from .parsing import Unreadable, parse_completion
 
 _VOTE = re.compile(r"output(\d{1,3})")
@@ -203,3 +203,25 @@ def _manifest(
 
 def _problem(where: str, expected: str, found: str) -> UserError:
     return UserError(where, expected=expected, found=found, fix="give the suite that the results belong to")
+
+
+def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
+    """Write an import into a new folder: the archive, and a copy of the suite.
+
+    Raises:
+        TargetError: the folder is not empty, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = next((path.name for path in folder.iterdir()), None)
+        if taken is None:
+            write_suite(folder / SUITE, suite)
+            write_archive(folder, imported.archive.manifest, imported.archive.judgements)
+    except OSError as error:
+        raise TargetError(
+            str(folder), expected="a folder that can be written", found=str(error), fix="choose another --out"
+        ) from error
+    if taken is not None:
+        raise TargetError(
+            str(folder), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+        )

@@ -10,6 +10,7 @@ from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
 from ..archive import Archive, check_hash, read_archive
 from .completion_rate import completion_rate
+from .intervals import SILENT, with_intervals
 from .scores import AVERAGE, EventScores, PanelScore, Video
 from .votes import Panel, Votes, collect_votes
 from .voting import Definitions
@@ -85,10 +86,17 @@ def _score_panel(
         for label in scope[0].labels()
     }
     silent = sum(one.rate is None for one in videos)
+    scores = {
+        **classes,
+        AVERAGE: _mean(videos, definitions),
+        SILENT: Score.ratio(silent, len(videos), NO_PROMPT, **_counts(videos)),
+    }
+    members = {name: [name == AVERAGE or name in labels[one.unit] for one in videos] for name in scores}
+    scores = with_intervals(scores, videos, members, definitions)
     return PanelScore(
         panel=panel,
-        classes={**classes, AVERAGE: _mean(videos, definitions)},
-        nonresponse=Score.ratio(silent, len(videos), NO_PROMPT, **_counts(videos)),
+        classes={name: score for name, score in scores.items() if name != SILENT},
+        nonresponse=scores[SILENT],
         alternatives=alternatives,
         outcomes={"votes": dict(votes.outcomes), "reasons": dict(votes.silent)},
         videos=tuple(videos),

@@ -111,4 +111,9 @@ class EventScores:
 
 
 def _percent(score: Score) -> str:
-    return f"{'-':>7}" if score.value is None else f"{100 * score.value:7.1f}"
+    if score.value is None:
+        return f"{'-':>7}"
+    interval = (
+        "" if score.low is None or score.high is None else f" [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    )
+    return f"{100 * score.value:7.1f}{interval}"

@@ -1,0 +1,82 @@
+"""Correlating plain tables: only shared rows, gaps counted, nothing guessed."""
+
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.tables import Table, correlate_tables, read_table
+
+FIRST = "model\tpa\tother\na\t1\tx\nb\t2\ty\nc\t3\tz\nd\t-\tw\ne\t9\tv\n"
+SECOND = "model\tlite\tpa\nb\t20\t2\na\t10\t1\nc\t35\t3\nd\t40\t4\nf\t1\t1\n"
+
+
+def table(path: Path, text: str) -> Table:
+    path.write_text(text, "utf-8")
+    return read_table(path)
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Table, Table]:
+    return table(tmp_path / "a.tsv", FIRST), table(tmp_path / "b.tsv", SECOND)
+
+
+def test_two_tables_when_correlated_use_the_rows_that_both_have(both: tuple[Table, Table]) -> None:
+    found = correlate_tables(*both, ["model"], [("pa", "lite")])
+    assert (found.shared, found.only_first, found.only_second) == (4, (("e",),), (("f",),))
+    pearson, spearman, kendall = found.pairings[0].correlations
+    # x = 1, 2, 3 and y = 10, 20, 35: cov = 25, sqrt(2 * 316.67) = 25.166
+    assert pearson.value == pytest.approx(0.99340, abs=1e-5)
+    assert (spearman.value, kendall.value) == (pytest.approx(1), pytest.approx(1))
+    assert (pearson.pairs, pearson.left_out) == (3, 1)
+    assert any("1 with a number missing" in line for line in found.lines())
+    assert found.as_json()["columns"][0]["correlations"]["pearson"]["pairs"] == 3
+
+
+def test_two_tables_when_no_columns_are_named_use_the_shared_ones(both: tuple[Table, Table]) -> None:
+    assert [one.first for one in correlate_tables(*both, ["model"]).pairings] == ["pa"]
+
+
+@pytest.mark.parametrize(
+    ("on", "pairs", "said"),
+    [
+        (["method"], [], "found method"),
+        (["model"], [("pa", "none")], "found none"),
+        (["pa"], [("pa", "lite")], "- once"),
+        (["model"], [("other", "lite")], "a number"),
+    ],
+)
+def test_a_column_when_it_cannot_be_used_is_refused(
+    both: tuple[Table, Table], on: list[str], pairs: list[tuple[str, str]], said: str, tmp_path: Path
+) -> None:
+    first = both[0]
+    if said == "- once":
+        first = table(tmp_path / "c.tsv", FIRST + "g\t-\tu\n")
+    with pytest.raises((ConfigError, InputError), match=said):
+        correlate_tables(first, both[1], on, pairs)
+
+
+def test_two_tables_when_a_name_is_spelt_otherwise_take_the_alias(both: tuple[Table, Table]) -> None:
+    found = correlate_tables(*both, ["model"], [("pa", "lite")], {"f": "e"})
+    assert (found.shared, found.only_first, found.only_second) == (5, (), ())
+
+
+def test_two_tables_when_they_share_nothing_are_refused(both: tuple[Table, Table], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="rows that both tables have"):
+        correlate_tables(both[0], table(tmp_path / "c.tsv", "model\tpa\nz\t1\n"), ["model"])
+    with pytest.raises(ConfigError, match="a column of numbers"):
+        correlate_tables(both[0], table(tmp_path / "d.tsv", "model\tother\na\tx\n"), ["model"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "an empty file"), ("a\ta\n1\t2\n", "a twice"), ("a\tb\n1\n1\t2\t3\n", "row 3")],
+)
+def test_a_table_when_it_is_damaged_lists_the_problems(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        table(tmp_path / "a.tsv", text)
+
+
+def test_a_table_when_it_is_csv_may_quote_commas(tmp_path: Path) -> None:
+    found = table(tmp_path / "a.csv", 'model,pa\n"a, b",1\n')
+    assert found.rows == ({"model": "a, b", "pa": "1"},)
