@@ -20,13 +20,23 @@ from ..schemas.paths import get_at
 from ..schemas.values import Edit
 
 BUILDERS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pipeline:PIPELINE"),)
-"""Kind of run -> where its pipeline is."""
+"""Kind of run that builds records -> where its pipeline is."""
+
+EVALUATIONS: tuple[tuple[str, str], ...] = (("evaluate-katha", "fabula.evaluation.judges.pipeline:PIPELINE"),)
+"""Kind of run that judges outputs -> where its pipeline is."""
 
 DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_edits:draft_with"),)
 """Kind of run -> what gives an item's draft from the fields that its editing stage read and the edits."""
 
-PLANS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.spending:tell_plan"),)
+PLANS: tuple[tuple[str, str], ...] = (
+    ("katha", "fabula.builders.katha.spending:tell_plan"),
+    ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
+)
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
+
+
+JUDGES = "judges"
+"""The section of a settings file in which judges have names; no stage's."""
 
 
 def pipeline_of(run: Path) -> Pipeline:
@@ -36,16 +46,24 @@ def pipeline_of(run: Path) -> Pipeline:
         RunError: it is no run folder, a newer version made it, or its kind is not known.
     """
     kind = read_manifest(run).kind
-    place = dict(BUILDERS).get(kind)
+    known = dict(BUILDERS + EVALUATIONS)
+    place = known.get(kind)
     if place is None:
         raise RunError(
             str(run),
-            expected=f"a run of kind {', '.join(dict(BUILDERS))}",
+            expected=f"a run of kind {', '.join(known)}",
             found=f"kind {kind}",
             fix="use the program that made it",
         )
     pipeline: Pipeline = load_object(place)
     return pipeline
+
+
+def sections_of_others(kind: str) -> frozenset[str]:
+    """Return the sections that a settings file may have for other kinds of run."""
+    others = (place for name, place in BUILDERS + EVALUATIONS if name != kind)
+    names = {name for place in others for name in load_pipeline(load_object(place)).names()}
+    return frozenset((*names, JUDGES))
 
 
 def continue_run(

@@ -1,7 +1,7 @@
 """Settings of a run: ``fabula.toml`` and ``--set stage.key=value`` become one checked RunConfig."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,8 @@ def resolve_config(
     toml: Path | None = None,
     sets: Sequence[str] = (),
     models: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    others: Callable[[], Collection[str]] = frozenset,
 ) -> RunConfig:
     """Return the settings of a run: the stages' defaults, then ``fabula.toml``, then ``--set``.
 
@@ -67,6 +69,7 @@ def resolve_config(
         toml: the settings file, if any.
         sets: ``stage.key=value`` (or ``run.key=value``); the value is read as TOML, else taken as a string.
         models: settings of models by spec; they go before those in the file.
+        others: gives sections that the file may have for other kinds of run; they are left alone.
 
     Raises:
         ConfigError: the file cannot be read, or a stage, key or value is wrong; it says what exists.
@@ -74,7 +77,11 @@ def resolve_config(
     loaded = load_pipeline(pipeline)
     given: dict[str, dict[str, Any]] = {}
     if toml is not None:
-        for section, values in read_settings(toml).items():
+        known, read = (RUN, MODELS, *loaded.names()), read_settings(toml)
+        foreign = others() if read.keys() - set(known) else frozenset()
+        for section, values in read.items():
+            if section in foreign and section not in known:
+                continue
             if not isinstance(values, dict):
                 raise ConfigError(
                     f"{toml}: {section}", expected="sections such as [run]", found="a key outside of them",
@@ -175,6 +182,10 @@ def parse_set(text: str) -> tuple[str, str, Any]:
         return section, key, value
 
 
+_CURES = {"model_missing": "name a model: --model SPEC, or model = SPEC in this section of the settings file"}
+"""Kind of a settings error -> what to do, where changing the value is not the thing to do."""
+
+
 def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> Own:
     _check_keys(where, values, tuple(kind.model_fields))
     try:
@@ -184,7 +195,7 @@ def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> O
         key = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
             f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
-            found=repr(first.get("input")), fix="change the value",
+            found=repr(first.get("input")), fix=_CURES.get(first["type"], "change the value"),
         ) from error  # fmt: skip
 
 

@@ -62,6 +62,19 @@ def read_archive(folder: str | Path) -> Archive:
     return Archive(manifest, tuple(sorted(kept, key=sort_key)))
 
 
+def read_manifest(folder: str | Path) -> EvaluationManifest:
+    """Return the manifest of an evaluation folder.
+
+    Raises:
+        InputError: it is missing, or has something that the type does not allow.
+    """
+    problems: list[UserError] = []
+    manifest = _manifest(Path(folder) / EVALUATION, problems)
+    if manifest is None:
+        raise InputError(problems)
+    return manifest
+
+
 def read_judgements(path: Path) -> tuple[Judgement, ...]:
     """Return the judgements in one file of lines, sorted.
 

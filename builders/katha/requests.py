@@ -9,6 +9,7 @@ from ...engine.execute import Options, RunRequest, Source
 from ...engine.pipeline import load_pipeline, stages_through
 from ...errors import ConfigError
 from ...models.settings import ModelSettings
+from ..registry import sections_of_others
 from . import BuildOptions
 from .pipeline import PIPELINE
 from .planner import PlannerSettings, check_planner
@@ -40,6 +41,7 @@ def build_request(
             _settings_file(options.config),
             [*_planner_texts(options), *_setting_texts(options.settings)],
             options.models,
+            others=lambda: sections_of_others(PIPELINE.name),
         ),
         sources=tuple(listed),
         created_at=options.created_at,

@@ -1,5 +1,6 @@
 """Telling what a build is about to cost, before it costs anything."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,18 @@ def _without_model(settings: Own) -> Own:
     return settings
 
 
-def tell_plan(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on."""
+def tell_plan(
+    request: RunRequest,
+    reporter: "Reporter",
+    stand_in: Callable[[RunConfig], RunConfig] = without_models,
+) -> None:
+    """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
+
+    Args:
+        request: the run as it would be executed.
+        reporter: who is told.
+        stand_in: makes the settings without models with which the run is rehearsed.
+    """
     if not request.config.models or _is_finished(request):
         return
     journal, limit = request.folder / JOURNAL, request.options.max_cost
@@ -54,7 +65,7 @@ def tell_plan(request: RunRequest, reporter: "Reporter") -> None:
         data["spent"] = sum(use.cost for use in uses) + data["uncertain"]
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
-        plan = plan_calls(request, without_models(request.config), sample=REHEARSED)
+        plan = plan_calls(request, stand_in(request.config), sample=REHEARSED)
         data |= {"calls": plan.calls, "cost": plan.cost}
     reporter.emit(Event("plan", data=data))
 

@@ -1,1 +1,108 @@
 """Judges: evidence packets, questions to models, and the archive of their replies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+    from ...engine.report import RunReport
+
+__all__ = ["EvaluateOptions", "estimate_evaluation", "evaluate_katha"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateOptions:
+    """How to judge.
+
+    Attributes:
+        judges: model specs of the judges, or names that the section ``[judges]`` of the settings file gives.
+        preset: an ensemble of judges; see :data:`.presets.PRESETS`.
+        votes: answers of each judge to each question; None for the settings' number, else 1.
+        split: only stories of these splits.
+        subset: only the stories that this file of the release lists, such as ``strict_gold_400``.
+        stories: only these story ids.
+        limit: only the first so many of those stories.
+        questions_only: leave out moral targets and contrastive pairs.
+        items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
+        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
+        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
+            go before everything else.
+        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
+        created_at: creation time of a new run, RFC 3339.
+        retry_failed: run failed items again.
+    """
+
+    judges: Sequence[str] = ()
+    preset: str | None = None
+    votes: int | None = None
+    split: Sequence[str] = ()
+    subset: str | None = None
+    stories: Sequence[str] = ()
+    limit: int | None = None
+    questions_only: bool = False
+    items: Sequence[str] = ()
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
+    config: Path | None = None
+    settings: Sequence[str] | Mapping[str, object] = ()
+    workers: int | None = None
+    created_at: str | None = None
+    retry_failed: bool = False
+
+
+def evaluate_katha(
+    release: Path | str,
+    outputs: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: EvaluateOptions,
+    *,
+    reporter: "Reporter | None" = None,
+) -> "RunReport":
+    """Have judges answer the questions of a release about generated storyboards; a run is continued.
+
+    Args:
+        release: the release folder.
+        outputs: a folder of generated storyboards for each method.
+        out: the run folder; ``judgements.jsonl`` and ``evaluation.json`` are written there.
+        options: who judges, and what.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit was
+            reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    from ...engine.execute import execute
+    from .requests import evaluation_request
+    from .spending import tell_judging
+
+    request = evaluation_request(release, _listed(outputs), out, options)
+    if reporter is not None:
+        tell_judging(request, reporter)
+    return execute(request, reporter)
+
+
+def estimate_evaluation(
+    release: Path | str, outputs: Sequence[Path | str] | Path | str, out: Path | str, options: EvaluateOptions
+) -> "CallPlan":
+    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing.
+
+    Raises:
+        FabulaError: as :func:`evaluate_katha`.
+    """
+    from ...engine.estimate import plan_calls
+    from .requests import evaluation_request
+    from .spending import without_judges
+
+    request = evaluation_request(release, _listed(outputs), out, options)
+    return plan_calls(request, without_judges(request.config))
+
+
+def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
+    return [outputs] if isinstance(outputs, str | Path) else list(outputs)

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...builders.registry import JUDGES
 from ...errors import ConfigError
 from ...models.spec import parse_spec
-
-JUDGES = "judges"
-"""The section of ``fabula.toml`` that says which model a judge's name stands for: ``name = "SPEC"``."""
 
 SERVED: dict[str, str] = {
     "gemini-2.5-flash": "google:gemini-2.5-flash",
     "claude-haiku-4.5": "anthropic:claude-haiku-4-5-20251001",
 }
-"""Judges of the presets that a public service serves under a known name. The others are served by whoever asks."""
+"""Judges of the presets that a public service serves under a known name; the others, who asks serves."""
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "kathatrace-main": (
@@ -32,7 +30,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "smolvlm2-500m",
     ),
 }
-"""Preset -> its judges: the main results' ensemble (section 4.1 of the KathaTrace paper) and the pool of E.1."""
+"""Preset -> its judges: the ensemble of section 4.1 of the KathaTrace paper, and the pool of its E.1."""
 
 
 def judge_specs(
@@ -43,7 +41,7 @@ def judge_specs(
     Args:
         judges: specs, or names of the section ``[judges]`` or of :data:`SERVED`.
         preset: a preset, whose judges come first.
-        named: the section ``[judges]``.
+        named: the section ``[judges]`` of ``fabula.toml``: name -> spec.
         where: the settings file, for messages.
 
     Raises:

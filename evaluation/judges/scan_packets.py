@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...prompts.filters import fenced
 from .frames import pictures_of, record_of
 from .leakage import fixed_texts, scan_packet
 from .packets import Packet, label_packet, question_packets
@@ -17,6 +18,8 @@ SPEC = StageSpec(
 )
 
 _MARKS = {"instruction": "@@instruction@@", "question": "@@question@@"}
+# A prompt may show an input between marks that depend on it.
+_CUTS = [form for mark in _MARKS.values() for form in (fenced(mark), mark)]
 
 
 def run(item: Item, tools: Tools) -> Outcome:
@@ -29,8 +32,9 @@ def run(item: Item, tools: Tools) -> Outcome:
     packets = [*question_packets(record, "image", pictures, tools.seed), *([label] if label else [])]
     leaks = []
     for number, packet in enumerate(packets):
-        # The pictures are the same in all packets: their bytes are looked at once.
-        parts = [part for part in packet.parts() if number == 0 or isinstance(part, str)]
+        # The pictures are the same in all packets: their bytes, where there are any, are looked at once.
+        with_pictures = number == 0 and tools.store is not None
+        parts = [part for part in packet.parts() if with_pictures or isinstance(part, str)]
         found = scan_packet(record, packet.asked, parts, fixed=tuple(_fixed(packet)), names=(method,))
         leaks += [
             {"item": packet.item, "kind": one.kind, "source": one.source, "found": one.found} for one in found
@@ -42,4 +46,4 @@ def _fixed(packet: Packet) -> Iterator[str]:
     """Yield what the packet's prompt says whatever is asked."""
     inputs = {name: _MARKS.get(name, value) for name, value in packet.inputs.items()}
     rendered = [part for message in packet.prompt.messages(**inputs) for part in message.parts]
-    yield from fixed_texts([text for text in rendered if isinstance(text, str)], list(_MARKS.values()))
+    yield from fixed_texts([text for text in rendered if isinstance(text, str)], _CUTS)

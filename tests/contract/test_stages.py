@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.builders.registry import BUILDERS, pipeline_of
-from fabula.engine.pipeline import Pipeline, Stage, load_pipeline
+from fabula.builders.registry import BUILDERS, EVALUATIONS, pipeline_of
+from fabula.engine.pipeline import Pipeline, Stage, load_object, load_pipeline
 from fabula.engine.stage import Item, Made, Rejected, Tools
 from fabula.errors import RunError
 
@@ -21,6 +21,10 @@ CREATED = "2026-01-01T00:00:00Z"
 def pipelines() -> list[Pipeline]:
     places = (place.split(":") for _, place in BUILDERS)
     return [getattr(import_module(module), name) for module, name in places]
+
+
+def stages_of(kinds: tuple[tuple[str, str], ...]) -> list[Stage]:
+    return [stage for _, place in kinds for stage in load_pipeline(load_object(place)).stages]
 
 
 STAGES = [stage for pipeline in pipelines() for stage in load_pipeline(pipeline).stages]
@@ -64,7 +68,7 @@ def passage() -> dict[str, list[tuple[Item, object]]]:
     return passed
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", STAGES + stages_of(EVALUATIONS), ids=lambda stage: stage.name)
 def test_declaration_when_read_is_complete(stage: Stage) -> None:
     module = import_module(stage.path)
     assert module.__name__.rsplit(".", 1)[-1] == stage.name, "a stage has the name of its module"

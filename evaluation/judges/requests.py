@@ -1,0 +1,97 @@
+"""What an evaluation asks of the engine: sources, settings and options in the engine's terms."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...builders.registry import JUDGES, sections_of_others
+from ...engine.config import RunConfig, read_settings, resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...errors import ConfigError
+from . import EvaluateOptions
+from .load_items import OUTPUTS, RELEASE
+from .pipeline import PIPELINE
+from .presets import PRESETS, judge_specs
+
+SETTINGS_FILE = "fabula.toml"
+LABELLED = ("judge_text", "judge_images", "judge_both")
+ASKING = (*LABELLED, "judge_contrasts")
+
+
+def evaluation_request(
+    release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EvaluateOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no judge is named.
+    """
+    config = evaluation_config(options)
+    if not config.models:
+        raise ConfigError(
+            "--judge", expected="at least one judge", found="none",
+            fix=f"name models with --judge, or an ensemble with --preset: {', '.join(PRESETS)}",
+        )  # fmt: skip
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=config,
+        sources=(Source(RELEASE, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)),
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            items=tuple(options.items),
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
+        ),
+    )
+
+
+def evaluation_config(options: EvaluateOptions) -> RunConfig:
+    """Return the settings of an evaluation.
+
+    Raises:
+        ConfigError: a setting or an option is wrong.
+    """
+    toml = _settings_file(options.config)
+    named = {} if toml is None else read_settings(toml).get(JUDGES, {})
+    judges = judge_specs(options.judges, options.preset, named, toml)
+    sets = [*_option_texts(options, judges), *_texts(options.settings)]
+    return resolve_config(
+        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
+    )
+
+
+def _settings_file(named: Path | None) -> Path | None:
+    if named is not None:
+        return Path(named)
+    found = Path(SETTINGS_FILE)
+    return found if found.is_file() else None
+
+
+def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[str]:
+    """Yield the options as settings of the stages."""
+    given: dict[str, object] = {}
+    for name in ("split", "stories"):
+        if values := list(getattr(options, name)):
+            given[f"load_items.{name}"] = values
+    for name in ("subset", "limit"):
+        if (value := getattr(options, name)) is not None:
+            given[f"load_items.{name}"] = value
+    for stage in ASKING:
+        if judges:
+            given[f"{stage}.judges"] = list(judges)
+        if options.votes is not None:
+            given[f"{stage}.votes"] = options.votes
+    if options.questions_only:
+        given["judge_contrasts.judges"] = []
+        given |= {f"{stage}.labels": False for stage in LABELLED}
+    yield from _texts(given)
+
+
+def _texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
+    if not isinstance(settings, Mapping):
+        return list(settings)
+    # A JSON value of these kinds is also a TOML value.
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

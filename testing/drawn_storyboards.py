@@ -1,0 +1,70 @@
+"""Storyboards drawn from nothing but numbers: each panel says by its colours which story and panel it is.
+
+They stand in for the outputs of a generator: tests and the scripted judge can tell them apart, also after
+they were resized and encoded again.
+"""
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..schemas.katha import StoryRecord
+
+SIDE = 96
+_LEVELS = 8
+_STEP = 256 // _LEVELS
+MOST_STORIES = _LEVELS**3
+
+
+def draw_panel(story: int, panel: int) -> bytes:
+    """Return a PNG whose left half says which story it is, and whose right half which panel.
+
+    Raises:
+        ValueError: a number is too large to be drawn.
+    """
+    from PIL import Image
+
+    if not (0 <= story < MOST_STORIES and 0 <= panel < MOST_STORIES):
+        raise ValueError(f"numbers below {MOST_STORIES} can be drawn, not {story} and {panel}")
+    image = Image.new("RGB", (SIDE, SIDE), _colour(panel))
+    image.paste(_colour(story), (0, 0, SIDE // 2, SIDE))
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def numbers_in(data: bytes) -> tuple[int, int]:
+    """Return the numbers of story and panel that a drawn picture shows."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(data)) as image:
+        pixels = image.convert("RGB")
+        width, height = pixels.size
+        halves = (pixels.getpixel((width * part // 4, height // 2)) for part in (1, 3))
+        left, right = (_number(colour) for colour in halves if isinstance(colour, tuple))
+    return left, right
+
+
+def draw_outputs(folder: Path, records: Sequence[StoryRecord], seeds: Iterable[int] = ()) -> Path:
+    """Write a storyboard for every record, as a generator would; return the folder.
+
+    The number of a story is its place among the records.
+    """
+    for number, record in enumerate(records):
+        places = [folder / record.story_id / f"seed_{seed}" for seed in seeds] or [folder / record.story_id]
+        for place in places:
+            place.mkdir(parents=True, exist_ok=True)
+            for panel in range(1, len(record.scenes) + 1):
+                (place / f"{panel:02d}.png").write_bytes(draw_panel(number, panel))
+    return folder
+
+
+def _colour(number: int) -> tuple[int, int, int]:
+    digits = (number // _LEVELS**2, number // _LEVELS % _LEVELS, number % _LEVELS)
+    red, green, blue = (digit * _STEP + _STEP // 2 for digit in digits)
+    return red, green, blue
+
+
+def _number(colour: tuple[int, ...]) -> int:
+    red, green, blue = (value // _STEP for value in colour[:3])
+    return (red * _LEVELS + green) * _LEVELS + blue

@@ -1,0 +1,132 @@
+"""A stand-in for a judge that answers from a table of recoverabilities.
+
+It knows the records, and answers each question rightly or not as the table and a hash of the question say:
+the same question under the same evidence always gets the same answer. It looks at pictures only to tell which
+drawn storyboard (:mod:`.drawn_storyboards`) it is shown. So what comes out of an evaluation with it is known
+before; it says nothing about any real judge.
+
+Use it as the handler of a model server::
+
+    with ModelServer(JudgeModel(records, {"text": 0.9, "image": 0.6, "text_image": 0.95})) as server:
+        ...
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from ..prompts.loader import load_prompt, prompt_ids
+from ..schemas.canonical import Json, digest
+from ..schemas.katha import Question, StoryRecord
+from .drawn_storyboards import numbers_in
+from .model_server import Asked
+
+_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
+WRONG = "nobody can tell"
+
+
+@dataclass(frozen=True)
+class JudgeModel:
+    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+
+    Attributes:
+        records: the records that are judged; drawn storyboards number them in this order.
+        table: condition (``text``, ``image``, ``text_image``, ``contrast``) -> the share of questions that
+            are answered rightly; all of them where it is not there.
+        dimensions: ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the
+            moral target.
+    """
+
+    records: Sequence[StoryRecord]
+    table: Mapping[str, float] = field(default_factory=dict)
+    dimensions: Mapping[str, float] = field(default_factory=dict)
+
+    def __call__(self, asked: Asked) -> Json:
+        """Return the reply to a judge's prompt, as JSON.
+
+        Raises:
+            ValueError: the request was made with another prompt, or about another story.
+        """
+        prompt = judge_prompt_of(asked)
+        if prompt is None:
+            raise ValueError(f"not a prompt that this judge knows: {asked.system[:80]!r}")
+        kind, _, condition = prompt.removeprefix("judge/").partition("_")
+        fenced = [text for _, text in _FENCE.findall(asked.text)]
+        if kind == "contrast":
+            return self._contrast(asked, fenced)
+        record = self._record(asked, condition, fenced)
+        if kind == "label":
+            right = self.answers(record.story_id, condition, "moral_label", asked.model)
+            return {"answer": record.moral_label if right else "unclear", "confidence": "high"}
+        question = _question(record, fenced[-1])
+        right = self.answers(question.question_id, condition, question.question_type, asked.model)
+        return _reply(question, condition, right=right)
+
+    def answers(self, item: str, condition: str, dimension: str, model: str) -> bool:
+        """Return whether a judge answers a question rightly.
+
+        Args:
+            item: question id; story id for the moral target, pair id for a contrast.
+            condition: ``text``, ``image``, ``text_image`` or ``contrast``.
+            dimension: question type, or ``moral_label``.
+            model: the judge's name at its service.
+        """
+        share = self.dimensions.get(f"{condition}/{dimension}", self.table.get(condition, 1.0))
+        return int(digest([item, condition, model])[:12], 16) / 16**12 < share
+
+    def _record(self, asked: Asked, condition: str, fenced: Sequence[str]) -> StoryRecord:
+        if condition == "image":
+            return self._shown(asked)
+        told = [record for record in self.records if record.story_text == fenced[0]]
+        if not told:
+            raise ValueError("not the text of a story that this judge knows")
+        return told[0]
+
+    def _shown(self, asked: Asked) -> StoryRecord:
+        numbers = [numbers_in(image.data) for image in asked.images]
+        stories = {story for story, _ in numbers}
+        if len(stories) != 1 or [panel for _, panel in numbers] != sorted(panel for _, panel in numbers):
+            raise ValueError(f"not the drawn storyboard of one story, in order: {numbers}")
+        return self.records[stories.pop()]
+
+    def _contrast(self, asked: Asked, fenced: Sequence[str]) -> Json:
+        record = self._shown(asked)
+        source = "first" if fenced[0] == record.story_text else "second"
+        other = "second" if source == "first" else "first"
+        pair = digest(sorted(fenced))
+        right = self.answers(pair, "contrast", "contrast", asked.model)
+        return {"answer": source if right else other, "confidence": "medium"}
+
+
+def judge_prompt_of(asked: Asked) -> str | None:
+    """Return the id of the judges' prompt that a request was made with, by its system message."""
+    return _systems().get(asked.system.strip())
+
+
+@cache
+def _systems() -> dict[str, str]:
+    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("judge/")]
+    # The system messages take no inputs: they are the same in every request.
+    return {
+        prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts if len(prompt.parts) > 1
+    }
+
+
+def _question(record: StoryRecord, text: str) -> Question:
+    for question in record.questions:
+        if question.question == text:
+            return question
+    raise ValueError(f"story {record.story_id} has no question {text[:80]!r}")
+
+
+def _reply(question: Question, condition: str, *, right: bool) -> Json:
+    answer = question.accepted_answers[-1] if right else WRONG
+    if condition == "text_image":
+        support = "supported" if right else "ambiguous"
+        return {
+            "source_answer": question.gold_answer, "image_support": support, "final_answer": answer,
+            "confidence": "high" if right else "low",
+        }  # fmt: skip
+    status = "recoverable" if right else "unclear"
+    return {"answer": answer, "evidence_status": status, "confidence": "high" if right else "low"}
