@@ -10,6 +10,7 @@ from . import (
     correlate,
     doctor,
     edit,
+    evaluate,
     imports,
     init,
     models,
@@ -34,7 +35,7 @@ app = typer.Typer(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models, outputs, imports):
+for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
     app.add_typer(noun.app)
 for verb in (init, doctor, edit, stats, validate, correlate):
     verb.register(app)
