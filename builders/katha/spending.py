@@ -61,8 +61,9 @@ def tell_plan(
     uses = model_uses(journal) if journal.exists() else ()
     if uses:
         data["answered"] = sum(use.calls for use in uses)
-        data["uncertain"] = sum(use.uncertain_cost for use in uses)
-        data["spent"] = sum(use.cost for use in uses) + data["uncertain"]
+        uncertain = sum(use.uncertain_cost for use in uses)
+        data["uncertain"] = uncertain
+        data["spent"] = sum(use.cost for use in uses) + uncertain
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
         plan = plan_calls(request, stand_in(request.config), sample=REHEARSED)
