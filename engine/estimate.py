@@ -23,7 +23,8 @@ class StagePlan:
     Attributes:
         stage: the stage.
         model: the model's spec.
-        calls: expected calls; repairs are counted where experience tells how many there are.
+        calls: expected calls; repairs, and questions that follow from answers, are counted where experience
+            tells how many there are.
         known: calls that the journal answers for nothing, besides.
         input_tokens: expected.
         output_tokens: expected.
@@ -93,14 +94,15 @@ class CallPlan:
             )
         known = sum(stage.known for stage in self.stages)
         lines.append(
-            f"{self.calls} calls, about {_money(self.cost)} USD"
+            f"{self.calls} calls, "
+            + ("price unknown" if self.cost is None else f"about {self.cost:.4f} USD")
             + (f"; {known} more are answered from the journal" if known else "")
             + (f"; {self.spent:.4f} USD were spent before" if self.spent else "")
         )
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
-                "tokens are estimated from the texts and the usual length of replies, without repairs;"
-                " --sample N asks for N items and calibrates by what they cost"
+                "tokens are estimated from the texts and the usual length of replies, without repairs and"
+                " questions that follow from answers; --sample N asks for N items and goes by what they cost"
             )
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(
@@ -118,13 +120,15 @@ class _Sums:
     """Sums up the questions of one stage to one model."""
 
     def __init__(self) -> None:
-        self.calls = self.known = self.estimated = self.bound = self.typical = self.most = 0
+        self.calls = self.known = self.estimated = self.bound = self.typical = self.most = self.items = 0
+        self.last = ""
 
     def scaled(self, share: float) -> "_Sums":
         """Return the sums for all items, from those for a share of them."""
         sums = _Sums()
         for name, value in vars(self).items():
-            setattr(sums, name, round(value / share))
+            if isinstance(value, int):
+                setattr(sums, name, round(value / share))
         return sums
 
 
@@ -182,6 +186,8 @@ def _share(totals: Mapping[str, int], wanted: Options) -> float:
 
 def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:
     total.calls += 1
+    total.items += asked.item != total.last  # the questions of an item come together
+    total.last = asked.item
     total.estimated += estimate_request(asked.request)
     total.bound += bound_tokens(asked.request, config.models[asked.request.model])
     total.typical += _typical_tokens(asked)
@@ -203,8 +209,8 @@ def _plan(place: tuple[str, str], total: _Sums, terms: tuple[RunConfig, date], p
     seen = past.stages.get(place)
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:
-        calls = round(total.calls * seen.calls_per_ask)
-        tokens_in = round(total.estimated * seen.calls_per_ask * seen.input_ratio)
+        calls = round(total.items * seen.calls_per_item)
+        tokens_in = round(total.estimated * calls / total.calls * seen.input_ratio)
         tokens_out = round(calls * seen.output_tokens)
     return StagePlan(
         stage, model, calls, total.known, tokens_in, tokens_out,

@@ -138,7 +138,7 @@ def _call_lines(call: Mapping[str, Any]) -> list[str]:
     paid = "price not known" if cost is None else f"{cost:.5f} USD"
     return [
         f"{call['model']}: {_short(asked)}",
-        f"  got {reply['outcome']} ({paid}, {call['attempts']} attempts): {_short(reply['text'])}",
+        f"  got {reply['outcome']} ({paid}, attempts: {call['attempts']}): {_short(reply['text'])}",
     ]
 
 

@@ -21,12 +21,12 @@ class Experience:
     """What calls of one stage to one model were like.
 
     Attributes:
-        calls_per_ask: calls per question, more than 1 where replies had to be repaired.
+        calls_per_item: calls for one item, those to repair replies included.
         input_ratio: input tokens as counted by the service, by those estimated.
         output_tokens: mean per call.
     """
 
-    calls_per_ask: float
+    calls_per_item: float
     input_ratio: float
     output_tokens: float
 
@@ -91,27 +91,29 @@ def _experience(journal: Journal) -> tuple[frozenset[tuple[str, int]], dict[tupl
         keys.add((call.request, call.sample))
         total, usage = sums[call.stage, call.model], call.reply.usage
         total.calls += 1
-        total.repairs += any(message["role"] == "assistant" for message in call.asked["messages"])
         if usage is not None:
             total.counted += 1
             total.estimated += _estimate(call.asked)
             total.input += usage.input_tokens
             total.output += usage.output_tokens
-    return frozenset(keys), {place: total.experience() for place, total in sums.items() if total.estimated}
+    items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
+    return frozenset(keys), {
+        (stage, model): total.experience(items[stage])
+        for (stage, model), total in sums.items()
+        if total.estimated and items[stage]
+    }
 
 
 @dataclass(slots=True)
 class _Sums:
     calls: int = 0
-    repairs: int = 0
     counted: int = 0
     estimated: int = 0
     input: int = 0
     output: int = 0
 
-    def experience(self) -> Experience:
-        asks = max(1, self.calls - self.repairs)
-        return Experience(self.calls / asks, self.input / self.estimated, self.output / self.counted)
+    def experience(self, items: int) -> Experience:
+        return Experience(self.calls / items, self.input / self.estimated, self.output / self.counted)
 
 
 def _estimate(asked: Mapping[str, Json]) -> int:
