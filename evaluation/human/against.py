@@ -2,20 +2,20 @@
 
 Question: do a judge's verdicts follow what people recover from the same evidence?
 Formula: share of questions where the judge is right exactly when the majority of people is (Eq. 45, 60, 73);
-    expected calibration error of stated confidence in that (Eq. 48, 62); Spearman's and Kendall's correlation and
-    mean absolute difference of recoverability per storyboard (Eq. 46, 61, 74); share of pairs of storyboards that
-    both order alike (Eq. 47, 75).
-Input: people's answers and a judge's replies to the same questions about the same outputs under one condition.
+    expected calibration error of the confidence stated in that (Eq. 48, 62); Spearman's and Kendall's
+    correlation and mean absolute difference of recoverability per storyboard (Eq. 46, 61, 74); share of the
+    pairs of storyboards that both order alike (Eq. 47, 75).
+Input: people's answers and a judge's replies to the same questions about the same outputs, one condition.
 Output: shares and errors in [0, 1], correlations in [-1, 1].
 Undefined when: nothing is shared; fewer than three storyboards, or all alike, for a correlation.
 Source: KathaTrace, sections D.5, F.6 and H.6, Table 39.
-Departures: answers are compared as accepted or not (E.7). A question on which people are divided half and half has
-    no majority and is left out of agreement and calibration error. Confidence is verbal: the values that the levels
-    stand for are ours and are stated; one answer falls into the bin of its level, the mean confidence of several
-    judges or votes into one of ten bins of equal width. Pairs are storyboards of the same story where a story has
-    several, else of different stories.
-Example: people's majorities right, right, wrong; the judge right, wrong, wrong: agreement 2/3. With confidence 0.9
-    each, the calibration error is |2/3 - 0.9| = 0.2333.
+Departures: answers are compared as accepted or not (E.7). A question on which people are divided half and
+    half has no majority and is left out of agreement and calibration error. Confidence is verbal: the
+    values that its levels stand for are ours and are stated. A single answer falls into the bin of its
+    level; the mean confidence of several judges or votes falls into one of ten bins of equal width. Pairs
+    are storyboards of the same story where stories have several, of different stories otherwise.
+Example: people's majorities right, right, wrong; the judge right, wrong, wrong: agreement 2/3. With
+    confidence 0.9 each, the calibration error is |2/3 - 0.9| = 0.2333.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,7 @@ from ...schemas.human import HumanRow
 from ...schemas.katha import Question
 from ...schemas.score import Score
 from ..stats.bootstrap import divided
+from ..stats.calibration import Bin, by_value, by_width
 from ..stats.correlation import Correlation, kendall, spearman
 from .answers import Answered, Unit, tabulated
 from .judged import Judged, unit_of
@@ -38,6 +39,7 @@ NAMES = ("agreement", "calibration_error", "mean_absolute_difference", "spearman
 LEVELS = {"low": 0.25, "medium": 0.5, "high": 0.9}
 """Probabilities that the verbal levels of confidence stand for, unless others are stated."""
 BINS = 10
+TOO_LITTLE = "people and the judge share too little"
 MOST_PAIRS = 5000
 """Pairs of storyboards up to which pairwise agreement gets an interval."""
 
@@ -50,7 +52,7 @@ class Against:
         values: the five scores of :data:`NAMES`, with participant-level intervals.
         spearman: the correlation with its p-value and analytic interval.
         kendall: Kendall's tau-b, as well.
-        bins: confidence, how many answers, and how many of them agree with people, of each bin.
+        bins: the bins of confidence; accuracy is agreement with people.
         pairs: ``within_story`` or ``between_stories``.
         not_judged: units that people answered and the judge was not asked.
     """
@@ -58,7 +60,7 @@ class Against:
     values: Mapping[str, Score]
     spearman: Correlation
     kendall: Correlation
-    bins: tuple[tuple[float, int, int], ...]
+    bins: tuple[Bin, ...]
     pairs: str
     not_judged: int
 
@@ -105,13 +107,14 @@ def against(
         _one_hot(np.array([names.index(board) for board in boards], dtype=np.int64)), pairs,
     )  # fmt: skip
     found = estimate(statistic_of(shared, pairwise=True), len(people), Resampling(0))
-    if len(units):
+    if units:
         often = estimate(statistic_of(shared, pairwise=len(pairs) <= MOST_PAIRS), len(people), resampling)
         found = type(found)(found.values, often.low, often.high)
     machine, human = _per_board(shared)
     return Against(
-        dict(zip(NAMES, scores(found, "people and the judge share too little", _counts(shared)), strict=True)),
-        spearman(machine, human), kendall(machine, human), _told_bins(shared), kind, len(asked) - len(units),
+        dict(zip(NAMES, scores(found, TOO_LITTLE, _counts(shared)), strict=True)),
+        spearman(machine, human), kendall(machine, human), _told_bins(shared, single), kind,
+        len(asked) - len(units),
     )  # fmt: skip
 
 
@@ -145,7 +148,7 @@ def statistic_of(shared: _Shared, *, pairwise: bool) -> Statistic:
 
 
 def masked_spearman(rows: Floats, fixed: Floats) -> Floats:
-    """Return Spearman's correlation of each row with a fixed one, over the places where the row is not ``nan``.
+    """Return Spearman's correlation of each row with a fixed one, over the places where the row has a number.
 
     Args:
         rows: shape (replicates, places).
@@ -232,13 +235,8 @@ def _counts(shared: _Shared) -> list[dict[str, int]]:
     return [tied, stated, boards, boards, {"pairs": len(shared.pairs)}]
 
 
-def _told_bins(shared: _Shared) -> tuple[tuple[float, int, int], ...]:
+def _told_bins(shared: _Shared, single: bool) -> tuple[Bin, ...]:
     known, agrees = _verdicts(shared)
     counted = known & np.isfinite(shared.confidence)
-    told = []
-    for column in shared.bins.T.astype(bool):
-        chosen = column & counted
-        if chosen.any():
-            mean = float(shared.confidence[chosen].mean())
-            told.append((mean, int(chosen.sum()), int((agrees & chosen).sum())))
-    return tuple(told)
+    confidence, right = shared.confidence[counted], agrees[counted].astype(np.float64)
+    return by_value(confidence, right) if single else by_width(confidence, right, BINS)

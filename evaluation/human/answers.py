@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...schemas.human import HumanRow
 from ...schemas.katha import Question
 from ...schemas.text import normalize_answer
+from ..recoverability.matching import Key, accepted
 from .resample import Floats
 
 Unit = tuple[object, ...]
@@ -34,8 +35,8 @@ class Answered:
 
 
 @cache
-def _accepted(gold: str, accepted: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(normalize_answer, (gold, *accepted)))
+def _key(gold: str, answers: tuple[str, ...]) -> Key:
+    return Key("", gold, frozenset(map(normalize_answer, (gold, *answers))) - {""}, frozenset())
 
 
 def is_right(row: HumanRow, question: Question) -> bool:
@@ -43,7 +44,7 @@ def is_right(row: HumanRow, question: Question) -> bool:
 
     Unclear is not, unless it is among the accepted answers.
     """
-    return normalize_answer(row.answer or "") in _accepted(question.gold_answer, question.accepted_answers)
+    return accepted(_key(question.gold_answer, question.accepted_answers), row.answer or "")
 
 
 def shown(condition: str, method: str) -> str | None:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from ...schemas.human import HumanRow
 from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
-from ...schemas.text import normalize_answer
+from ..recoverability.matching import MATCHERS, Key, Marker
 from .answers import majority
 
 Unit = tuple[object, ...]
 """Condition, method, seed and item: what a judgement and a person's line share."""
 
 ENSEMBLE = "ensemble"
-SURE = ("recoverable", "supported")
-"""Evidence statuses that are neither uncertain nor unsupported."""
 
 
 @dataclass
@@ -41,40 +39,31 @@ def unit_of(row: HumanRow) -> Unit:
 def judged(judgements: Iterable[Judgement], questions: Mapping[str, Question]) -> dict[str, Judged]:
     """Return judge -> its replies, votes combined by majority; and ``ensemble`` where judges are several.
 
-    Ties count as wrong, and so does a judge without an answer (KathaTrace, E.6 and E.7).
+    Replies are matched as ``fabula score`` does by default. Ties count as wrong, and so does a judge without
+    an answer (KathaTrace, E.6 and E.7).
     """
     votes: dict[str, dict[Unit, list[Judgement]]] = {}
     for one in judgements:
         if one.kind == "moral_label" or (one.kind == "question" and one.item in questions):
             unit = (one.condition, one.method, one.seed, one.item)
             votes.setdefault(one.judge.spec, {}).setdefault(unit, []).append(one)
-    found = {spec: _judge(units, questions) for spec, units in sorted(votes.items())}
+    keys = {name: Key.of(question) for name, question in questions.items()}
+    marker = Marker(MATCHERS["accepted"])
+    found = {spec: _judge(units, keys, marker) for spec, units in sorted(votes.items())}
     if len(found) > 1:
         found = {ENSEMBLE: _ensemble(list(found.values())), **found}
     return found
 
 
-def accepted(parsed: Mapping[str, object] | None, question: Question) -> bool:
-    """Return whether a judge's reply is right: an accepted answer, nothing uncertain about it (Eq. 50, 51).
-
-    An uncertain or unsupported reply is right only where uncertainty is among the accepted answers.
-    """
-    if parsed is None:
-        return False
-    answers = {normalize_answer(one) for one in (question.gold_answer, *question.accepted_answers)}
-    status = str(parsed.get("evidence_status", parsed.get("image_support", SURE[0])))
-    said = normalize_answer(str(parsed.get("final_answer", parsed.get("answer", ""))))
-    return said in answers and (status in SURE or normalize_answer(status) in answers)
-
-
-def _judge(units: Mapping[Unit, Sequence[Judgement]], questions: Mapping[str, Question]) -> Judged:
+def _judge(units: Mapping[Unit, Sequence[Judgement]], keys: Mapping[str, Key], marker: Marker) -> Judged:
     found = Judged()
     for unit, votes in units.items():
         if votes[0].kind == "moral_label":
             found.labels[unit] = mode([_label(one) for one in votes])
             continue
-        question = questions[votes[0].item]
-        found.right[unit] = majority([accepted(one.parsed, question) for one in votes]) is True
+        key = keys[votes[0].item]
+        right = [one.parsed is not None and marker.is_right(key, one.condition, one.parsed) for one in votes]
+        found.right[unit] = majority(right) is True
         stated = [str(one.parsed["confidence"]) for one in votes if one.parsed and "confidence" in one.parsed]
         if stated:
             found.confidence[unit] = tuple(stated)

@@ -14,7 +14,7 @@ Example: values 2, 1, 1, 0, -1: the ranks of 2, 1, 1, 1 are 4, 2, 2, 2, so W+ = 
     16 assignments of signs four have W+ >= 8 (all plus, or one of the three 2s minus): p = 4/16.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,7 @@ class Preferred:
         test: over single judgements, as the paper does.
         by_person: over one mean per person.
         tests: how many criteria of this pair were tested; p-values are corrected for it.
+        groups: group of participants -> their mean, where groups are named.
     """
 
     method: str
@@ -59,6 +60,7 @@ class Preferred:
     test: SignedRank
     by_person: SignedRank
     tests: int
+    groups: Mapping[str, Score]
 
     @property
     def corrected(self) -> float:
@@ -99,9 +101,11 @@ def _preferred(rows: Sequence[HumanRow], tests: int, resampling: Resampling) -> 
         people.setdefault(row.rater, []).append(float(value))
     means = np.array([np.mean(one) for _, one in sorted(people.items())])
     one = rows[0]
+    groups = sorted({row.group for row in given if row.group is not None})
     return Preferred(
         method=str(one.method), baseline=str(one.baseline), criterion=str(one.criterion),
         mean=mean_of(given, resampling, stories=len({row.item for row in given})),
         values=tuple(int((values == step).sum()) for step in (-2, -1, 0, 1, 2)),  # type: ignore[arg-type]
         unclear=len(rows) - len(given), test=signed_rank(values), by_person=signed_rank(means), tests=tests,
+        groups={name: mean_of([row for row in given if row.group == name], resampling) for name in groups},
     )  # fmt: skip

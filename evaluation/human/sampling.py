@@ -1,0 +1,155 @@
+"""StoryEval's sample for people: a few models per prompt, anonymised and shuffled, the key kept apart.
+
+Every prompt is shown with the videos of ``per_prompt`` models drawn at random; tasks are named by numbers,
+and
+only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
+"""
+
+import csv
+import io
+import json
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...schemas.canonical import pretty_bytes, write_atomic
+
+PER_PROMPT = 2
+TASKS = "tasks.csv"
+VIDEOS = "videos"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one person judges at a time: a video, and the events that it should show."""
+
+    task: str
+    video: str
+    method: str
+
+
+def sample_tasks(
+    videos: Sequence[str], methods: Sequence[str], per_prompt: int = PER_PROMPT, seed: int = 42
+) -> tuple[Task, ...]:
+    """Draw models for every prompt and shuffle the videos; the same arguments give the same tasks.
+
+    Args:
+        videos: file names of the suite's videos, one per prompt.
+        methods: the models.
+        per_prompt: how many of them are drawn for each prompt, without replacement.
+        seed: of the draw and of the order.
+
+    Raises:
+        ConfigError: there are fewer models than are to be drawn, or one is named twice.
+    """
+    names = sorted(set(methods))
+    if not 1 <= per_prompt <= len(names) or len(names) < len(methods):
+        raise ConfigError(
+            "models", expected=f"at least {max(1, per_prompt)} different ones",
+            found=", ".join(methods) or "none", fix="name every model once, or draw fewer per prompt",
+        )  # fmt: skip
+    draw = random.Random(seed)
+    drawn = [(video, method) for video in sorted(set(videos)) for method in draw.sample(names, per_prompt)]
+    draw.shuffle(drawn)
+    width = max(4, len(str(len(drawn))))
+    return tuple(
+        Task(f"task_{number:0{width}d}", video, method) for number, (video, method) in enumerate(drawn, 1)
+    )
+
+
+def write_tasks(
+    tasks: Sequence[Task],
+    folder: Path,
+    key: Path,
+    events: Mapping[str, Sequence[str]],
+    outputs: Mapping[str, Path] | None = None,
+) -> None:
+    """Write what participants get into a folder, and the key elsewhere.
+
+    The folder gets ``tasks.csv``, one line per event of a task, and, where outputs are given, ``videos/``
+    with copies whose names are those of the tasks. Copies keep their bytes: what a file says about its
+    maker in its own metadata stays.
+
+    Args:
+        tasks: from :func:`sample_tasks`.
+        folder: a new or empty folder.
+        key: the file for the key; not in that folder.
+        events: video -> its events, in order.
+        outputs: model -> the folder with its videos.
+
+    Raises:
+        TargetError: the folder is not empty or cannot be written, or the key would lie in it.
+        InputError: videos are missing; all of them are listed.
+    """
+    if key.resolve().is_relative_to(folder.resolve()):
+        raise TargetError(
+            str(key), expected="a file outside the participants' folder", found=f"one in {folder}",
+            fix="choose another place for the key",
+        )  # fmt: skip
+    sources = {} if outputs is None else {one: outputs[one.method] / one.video for one in tasks}
+    missing = [source for source in sources.values() if not source.is_file()]
+    if missing:
+        raise InputError(
+            [
+                UserError(
+                    str(source), expected="the video of a sampled prompt", found="none",
+                    fix="generate it, or sample from other models",
+                )
+                for source in missing
+            ]
+        )  # fmt: skip
+    try:
+        _write(tasks, folder, events, sources)
+        key.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(key, [pretty_bytes({one.task: [one.video, one.method] for one in tasks})])
+    except OSError as error:
+        raise TargetError(
+            str(folder), expected="a folder that can be written", found=str(error), fix="choose another"
+        ) from error
+
+
+def _write(
+    tasks: Sequence[Task],
+    folder: Path,
+    events: Mapping[str, Sequence[str]],
+    sources: Mapping[Task, Path],
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if taken := next(folder.iterdir(), None):
+        raise TargetError(
+            str(folder), expected="a new or empty folder", found=f"{taken.name} in it", fix="choose another"
+        )
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("task", "event", "statement"))
+    for one in tasks:
+        rows.writerows((one.task, number, event) for number, event in enumerate(events[one.video], 1))
+    write_atomic(folder / TASKS, [text.getvalue().encode("utf-8")])
+    if sources:
+        (folder / VIDEOS).mkdir()
+    for one, source in sources.items():
+        shutil.copyfile(source, folder / VIDEOS / f"{one.task}{source.suffix}")
+
+
+def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
+    """Return task -> video and model.
+
+    Raises:
+        InputError: the file cannot be read or is no key.
+    """
+    try:
+        document = json.loads(Path(path).read_bytes())
+        key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise InputError(
+            [
+                UserError(
+                    str(path), expected="the key of a sample: task -> [video, model]", found=str(error),
+                    fix="give the key that was written with the tasks",
+                )
+            ]
+        ) from error  # fmt: skip
+    return key
