@@ -8,9 +8,9 @@ Three **sets** of questions, per method:
   evidence (Eq. 7 and 16).
 - ``common``: those of filtered that are filtered for every method and every seed.
 
-Two **levels**: at ``question`` level each question has the same weight in its dimension (Eq. 17); at ``story``
-level each story has, with the share of its questions of that dimension. Several seeds of a story are one story: its
-sums are means over the seeds that have a question in the set (Table 44).
+Two **levels**: at ``question`` level each question has the same weight in its dimension (Eq. 17); at
+``story`` level each story has, with the share of its questions of that dimension. Several seeds of a story
+are one story: its sums are means over the seeds that have a question in the set (Table 44).
 """
 
 from collections.abc import Mapping
@@ -139,7 +139,7 @@ def sums_of(outcomes: Outcomes, chosen: Mask, items: Items, level: Level = "ques
         counted = (counted > 0).astype(np.float64)
         weight = 1 / np.maximum(counted.sum(axis=0), 1)  # seeds in which the dimension is counted
         return Sums((text * weight).sum(axis=0), (image * weight).sum(axis=0), (counted * weight).sum(axis=0))
-    weight = seed_weights(counted.any(axis=-1))[..., None]
+    weight = seed_weights(np.asarray(counted.any(axis=-1)))[..., None]
     return Sums((text * weight).sum(axis=0), (image * weight).sum(axis=0), (counted * weight).sum(axis=0))
 
 

@@ -93,7 +93,7 @@ def _winner(votes: NDArray[np.float64], definitions: Definitions) -> Verdicts:
     answered = votes[..., :-1] if definitions.nonresponse == "excluded" else votes
     best = answered.max(axis=-1)
     tied = (answered >= best[..., None] - 1e-9).sum(axis=-1) > 1
-    winner = answered.argmax(axis=-1).astype(np.int8)
+    winner: Verdicts = answered.argmax(axis=-1).astype(np.int8)
     winner[tied] = TIE
     winner[best <= 0] = SILENT
     winner[(winner == votes.shape[-1] - 1)] = SILENT

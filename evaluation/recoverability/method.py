@@ -1,0 +1,205 @@
+"""Everything that is scored for one method: its columns on the sheet, and the values made of their sums."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..stats.bootstrap import divided
+from .ambiguity import ambiguity_columns
+from .contrastive import contrast_columns
+from .estimates import Estimates, Sheet, estimates
+from .generations import Generations
+from .items import DIMENSIONS, Items
+from .moral_target import moral_columns
+from .pooling import LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
+from .recoverability import Rates, names
+from .votes import Board, Verdicts
+
+Floats = NDArray[np.float64]
+
+MORAL = ("text", "image", "gap", "text_image")
+PAIRS = ("accuracy", "confusion", "contrastive_chosen", "text", "image", "gap")
+JUDGE_SETS: tuple[SetName, ...] = ("raw", "filtered")
+JUDGE_VALUES = ("text", "image", "gap")
+
+
+@dataclass(frozen=True)
+class Method:
+    """The verdicts on one method's outputs.
+
+    Attributes:
+        name: of the method.
+        outcomes: verdicts of all judges on every question, and the sets of questions.
+        single: judge -> the same for this judge alone.
+        board: verdicts of all judges, and of each, on every question.
+        labels: labels of every story, shape (seeds, conditions, stories).
+        choices: choices between trajectories, shape (seeds, conditions, pairs).
+        made: its generations.
+    """
+
+    name: str
+    outcomes: Outcomes = field(repr=False)
+    single: Mapping[str, Outcomes] = field(repr=False)
+    board: Board = field(repr=False)
+    labels: Verdicts = field(repr=False)
+    choices: Verdicts = field(repr=False)
+    made: Generations = field(repr=False)
+
+
+def methods_of(
+    boards: Mapping[str, Mapping[str, Board]],
+    made: Mapping[str, Generations],
+    items: Items,
+    judges: tuple[str, ...],
+) -> tuple[Method, ...]:
+    """Return the methods of an archive, in order.
+
+    Args:
+        boards: kind -> method -> verdicts.
+        made: method -> its generations.
+        items: what is scored.
+        judges: the judges, in the order of the boards.
+    """
+    questions = boards["question"]
+    outcomes = outcomes_of({name: board.together for name, board in questions.items()}, made, items)
+    alone = [
+        outcomes_of({name: board.single[place] for name, board in questions.items()}, made, items)
+        for place in range(len(judges))
+    ]
+    return tuple(
+        Method(
+            name,
+            outcomes[name],
+            {judge: alone[place][name] for place, judge in enumerate(judges)},
+            board,
+            boards["moral_label"][name].together,
+            boards["contrast"][name].together,
+            made[name],
+        )
+        for name, board in questions.items()
+    )
+
+
+def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
+    """Put all that a method is scored by on the sheet."""
+    for level in LEVELS:
+        for name in SETS:
+            sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level)
+            sheet.add((method.name, level, name), sums.columns())
+    for judge, outcomes in method.single.items():
+        for name in JUDGE_SETS:
+            sums = sums_of(outcomes, outcomes.sets[name], items)
+            sheet.add((method.name, "judge", judge, name), sums.columns())
+    sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
+    sheet.add((method.name, "moral"), moral_columns(method.labels, method.made, items))
+    pairs = contrast_columns(method.choices, method.labels, method.made, items)
+    sheet.add((method.name, "pairs"), pairs)
+
+
+def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:
+    """Put on the sheet what a method is scored by within a group of stories."""
+    for name in SETS:
+        sums = sums_of(method.outcomes, method.outcomes.sets[name], items)
+        sheet.add((method.name, "question", name), sums.columns())
+    sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
+
+
+def estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> Estimates:
+    """Return every value of a method, with intervals.
+
+    Args:
+        sheet: the sheet that the sums are of.
+        method: the method.
+        sums: over all stories, shape (columns,).
+        drawn: over resamples, shape (resamples, columns).
+    """
+    labels = [f"{level}.{name}.{value}" for level in LEVELS for name in SETS for value in names()]
+    labels += [
+        f"judge.{judge}.{name}.{value}"
+        for judge in method.single
+        for name in JUDGE_SETS
+        for value in JUDGE_VALUES
+    ]
+    labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
+    labels += [*(f"moral.{name}" for name in MORAL), *(f"pairs.{name}" for name in PAIRS)]
+
+    def statistic(totals: Floats) -> Floats:
+        parts = [
+            _rates(sheet, totals, (method.name, level, name)).everything()
+            for level in LEVELS
+            for name in SETS
+        ]
+        for judge in method.single:
+            for name in JUDGE_SETS:
+                whole = _rates(sheet, totals, (method.name, "judge", judge, name)).overall()
+                parts.append(np.stack(whole, axis=-1))
+        parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
+        parts.append(_moral(sheet.part(totals, (method.name, "moral"))))
+        parts.append(_pairs(sheet.part(totals, (method.name, "pairs"))))
+        return np.concatenate(parts, axis=-1)
+
+    return estimates(labels, sums, drawn, statistic)
+
+
+def group_estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> Estimates:
+    """Return the values of a method within a group; see :func:`estimates_of`."""
+    labels = [f"question.{name}.{value}" for name in SETS for value in names()]
+    labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
+
+    def statistic(totals: Floats) -> Floats:
+        parts = [_rates(sheet, totals, (method.name, "question", name)).everything() for name in SETS]
+        parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
+        return np.concatenate(parts, axis=-1)
+
+    return estimates(labels, sums, drawn, statistic)
+
+
+def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:
+    """Return the gap of each story over some questions: the mean over its dimensions; ``nan`` without one.
+
+    Args:
+        method: the method.
+        chosen: which questions count, shape (seeds, questions).
+        items: the questions.
+
+    Returns:
+        Shape (stories,).
+    """
+    return Rates.of(sums_of(method.outcomes, chosen, items)).mean_gap(DIMENSIONS)
+
+
+def counted_in(method: Method, level: Level, name: SetName, items: Items) -> dict[str, int]:
+    """Return what the values of a set stand on: questions (seeds counted apart), stories and dimensions."""
+    chosen = method.outcomes.sets[name]
+    counted = sums_of(method.outcomes, chosen, items, level).counted
+    return {
+        "questions": int(chosen.sum()),
+        "stories": int(counted.any(axis=1).sum()),
+        "dimensions": int(counted.any(axis=0).sum()),
+    }
+
+
+def _rates(sheet: Sheet, totals: Floats, name: tuple[str, ...]) -> Rates:
+    return Rates.of(Sums.of(sheet.part(totals, name)))
+
+
+def _ambiguity(totals: Floats) -> Floats:
+    ambiguous, checked = np.split(totals, 2, axis=-1)
+    overall = divided(ambiguous.sum(axis=-1), checked.sum(axis=-1))
+    return np.concatenate([overall[..., None], divided(ambiguous, checked)], axis=-1)
+
+
+def _moral(totals: Floats) -> Floats:
+    text, image, number, both, number_both = np.moveaxis(totals, -1, 0)
+    rates = [divided(text, number), divided(image, number)]
+    return np.stack([*rates, rates[0] - rates[1], divided(both, number_both)], axis=-1)
+
+
+def _pairs(totals: Floats) -> Floats:
+    source, contrastive, number, text, image, held = np.moveaxis(totals, -1, 0)
+    accuracy = divided(source, number)
+    against = [divided(text, held), divided(image, held)]
+    values = [accuracy, 1 - accuracy, divided(contrastive, number), *against, against[0] - against[1]]
+    return np.stack(values, axis=-1)
