@@ -2,8 +2,8 @@
 
 Both are held against each other on the questions that are valid for all compared methods. The difference of
 STG is that of the question level, with the interval and p-value of a paired bootstrap over stories; the
-Wilcoxon test and the effect sizes are of the stories' own gaps. All p-values are corrected by Bonferroni for the
-number of comparisons made together. A negative difference says that the first method loses less.
+Wilcoxon test and the effect sizes are of the stories' own gaps. All p-values are corrected by Bonferroni for
+the number of comparisons made together. A negative difference says that the first method loses less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..stats.bootstrap import percentile_interval, two_sided_p
-from ..stats.effects import cohen_d, rank_biserial
-from ..stats.paired import bonferroni, wilcoxon_p
+from ..stats.corrections import bonferroni
+from ..stats.effects import cohen_d
+from ..stats.signed_rank import signed_rank
 from .estimates import Estimates
 from .items import Items
 from .method import Method, story_gaps
@@ -97,15 +98,16 @@ def _row(first: Method, second: Method, found: Mapping[str, Estimates], items: I
     gaps = [story_gaps(method, method.outcomes.sets["common"], items) for method in (first, second)]
     differences = gaps[0] - gaps[1]
     differences = differences[~np.isnan(differences)]
+    ranks = signed_rank(differences, "two-sided")
     return {
         "stories": len(differences),
         "difference": one.values[VALUE] - other.values[VALUE],
         "low": float(low),
         "high": float(high),
         "p_bootstrap": two_sided_p(replicates),
-        "p_wilcoxon": wilcoxon_p(differences),
+        "p_wilcoxon": ranks.p_value if len(differences) else float("nan"),
         "cohen_d": cohen_d(differences),
-        "rank_biserial": rank_biserial(differences),
+        "rank_biserial": ranks.rank_biserial,
     }
 
 

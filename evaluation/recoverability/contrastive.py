@@ -2,8 +2,8 @@
 
 Question: do the images tell the story, or could they as well tell one that looks alike and means another?
 Formula: pair accuracy = pairs for which the source is chosen / pairs (Eq. 29); confusion = 1 - pair
-    accuracy (Eq. 30). Gap against contrastive trajectories: share of pairs whose story's label is found from text, less
-    share whose contrastive label is found from the images.
+    accuracy (Eq. 30). Gap against contrastive trajectories: share of pairs whose story's label is found from
+    text, less share whose contrastive label is found from the images.
 Input: choices per pair and labels per story, both of shape (seeds, conditions, items).
 Output: accuracy in [0, 1], higher is better; the gap in [-1, 1], higher than the source's is better.
 Undefined when: no pair was judged; for the gap, no pair has a contrastive label.

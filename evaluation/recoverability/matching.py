@@ -134,8 +134,8 @@ class Marker:
     support: Support = "contradicted"
     _seen: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
 
-    def is_right(self, key: Key, condition: str, parsed: Mapping[str, object]) -> bool:
-        """Return whether a reply is right.
+    def marks(self, key: Key, condition: str, parsed: Mapping[str, object]) -> tuple[bool, bool]:
+        """Return whether a reply is right, and whether its answer alone would be.
 
         A reply whose status says that the judge could not tell is wrong, unless that status is itself an
         accepted answer (Eq. 51).
@@ -146,9 +146,8 @@ class Marker:
         else:
             answer, status = parsed.get("answer"), parsed.get("evidence_status")
             unsure = status in UNCERTAIN
-        if unsure:
-            return status in key.accepted
-        return isinstance(answer, str) and self._matches(key, answer)
+        says = isinstance(answer, str) and self._matches(key, answer)
+        return (status in key.accepted if unsure else says), says
 
     def _matches(self, key: Key, answer: str) -> bool:
         place = (key.question_id, answer)

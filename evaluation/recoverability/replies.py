@@ -3,7 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,8 @@ SOURCE, CONTRASTIVE, UNCLEAR_PAIR = 0, 1, 2
 UNCLEAR_LABEL = len(LABELS)
 KINDS = ("question", "moral_label", "contrast")
 CATEGORIES = {"question": 2, "moral_label": len(LABELS) + 1, "contrast": 3}
-_FIELDS = ("method", "seed", "item", "condition", "judge", "vote", "value")
+_FIELDS = ("method", "seed", "item", "condition", "judge", "vote", "value", "loose")
+_KEY = _FIELDS[:6]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Columns:
         vote: number of the vote.
         value: :data:`RIGHT` or :data:`WRONG`; place of the label; :data:`SOURCE`, :data:`CONTRASTIVE`;
             :data:`NO_ANSWER`.
+        loose: the value of a question's reply if its answer alone decides, whatever status it has.
     """
 
     method: Codes = field(repr=False)
@@ -51,6 +53,7 @@ class Columns:
     judge: Codes = field(repr=False)
     vote: Codes = field(repr=False)
     value: Codes = field(repr=False)
+    loose: Codes = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -61,7 +64,7 @@ class Columns:
 
     def keys(self) -> Codes:
         """Return one number per row, equal only where all but the value is."""
-        parts = [getattr(self, name) for name in _FIELDS[:-1]]
+        parts = [getattr(self, name) for name in _KEY]
         sizes = [int(part.max(initial=-1)) + 2 for part in parts]
         return np.asarray(np.ravel_multi_index(tuple(part + 1 for part in parts), tuple(sizes)))
 
@@ -172,7 +175,9 @@ class _Collector:
         row["condition"].append(CONDITIONS.index(judgement.condition))
         row["judge"].append(self._place("judge", judge))
         row["vote"].append(judgement.vote)
-        row["value"].append(self._value(judgement, item))
+        value, loose = self._values(judgement, item)
+        row["value"].append(value)
+        row["loose"].append(loose)
 
     def replies(self) -> Replies:
         """Return what was taken in.
@@ -206,16 +211,18 @@ class _Collector:
     def _place(self, name: str, value: object) -> int:
         return self._names[name].setdefault(value, len(self._names[name]))
 
-    def _value(self, judgement: Judgement, item: int) -> int:
+    def _values(self, judgement: Judgement, item: int) -> tuple[int, int]:
         parsed = judgement.parsed
         if judgement.outcome != "answered" or parsed is None:
-            return NO_ANSWER
+            return NO_ANSWER, NO_ANSWER
         if judgement.kind == "question":
-            return int(self._marker.is_right(self._items.keys[item], judgement.condition, parsed))
+            return self._marker.marks(self._items.keys[item], judgement.condition, parsed)
         said = parsed.get("answer")
         if judgement.kind == "moral_label":
-            return LABELS.index(said) if said in LABELS else UNCLEAR_LABEL
-        return {"source": SOURCE, "contrastive": CONTRASTIVE}.get(str(said), UNCLEAR_PAIR)
+            value = LABELS.index(said) if said in LABELS else UNCLEAR_LABEL
+        else:
+            value = {"source": SOURCE, "contrastive": CONTRASTIVE}.get(str(said), UNCLEAR_PAIR)
+        return value, value
 
 
 def _lines(path: Path) -> Iterator[Judgement]:
@@ -260,7 +267,7 @@ def _renumbered(rows: Columns, orders: dict[str, tuple[list[object], Codes]]) ->
         name: np.append(orders[name][1], -1)[getattr(rows, name)] if len(rows) else getattr(rows, name)
         for name in orders
     }  # -1 stays -1: it picks the entry that was appended
-    return Columns(new["method"], new["seed"], rows.item, rows.condition, new["judge"], rows.vote, rows.value)
+    return replace(rows, **new)
 
 
 def _none() -> Codes:

@@ -13,7 +13,7 @@ Departures from the source: it does not say what a judge counts as that does not
 Example: right, right, wrong is right; right, wrong is a tie, so wrong.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,16 @@ class Board:
     single: Verdicts = field(repr=False)
 
 
-def boards(replies: Replies, items: Items, kind: str, definitions: Definitions) -> dict[str, Board]:
-    """Return method -> the verdicts on all items of a kind.
+def boards(
+    replies: Replies, items: Items, kind: str, definitions: Definitions, *, loose: bool = False
+) -> dict[str, Board]:
+    """Return method -> the verdicts on all items of a kind; with ``loose`` the answers alone decide.
 
     Text-only verdicts belong to no method and stand in every method's board, for every seed.
     """
     rows = replies.columns[kind]
+    if loose:
+        rows = replace(rows, value=rows.loose)
     size = {"question": items.questions, "moral_label": items.stories, "contrast": len(items.pairs)}[kind]
     is_text = rows.condition == 0
     text = _board(rows.chosen(is_text), (1, size), replies, kind, definitions)
