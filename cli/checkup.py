@@ -28,6 +28,7 @@ EXTRAS = {
         "av",
     ),
     "metrics": ("opencv-python", "torch", "torchvision", "transformers", "insightface", "onnxruntime"),
+    "ocr": ("rapidocr", "onnxruntime"),
 }
 TOKENS = ("HF_TOKEN",)
 CV2_OWNERS = (

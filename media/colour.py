@@ -28,9 +28,10 @@ def as_srgb(image: "Image") -> tuple["Image", list[str]]:
         white = Images.new("RGB", coloured.size, (255, 255, 255))
         white.paste(coloured, mask=alpha)
         coloured = white
-    clean = coloured.copy()
-    clean.info = {}
-    return clean, notes
+    if coloured is image:
+        coloured = image.copy()
+    coloured.info = {}
+    return coloured, notes
 
 
 def _upright(image: "Image") -> tuple["Image", list[str]]:
@@ -55,7 +56,7 @@ def _eight_bits(image: "Image") -> tuple["Image", "Image | None", list[str]]:
     elif "transparency" in image.info and image.mode in ("1", "L", "RGB"):
         image = image.convert("RGBA")
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa"):
-        whole = image.convert("RGBA")
+        whole = image if image.mode == "RGBA" else image.convert("RGBA")
         alpha = whole.getchannel("A")
         if alpha.getextrema() == (255, 255):
             return whole.convert("RGB"), None, notes

@@ -87,8 +87,8 @@ def open_picture(source: Path | bytes, limits: PictureLimits = LIMITS, *, name: 
     opened = _open(data, where, limits)
     notes = [*_misnamed(where, opened), *_animated(opened)]
     kind = str(opened.format)
-    loaded = _load(opened, where)
-    image, changes = as_srgb(loaded)
+    _load(opened, where)
+    image, changes = _converted(opened, where)
     return Picture(image, "JPEG" if kind == "MPO" else kind, (*notes, *changes, *_blank(image)))
 
 
@@ -178,7 +178,7 @@ def _open(data: bytes, where: str, limits: PictureLimits) -> "Image":
     return opened
 
 
-def _load(opened: "Image", where: str) -> "Image":
+def _load(opened: "Image", where: str) -> None:
     """Decode the pixels of the first frame."""
     try:
         opened.load()
@@ -187,7 +187,13 @@ def _load(opened: "Image", where: str) -> "Image":
         cut = any(word in text.lower() for word in ("truncated", "end of file", "broken data stream"))
         code = "truncated" if cut else "damaged"
         raise _problem(where, code, "pixels that can be decoded", text) from error
-    return opened
+
+
+def _converted(loaded: "Image", where: str) -> tuple["Image", list[str]]:
+    try:
+        return as_srgb(loaded)
+    except Exception as error:  # decoder boundary
+        raise _problem(where, "damaged", "colours that can be converted", _told(error)) from error
 
 
 def _misnamed(where: str, opened: "Image") -> list[str]:

@@ -93,7 +93,8 @@ def write_video(
         stream.codec_context.gop_size = key_every
         stream.codec_context.bit_rate = 2_000_000
         for number in range(frames):
-            frame = av.VideoFrame.from_image(Image.new("RGB", size, (frame_level(number),) * 3))
+            grey = Image.new("RGB", size, (frame_level(number),) * 3)
+            frame = av.VideoFrame.from_image(grey)  # type: ignore[no-untyped-call]
             frame.pts = number
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
