@@ -7,6 +7,7 @@ import typer
 
 from . import (
     build,
+    calibrate,
     correlate,
     doctor,
     edit,
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate):
+for verb in (init, doctor, edit, stats, validate, correlate, calibrate):
     verb.register(app)
 
 

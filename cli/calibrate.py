@@ -1,0 +1,95 @@
+"""``fabula calibrate``: an evaluation beside what people said."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .common import JsonOption, example, guarded, show
+
+ConfidenceOption = Annotated[
+    list[str] | None,
+    typer.Option("--confidence", help="Probability a level stands for, as high=0.9; repeatable."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "calibrate",
+        epilog=example(
+            "fabula calibrate runs/eval-a --human human.jsonl",
+            "fabula calibrate runs/eval-b --human people.csv --key key.json --json",
+        ),
+    )(calibrate)
+
+
+@guarded
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)],
+    human: Annotated[Path, typer.Option("--human", help="People's answers: .jsonl or .csv.")],
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", help="Release that was judged [where the evaluation found it]."),
+    ] = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Suite that was judged [the evaluation's copy].")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Key of anonymised tasks.")] = None,
+    valid: Annotated[
+        str,
+        typer.Option("--valid", help="Whose text+image answers make a question valid: people, judges; all."),
+    ] = "people",
+    confidence: ConfidenceOption = None,
+    min_seconds: Annotated[
+        float | None, typer.Option("--min-seconds", help="Leave out answers that were given faster.")
+    ] = None,
+    attention_failures: Annotated[
+        int, typer.Option("--attention-failures", help="Most attention checks that a person may fail.")
+    ] = 0,
+    min_consistency: Annotated[
+        float | None,
+        typer.Option("--min-consistency", help="Least share of repeated controls answered as before."),
+    ] = None,
+    fit_weights: Annotated[
+        str | None, typer.Option("--fit-weights", help="Split whose answers judges' weights are fitted on.")
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples.")] = 10_000,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare judges with people, and show what people said; asks no model."""
+    from ..evaluation.human.against import LEVELS
+    from ..evaluation.human.calibrate import calibrate as compare
+    from ..evaluation.human.exclude import Exclusion
+    from ..evaluation.human.resample import Resampling
+    from ..evaluation.human.study import StudySettings
+
+    settings = StudySettings(
+        exclusion=Exclusion(attention_failures, min_seconds, min_consistency),
+        resampling=Resampling(resamples),
+        levels={**LEVELS, **_levels(confidence or [], tuple(LEVELS))},
+        valid=valid,
+        fit_split=fit_weights,
+    )
+    source = release if release is not None else suite
+    show(compare(run, human, source, settings, key), as_json=as_json)
+    return 0
+
+
+def _levels(texts: list[str], known: tuple[str, ...]) -> dict[str, float]:
+    """Return level -> probability from texts such as ``high=0.9``."""
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if name not in known or not 0 <= value <= 1:
+            raise ConfigError(
+                "--confidence", expected=f"one of {', '.join(known)}, = and a number from 0 to 1",
+                found=repr(text), fix="write it as high=0.9",
+            )  # fmt: skip
+        found[name] = value
+    return found

@@ -1,0 +1,131 @@
+"""Calibrating an evaluation with people: the archive and the release or suite, beside a file of answers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ...releases.loading import Release, load
+from ...releases.suites import SUITE, load_suite
+from ...schemas.judgement import EvaluationManifest
+from ..archive import Archive, check_hash, read_archive
+from ..completion.score import score_archive, subject_methods
+from ..completion.voting import Definitions
+from ..hashes import release_sha256
+from .alignment import alignment, human_rates
+from .consistency import agreements
+from .exclude import exclude
+from .known import Known
+from .plain import as_plain
+from .read import read_human
+from .sampling import read_key
+from .study import StudySettings, definitions, people, study_storyboards
+from .told import told
+
+
+@dataclass(frozen=True)
+class HumanReport:
+    """What people said and how judges compare.
+
+    Attributes:
+        document: all of it, as plain JSON.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return self.document
+
+    def lines(self) -> Iterator[str]:
+        """Return it for people."""
+        return told(self.document)
+
+
+def calibrate(
+    folder: str | Path,
+    human: str | Path,
+    source: str | Path | None = None,
+    settings: StudySettings | None = None,
+    key: str | Path | None = None,
+) -> HumanReport:
+    """Compare an evaluation with what people said.
+
+    Args:
+        folder: the evaluation folder.
+        human: people's answers, ``.jsonl`` or ``.csv``.
+        source: the release or suite that was judged with; None: where the evaluation found it.
+        settings: definitions; None for the defaults.
+        key: the key of anonymised tasks, if the answers name tasks.
+
+    Raises:
+        InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
+        ConfigError: the release is neither given nor known.
+    """
+    archive = read_archive(folder)
+    chosen = settings or StudySettings()
+    if archive.manifest.kind == "events":
+        return _events(archive, Path(folder), Path(human), (source, key), chosen)
+    release = _release(archive, source)
+    methods = frozenset(archive.manifest.subject.get("methods", ()))
+    rows = read_human(human, Known.of_records(release.records, methods))
+    return HumanReport(study_storyboards(rows, release.records, archive.judgements, chosen))
+
+
+def _release(archive: Archive, source: str | Path | None) -> Release:
+    place = Path(source) if source is not None else _remembered(archive.manifest)
+    check_hash(archive, "release", release_sha256(place), str(place))
+    return load(place)
+
+
+def _remembered(manifest: EvaluationManifest) -> Path:
+    """Return where the evaluation found its release."""
+    for one in manifest.environment.get("sources", ()):
+        if isinstance(one, dict) and one.get("role") == "release" and one.get("path"):
+            return Path(str(one["path"]))
+    raise ConfigError(
+        "--release", expected="the release that was judged with", found="none; the archive names none",
+        fix="give its folder with --release",
+    )  # fmt: skip
+
+
+def _events(
+    archive: Archive,
+    folder: Path,
+    human: Path,
+    given: tuple[str | Path | None, str | Path | None],
+    settings: StudySettings,
+) -> HumanReport:
+    source, key = given
+    place = Path(source) if source is not None else folder / SUITE
+    suite = load_suite(place)
+    check_hash(archive, "suite", suite.sha256(), str(place))
+    known = Known(
+        methods=frozenset(subject_methods(archive.manifest)),
+        events={name: len(prompt.event_list) for name, prompt in suite.prompts.items()},
+        classes={name: prompt.labels for name, prompt in suite.prompts.items()},
+    )
+    rows = read_human(human, known, None if key is None else read_key(key))
+    kept = exclude(rows, settings.exclusion)
+    rates = human_rates(kept.rows)
+    panels = score_archive(archive, suite, Definitions()).panels
+    verifiers: dict[str, dict[tuple[str, str], float]] = {}
+    for panel in panels:
+        own = verifiers.setdefault(panel.panel.judge, {})
+        own |= {(panel.panel.method, one.unit): one.rate for one in panel.videos if one.rate is not None}
+    document = {
+        "kind": "events",
+        "definitions": definitions(settings),
+        "people": people(rows, kept, settings),
+        "agreement": as_plain(agreements(kept.rows, {})),
+        "judges": {
+            judge: {
+                "videos": sum(video in own for video in rates),
+                "not_answered": sum(video not in own for video in rates),
+                "classes": as_plain(alignment(rates, own, known.classes)),
+            }
+            for judge, own in sorted(verifiers.items())
+        },
+    }
+    return HumanReport(document)
