@@ -5,10 +5,16 @@ they were resized and encoded again.
 """
 
 import io
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ..releases.layout import RELEASE
+from ..releases.loading import Release, load
+from ..schemas.canonical import pretty_bytes
 from ..schemas.katha import StoryRecord
+from .katha_folders import write_release
+from .katha_samples import sample_bundles
 
 SIDE = 96
 _LEVELS = 8
@@ -16,7 +22,7 @@ _STEP = 256 // _LEVELS
 MOST_STORIES = _LEVELS**3
 
 
-def draw_panel(story: int, panel: int) -> bytes:
+def draw_panel(story: int, panel: int, side: int = SIDE) -> bytes:
     """Return a PNG whose left half says which story it is, and whose right half which panel.
 
     Raises:
@@ -26,8 +32,8 @@ def draw_panel(story: int, panel: int) -> bytes:
 
     if not (0 <= story < MOST_STORIES and 0 <= panel < MOST_STORIES):
         raise ValueError(f"numbers below {MOST_STORIES} can be drawn, not {story} and {panel}")
-    image = Image.new("RGB", (SIDE, SIDE), _colour(panel))
-    image.paste(_colour(story), (0, 0, SIDE // 2, SIDE))
+    image = Image.new("RGB", (side, side), _colour(panel))
+    image.paste(_colour(story), (0, 0, side // 2, side))
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
@@ -45,17 +51,19 @@ def numbers_in(data: bytes) -> tuple[int, int]:
     return left, right
 
 
-def draw_outputs(folder: Path, records: Sequence[StoryRecord], seeds: Iterable[int] = ()) -> Path:
+def draw_outputs(
+    folder: Path, records: Sequence[StoryRecord], seeds: Iterable[int] = (), *, side: int = SIDE
+) -> Path:
     """Write a storyboard for every record, as a generator would; return the folder.
 
-    The number of a story is its place among the records.
+    The number of a story is its place among the records; other sides give other pictures, in pixels.
     """
     for number, record in enumerate(records):
         places = [folder / record.story_id / f"seed_{seed}" for seed in seeds] or [folder / record.story_id]
         for place in places:
             place.mkdir(parents=True, exist_ok=True)
             for panel in range(1, len(record.scenes) + 1):
-                (place / f"{panel:02d}.png").write_bytes(draw_panel(number, panel))
+                (place / f"{panel:02d}.png").write_bytes(draw_panel(number, panel, side))
     return folder
 
 
@@ -68,3 +76,14 @@ def _colour(number: int) -> tuple[int, int, int]:
 def _number(colour: tuple[int, ...]) -> int:
     red, green, blue = (value // _STEP for value in colour[:3])
     return (red * _LEVELS + green) * _LEVELS + blue
+
+
+def drawn_release(folder: Path, count: int = 6) -> Release:
+    """Write a small release of made-up stories into a folder, and return it.
+
+    Of so many stories, those of the hidden test are left out: 5 of 6.
+    """
+    write_release(folder, sample_bundles(count))
+    document = json.loads((folder / RELEASE).read_bytes()) | {"version": "0.1.0"}
+    (folder / RELEASE).write_bytes(pretty_bytes(document))
+    return load(folder)

@@ -1,0 +1,393 @@
+"""Whole evaluations through the real SDKs: all is archived, nothing asked twice, no item fails by a judge."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
+from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
+from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.judges.pipeline import FRAMES
+from fabula.evaluation.judges.requests import evaluation_request
+from fabula.evaluation.judges.spending import judging_budget
+from fabula.releases.loading import Release
+from fabula.schemas.judgement import Judgement
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import (
+    Asked,
+    BadRequestFault,
+    ContentFilter,
+    EmptyText,
+    Fault,
+    ModelServer,
+    Prose,
+    Refused,
+    ServerError,
+    TooLong,
+    TruncatedJson,
+    WrongLanguage,
+)
+
+CREATED = "2026-01-01T00:00:00Z"
+TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
+KEYS = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+Evaluate = Callable[..., Archive]
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    return drawn_release(tmp_path / "release")
+
+
+@pytest.fixture
+def boards(tmp_path: Path, release: Release) -> Path:
+    return draw_outputs(tmp_path / "drawn", release.records)
+
+
+@pytest.fixture
+def judge(release: Release) -> JudgeModel:
+    return JudgeModel(release.records, TABLE)
+
+
+@pytest.fixture
+def server(judge: JudgeModel) -> Iterator[ModelServer]:
+    with ModelServer(judge) as running:
+        yield running
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer) -> Evaluate:
+    """Judge the drawn storyboards by models at the server; return the archive."""
+
+    def run(*names: str, out: str = "run", outputs: Any = None, **given: Any) -> Archive:
+        judges = tuple(f"{server.openai_url}#{name}" for name in names or ("one",))
+        models = {judge: {"attempts": 2, "patience": 5} for judge in judges} | given.pop("models", {})
+        options = EvaluateOptions(
+            judges=given.pop("judges", judges), models=models, workers=0, created_at=CREATED, **given
+        )
+        evaluate_katha(release.path, outputs or boards, tmp_path / out, options)
+        return read_archive(tmp_path / out)
+
+    return run
+
+
+def counted(archive: Archive, *names: str) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(getattr(one, name) for name in names) for one in archive.judgements)
+
+
+def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
+    evaluate: Evaluate, judge: JudgeModel, release: Release, server: ModelServer
+) -> None:
+    archive = evaluate("one", "two")
+    assert counted(archive, "kind", "condition") == {
+        ("question", "text"): 60, ("question", "image"): 60, ("question", "text_image"): 60,
+        ("moral_label", "text"): 10, ("moral_label", "image"): 10, ("moral_label", "text_image"): 10,
+        ("contrast", "image"): 20,
+    }  # fmt: skip
+    assert counted(archive, "outcome") == {("answered",): 230}
+    assert server.count == 230
+    answers = {
+        one.question_id: (one.question_type, set(one.accepted_answers))
+        for one in (question for record in release for question in record.questions)
+    }
+    for one in archive.judgements:
+        assert one.parsed is not None and json.loads(one.raw or "")
+        assert (one.judge.reported_model, one.time) == (one.judge.model, CREATED)
+        if one.kind != "question":
+            continue
+        dimension, accepted = answers[one.item]
+        said = one.parsed["final_answer" if one.condition == "text_image" else "answer"]
+        right = judge.answers(one.item, one.condition, dimension, one.judge.model)
+        assert (said in accepted) == right
+    texts = [one for one in archive.judgements if one.condition == "text"]
+    assert {(one.method, one.seed) for one in texts} == {(None, None)}
+
+
+def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path
+) -> None:
+    evaluate()
+    written = (JUDGEMENTS, EVALUATION, FRAMES)
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in written}
+    asked = server.count
+    evaluate()
+    assert server.count == asked
+    assert {name: (tmp_path / "run" / name).read_bytes() for name in written} == before
+    evaluate(out="again")
+    other = (tmp_path / "again" / JUDGEMENTS).read_bytes()
+    assert other == before[JUDGEMENTS], "the same answers give the same archive in another run"
+
+
+def test_evaluation_when_a_method_is_added_asks_text_only_questions_no_more(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path, release: Release, boards: Path
+) -> None:
+    evaluate()
+    log = len(server.log)
+    other = draw_outputs(tmp_path / "other", release.records, (42, 123), side=128)
+    archive = evaluate(outputs=[boards, other])
+    new = [exchange.asked for exchange in server.log[log:]]
+    assert new and all(asked.images for asked in new)
+    assert counted(archive, "method", "seed", "condition")["other", 123, "image"] == 45
+    assert counted(archive, "method")[None,] == 35
+
+
+def test_evaluation_when_another_run_is_reused_pays_for_nothing(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path
+) -> None:
+    first = evaluate()
+    asked = server.count
+    second = evaluate(out="other", reuse=[tmp_path / "run"])
+    assert server.count == asked
+    assert [one.parsed for one in second.judgements] == [one.parsed for one in first.judgements]
+
+
+@pytest.mark.parametrize("provider", KEYS)
+def test_evaluation_when_a_service_is_asked_through_its_own_sdk_is_the_same(
+    evaluate: Evaluate, server: ModelServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEYS[provider], "k-" + "0" * 30)
+    spec = f"{provider}:one"
+    models = {spec: {"base_url": getattr(server, f"{provider}_url")}}
+    archive = evaluate(judges=(spec,), models=models, stories=("kb25k_0001",))
+    assert counted(archive, "outcome") == {("answered",): 23}
+    assert {one.judge.spec for one in archive.judgements} == {spec}
+
+
+FAULTS: list[tuple[Fault, str, str]] = [
+    (Refused(), "refused", ""),
+    (ContentFilter(), "blocked", ""),
+    (TruncatedJson(), "truncated", ""),
+    (Prose(), "malformed", ""),
+    (EmptyText(), "failed", "empty: "),
+    (BadRequestFault(), "failed", "bad_request: "),
+    (TooLong(), "failed", "too_long: "),
+]
+
+
+@pytest.mark.parametrize(("fault", "outcome", "reason"), FAULTS, ids=lambda value: type(value).__name__)
+def test_evaluation_when_one_judge_fails_on_everything_keeps_the_others_and_every_failure(
+    evaluate: Evaluate, server: ModelServer, fault: Fault, outcome: str, reason: str
+) -> None:
+    server.faults = lambda asked: fault if asked.model == "bad" else None
+    archive = evaluate("bad", "good", stories=("kb25k_0001", "kb25k_0002"))
+    counts = counted(archive, "outcome")
+    bad = [one for one in archive.judgements if one.judge.model == "bad"]
+    assert {one.outcome for one in bad} == {outcome}
+    assert all((one.reason or "").startswith(reason) and one.parsed is None for one in bad)
+    assert counts == {("answered",): 46, (outcome,): 46}
+    outcomes = archive.manifest.environment["judges"]
+    assert outcomes["compatible:bad"]["outcomes"] == {outcome: 46}
+    assert server.count == 92, "a judge is asked once: nothing is sent back for repair"
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ({"answer": "x", "evidence_status": "recoverable", "confidence": "high", "why": "so"}, "malformed"),
+        ({"answer": "x", "evidence_status": "certain", "confidence": "high"}, "malformed"),
+        ({"answer": "x", "evidence_status": "recoverable", "confidence": "high"}, "answered"),
+        ({"answer": "\ud800", "evidence_status": "unclear", "confidence": "low"}, "answered"),
+    ],
+)
+def test_evaluation_when_a_reply_is_odd_says_what_it_is(
+    evaluate: Evaluate, server: ModelServer, judge: JudgeModel, reply: Any, outcome: str
+) -> None:
+    server.handler = lambda asked: reply if "evidence_status" in str(asked.schema) else judge(asked)
+    archive = evaluate(stories=("kb25k_0001",))
+    asked = [one for one in archive.judgements if one.kind == "question" and one.condition == "image"]
+    assert {one.outcome for one in asked} == {outcome}
+    assert all(one.raw for one in asked)
+
+
+def test_evaluation_when_a_judge_answers_in_another_language_or_outside_the_labels_keeps_what_it_said(
+    evaluate: Evaluate, server: ModelServer
+) -> None:
+    server.faults = lambda asked: WrongLanguage()
+    archive = evaluate(stories=("kb25k_0001",))
+    by_kind = {kind: {one.outcome for one in archive.judgements if one.kind == kind} for kind in
+               ("question", "moral_label")}  # fmt: skip
+    assert by_kind == {"question": {"answered"}, "moral_label": {"malformed"}}
+
+
+def test_evaluation_when_a_judge_is_down_for_a_while_goes_on_where_it_stopped(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path
+) -> None:
+    def down(asked: Asked) -> Fault | None:
+        return ServerError(503, retry_after=0) if "storyboard" in asked.text else None
+
+    server.faults = down
+    with pytest.raises((BelowThreshold, ModelUnavailable)):
+        evaluate("one", settings=["run.threshold=1.0"])
+    assert not (tmp_path / "run" / JUDGEMENTS).exists() or not any(
+        one.condition != "text" for one in read_archive(tmp_path / "run").judgements
+    )
+    texts = sum(not exchange.asked.images for exchange in server.log)
+    server.faults = None
+    archive = evaluate("one")
+    assert counted(archive, "outcome") == {("answered",): 115}
+    assert sum(not exchange.asked.images for exchange in server.log) == texts
+
+
+def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_text_alone(
+    evaluate: Evaluate, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    (boards / "kb25k_0001" / "03.png").write_bytes(b"")
+    (boards / "kb25k_0002" / "05.png").unlink()
+    for number in range(1, 6):
+        (boards / "kb25k_0003" / f"{number:02d}.png").rename(boards / "kb25k_0003" / f"{number - 1:02d}.png")
+    archive = evaluate()
+    method = archive.manifest.subject["methods"]["drawn"]
+    assert (method["stories_requested"], method["stories_valid"], method["panels"]) == (5, 2, 10)
+    assert [(one["story_id"], one["codes"]) for one in method["invalid"]] == [
+        ("kb25k_0001", ["unreadable-picture"]),
+        ("kb25k_0002", ["missing-panel"]),
+        ("kb25k_0003", ["numbered-from-zero"]),
+    ]
+    assert counted(archive, "condition", "kind")["text", "question"] == 30
+    assert counted(archive, "condition", "kind")["image", "question"] == 12
+    lines = [json.loads(line) for line in (tmp_path / "run" / FRAMES).read_text().splitlines()]
+    assert [len(line["frames"]) for line in lines] == [0, 0, 0, 5, 5]
+    assert all((tmp_path / "run" / frame["file"]).exists() for line in lines for frame in line["frames"])
+
+
+def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
+    evaluate: Evaluate, server: ModelServer, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.evaluation.judges import packets
+
+    titled = packets.labelled
+
+    def careless(pictures: Any) -> Iterator[Any]:
+        yield release.records[0].scenes[0].scene_text
+        yield from titled(pictures)
+
+    monkeypatch.setattr(packets, "labelled", careless)
+    archive = evaluate(stories=("kb25k_0001",))
+    method = archive.manifest.subject["methods"]["drawn"]
+    (leaking,) = method["leaks"]
+    assert {one["source"] for one in leaking["leaks"]} >= {"$.scenes[0].scene_text"}
+    assert not any(exchange.asked.images for exchange in server.log)
+    assert counted(archive, "condition") == {("text",): 7}
+
+
+def test_evaluation_when_judges_vote_several_times_asks_for_several_samples(
+    evaluate: Evaluate, server: ModelServer
+) -> None:
+    archive = evaluate(votes=3, stories=("kb25k_0001",), questions_only=True)
+    assert counted(archive, "vote") == {(0,): 18, (1,): 18, (2,): 18}
+    assert server.count == 54
+    more = evaluate(votes=4, stories=("kb25k_0001",), questions_only=True)
+    assert server.count == 72 and counted(more, "vote")[3,] == 18
+
+
+def test_evaluation_when_worker_processes_prepare_the_pictures_has_the_same_bytes(
+    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    evaluate()
+    options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=2, created_at=CREATED)
+    evaluate_katha(release.path, boards, tmp_path / "spread", options)
+    for name in (JUDGEMENTS, FRAMES, EVALUATION):
+        assert (tmp_path / "spread" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+def test_evaluation_when_a_kept_picture_is_lost_says_how_to_go_on(evaluate: Evaluate, tmp_path: Path) -> None:
+    evaluate(stories=("kb25k_0001",), questions_only=True)
+    next((tmp_path / "run" / "store").iterdir()).unlink()
+    with pytest.raises(RunError, match="with --reuse and this one"):
+        evaluate(stories=("kb25k_0001",))
+
+
+def test_estimate_when_nothing_was_asked_knows_every_call_and_touches_nothing(
+    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    spec = f"{server.openai_url}#one"
+    prices = {spec: {"prices": {"input": 1.0, "output": 2.0}}}
+    options = EvaluateOptions(judges=(spec,), models=prices, workers=0)
+    plan = estimate_evaluation(release.path, boards, tmp_path / "run", options)
+    assert plan.calls == 115
+    assert plan.cost is not None and plan.cost > 0
+    assert server.count == 0 and not (tmp_path / "run").exists()
+    evaluate(models=prices)
+    assert server.count == 115
+    after = estimate_evaluation(release.path, boards, tmp_path / "run", options)
+    assert after.calls == 0
+
+
+def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_does(
+    release: Release, boards: Path, tmp_path: Path
+) -> None:
+    seeded = draw_outputs(tmp_path / "seeded", release.records, seeds=(42, 123, 2026))
+    options = EvaluateOptions(judges=("openai:one", "openai:two"))
+    # 5 stories with 6 questions, 1 label, 2 pairs; 3 questions' conditions: 3 x 30 = 90 (Eq. 67)
+    plain = judging_budget(evaluation_request(release.path, [], tmp_path / "x", options))
+    assert (plain.stories, plain.panels, plain.questions, plain.one_judge) == (5, 25, 30, 90)
+    assert plain.calls == {"text": 70, "image": 70, "text_image": 70, "contrast": 20}
+    both = judging_budget(evaluation_request(release.path, [boards, seeded], tmp_path / "x", options))
+    assert (both.generations, both.panels) == (20, 100)
+    assert both.calls == {"text": 70, "image": 280, "text_image": 280, "contrast": 80}
+    assert "710 calls of 2 judges" in both.lines()[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"judges": ()}, "--judge: expected at least one judge"),
+        ({"split": ("dev",)}, "--split"),
+        ({"stories": ("kb25k_9999",)}, "--story"),
+        ({"subset": "strict_gold_400"}, "no such file"),
+        ({"preset": "best"}, "kathatrace-main, kathatrace-pool"),
+        ({"preset": "kathatrace-main"}, "qwen2.5-vl-7b, qwen2.5-vl-3b, smolvlm2-2.2b, smolvlm2-500m"),
+        ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
+        ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
+    ],
+)
+def test_request_when_an_option_is_wrong_says_what_there_is(
+    release: Release, boards: Path, tmp_path: Path, given: Any, problem: str
+) -> None:
+    options = EvaluateOptions(**({"judges": ("openai:one",)} | given))
+    with pytest.raises(Exception, match=problem) as caught:
+        judging_budget(evaluation_request(release.path, [boards], tmp_path / "run", options))
+    assert caught.value.__class__.__name__ in ("ConfigError", "InputError")
+
+
+def test_preset_when_the_settings_file_names_its_members_asks_them(
+    release: Release, boards: Path, tmp_path: Path
+) -> None:
+    toml = tmp_path / "fabula.toml"
+    names = ("qwen2.5-vl-7b", "qwen2.5-vl-3b", "smolvlm2-2.2b", "smolvlm2-500m")
+    lines = [f'"{name}" = "http://localhost:8000/v1#{name}"' for name in names]
+    toml.write_text("[judges]\n" + "\n".join(lines) + "\n[draft_scenes]\nscenes = 5\n")
+    options = EvaluateOptions(preset="kathatrace-pool", config=toml)
+    request = evaluation_request(release.path, [boards], tmp_path / "run", options)
+    assert list(request.config.models) == sorted(
+        ["google:gemini-2.5-flash", "anthropic:claude-haiku-4-5-20251001"]
+        + [f"http://localhost:8000/v1#{name}" for name in names]
+    )
+    toml.write_text("[judge]\nx = 1\n")
+    with pytest.raises(ConfigError, match=r"\[judge\]"):
+        evaluation_request(
+            release.path, [boards], tmp_path / "run", replace(options, preset=None, judges=("openai:x",))
+        )
+
+
+def test_subset_when_the_release_has_it_chooses_its_stories(evaluate: Evaluate, release: Release) -> None:
+    (release.path / "strict_gold_400.jsonl").write_text('{"story_id": "kb25k_0002"}\n')
+    archive = evaluate(subset="strict_gold_400", questions_only=True)
+    assert {one.unit for one in archive.judgements} == {"kb25k_0002"}
+    (release.path / "bad.jsonl").write_text('{"id": 1}\n[]\n')
+    with pytest.raises(Exception, match=r"bad\.jsonl:1"):
+        evaluate(subset="bad")
+
+
+def test_judgement_when_archived_names_no_server(evaluate: Evaluate, server: ModelServer) -> None:
+    archive = evaluate(stories=("kb25k_0001",), questions_only=True)
+    lines: list[Judgement] = list(archive.judgements)
+    assert all("127.0.0.1" not in one.model_dump_json() for one in lines)
+    assert archive.manifest.protocol["judges"] == ["compatible:one"]
