@@ -62,7 +62,7 @@ def _judge(units: Mapping[Unit, Sequence[Judgement]], keys: Mapping[str, Key], m
             found.labels[unit] = mode([_label(one) for one in votes])
             continue
         key = keys[votes[0].item]
-        right = [one.parsed is not None and marker.is_right(key, one.condition, one.parsed) for one in votes]
+        right = [one.parsed is not None and marker.marks(key, one.condition, one.parsed)[0] for one in votes]
         found.right[unit] = majority(right) is True
         stated = [str(one.parsed["confidence"]) for one in votes if one.parsed and "confidence" in one.parsed]
         if stated:
