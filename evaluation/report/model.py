@@ -120,7 +120,9 @@ class Verdict(Own):
     answer: str | None = Field(description="What it answered; the reason where there is no answer.")
     status: str | None = Field(default=None, description="Evidence status or image support, as stated.")
     confidence: str | None = Field(default=None, description="As stated.")
-    correct: bool | None = Field(description="Whether that counts as correct; null where it counts as neither.")
+    correct: bool | None = Field(
+        description="Whether that counts as correct; null where it counts as neither."
+    )
 
 
 class CaseItem(Own):

@@ -1,0 +1,130 @@
+"""A report as one HTML page: style, script, plots and pictures inside, nothing to load from anywhere."""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup
+
+from ...schemas.canonical import pretty_bytes
+from ...schemas.score import Score
+from .model import Case, CaseItem, Plot, ReportDocument, Unit
+from .plots import draw, legend_mark, series_of
+from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
+
+
+def render_page(document: ReportDocument, beside: dict[str, str] | None = None) -> str:
+    """Return the page.
+
+    All text of stories and replies is escaped, isolated in its direction, and shown with its control
+    characters made visible. A content security policy in the page allows its own style and script only.
+
+    Args:
+        document: what to show.
+        beside: name for readers -> name of a file in the same folder.
+    """
+    style, script = _resource("page.css"), _resource("page.js")
+    page: str = (
+        _environment()
+        .get_template("page.j2")
+        .render(
+            doc=document,
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            beside=beside or {},
+            manifest=pretty_bytes(document.manifest).decode("utf-8"),
+            choices=_choices(document),
+        )
+    )
+    return page
+
+
+def _policy(style: str, script: str) -> str:
+    def allowed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; img-src data:; style-src {allowed(style)}; script-src {allowed(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
+    """Return what the cases can be filtered by."""
+    shown = document.cases.shown if document.cases else ()
+    return {
+        "method": tuple(dict.fromkeys(case.method for case in shown)),
+        "group": tuple(sorted({item.group for case in shown for item in case.items})),
+        "why": tuple(dict.fromkeys(case.why for case in shown)),
+    }
+
+
+@cache
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+@cache
+def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
+    environment = Environment(
+        loader=DictLoader({name: _resource(name) for name in ("page.j2", "parts.j2")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "readable": readable,
+        "story": _story,
+        "value": _value,
+        "interval": _interval,
+        "coverage": _coverage,
+        "count": count_text,
+        "label": label_text,
+        "p": p_text,
+        "effect": effect_text,
+        "plot": draw,
+        "legend": _legend,
+        "wrong": _wrong,
+    }
+    environment.globals["search"] = _search
+    return environment
+
+
+def _story(text: str) -> Markup:
+    """Return text of a story or a reply: escaped, and with a direction of its own."""
+    return Markup('<bdi dir="auto">{}</bdi>').format(readable(text))
+
+
+def _value(score: Score, unit: Unit) -> str:
+    return value_text(score.value, unit)
+
+
+def _interval(score: Score, unit: Unit) -> str:
+    return interval_text(score, unit)
+
+
+def _coverage(score: Score) -> str:
+    if score.denominator is None:
+        return ""
+    return f"n = {count_text(score.denominator)}"
+
+
+def _legend(plot: Plot) -> list[tuple[Markup, str]]:
+    return [(legend_mark(number), name) for number, name in enumerate(series_of(plot))]
+
+
+def _wrong(item: CaseItem) -> str:
+    """Return the conditions under which an item counts as incorrect, for the filter."""
+    return " ".join(condition for condition, correct in item.combined.items() if correct is False)
+
+
+def _search(case: Case) -> str:
+    """Return where the case stands in the list, for its heading."""
+    seed = "" if case.seed is None else f", seed {case.seed}"
+    return f"{readable(case.method)}{seed}"

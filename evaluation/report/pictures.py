@@ -1,0 +1,110 @@
+"""Where the pictures behind an evaluation are: in its run folder, or in folders of outputs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...schemas.katha import StoryRecord
+from ..judges.outputs import check_outputs
+from .model import Frame
+from .thumbnails import Thumbnails
+
+FRAMES = "frames.jsonl"
+MOST = 6
+"""Most pictures that one case shows."""
+
+Place = tuple[str, str, int | None]
+"""Method, unit and seed of a generation."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The pictures of one generation, in story order.
+
+    Attributes:
+        files: their files.
+        scenes: which scene each shows; None for bridge frames, and where it is not known.
+    """
+
+    files: tuple[Path, ...]
+    scenes: tuple[int | None, ...]
+
+
+@dataclass
+class Pictures:
+    """Finds the pictures of generations and makes the frames of a report from them."""
+
+    shown: Mapping[Place, Shown]
+    _small: Thumbnails = field(default_factory=Thumbnails, repr=False)
+
+    def of_scenes(self, place: Place, scenes: tuple[int, ...], texts: Mapping[int, str]) -> tuple[Frame, ...]:
+        """Return the frames from the first to the last of some scenes, bridge frames between them included.
+
+        Where it is not known which scene a picture shows, all pictures are returned, as panels.
+        """
+        shown = self.shown.get(place)
+        if shown is None:
+            return ()
+        numbers = range(len(shown.files))
+        wanted = [n for n in numbers if n < len(shown.scenes) and shown.scenes[n] in scenes]
+        if wanted:
+            numbers = range(min(wanted), max(wanted) + 1)
+        return tuple(self._frame(shown, number, texts) for number in numbers[:MOST])
+
+    def every(self, place: Place) -> tuple[Frame, ...]:
+        """Return at most :data:`MOST` pictures of a generation, spread over its length."""
+        shown = self.shown.get(place)
+        if shown is None or not shown.files:
+            return ()
+        count = len(shown.files)
+        kept = sorted({round(n * (count - 1) / max(1, MOST - 1)) for n in range(MOST)})
+        return tuple(self._frame(shown, number, {}) for number in kept)
+
+    def _frame(self, shown: Shown, number: int, texts: Mapping[int, str]) -> Frame:
+        scene = shown.scenes[number] if number < len(shown.scenes) else None
+        label = f"Panel {number + 1}" if scene is None else f"Scene {scene}"
+        return self._small.frame(shown.files[number], label, None if scene is None else texts.get(scene))
+
+
+def pictures_of_run(folder: Path) -> Pictures:
+    """Return the pictures that an evaluation folder holds; none where it is an archive without them."""
+    found: dict[Place, Shown] = {}
+    try:
+        lines = (folder / FRAMES).read_bytes().splitlines()
+    except OSError:
+        return Pictures(found)
+    for line in lines:
+        try:
+            row = json.loads(line)
+            place = (str(row["method"]), str(row["unit"]), row.get("seed"))
+            found[place] = _shown(folder, row)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # the page says where a picture is not at hand
+    return Pictures(found)
+
+
+def pictures_of_outputs(folders: Sequence[Path], records: Sequence[StoryRecord]) -> Pictures:
+    """Return the pictures in folders of outputs, one method each.
+
+    Raises:
+        InputError: a folder is not there, or its manifest cannot be read.
+    """
+    found: dict[Place, Shown] = {}
+    for folder in folders:
+        report = check_outputs(folder, records)
+        for board in report.storyboards:
+            found[report.method, board.story_id, board.seed] = Shown(tuple(board.files), tuple(board.scenes))
+    return Pictures(found)
+
+
+def _shown(folder: Path, row: Mapping[str, Any]) -> Shown:
+    """Return the pictures of one line; a name that leads out of the folder is no picture of it."""
+    root = folder.resolve()
+    files = []
+    for frame in row["frames"]:
+        path = (root / str(frame["file"])).resolve()
+        files.append(path if path.is_relative_to(root) else root / "outside")
+    scenes = [one if isinstance(one, int) else None for one in row.get("scenes") or ()]
+    return Shown(tuple(files), tuple(scenes))

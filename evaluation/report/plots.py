@@ -1,0 +1,158 @@
+"""Plots as inline SVG: horizontal positions in percent, so that text keeps its size on a phone."""
+
+import math
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
+
+from ...schemas.score import Score
+from .model import Plot, PlotPoint, Unit
+from .showing import DASH, interval_text, readable, value_text
+
+LABEL, LINE, GAP, AXIS = 20, 20, 12, 26
+"""Heights in pixels: of a band's label, of one score, between bands, of the axis."""
+LEFT, WIDTH = 3.0, 78.0
+"""Where the axis begins, and how long it is, in percent of the plot's width; values stand to its right."""
+SHAPES = 6
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
+LONGEST_LABEL = 34
+
+
+def draw(plot: Plot) -> Markup:
+    """Return a plot as SVG, with its content as a description for those who cannot see it."""
+    names = series_of(plot)
+    low, high, step = _axis([point.score for points in plot.groups.values() for point in points], plot.unit)
+    parts: list[Markup] = []
+    top = 4
+    for label, points in plot.groups.items():
+        parts.append(_label(label, top))
+        if plot.joined:
+            parts.append(_joined(points, names, (low, high), top, plot.unit))
+            top += LABEL + LINE + GAP
+            continue
+        for number, point in enumerate(points):
+            y = top + LABEL + number * LINE + LINE // 2
+            parts.append(_mark(point, names, (low, high), y, plot.unit))
+            parts.append(_value(value_text(point.score.value, plot.unit), y + 4))
+        top += LABEL + len(points) * LINE + GAP
+    grid = _grid(low, high, step, top, plot.unit)
+    height = top + AXIS
+    return Markup(
+        '<svg class="plot" width="100%" height="{}" role="img" aria-labelledby="{}-t {}-d" focusable="false">'
+        '<title id="{}-t">{}</title><desc id="{}-d">{}</desc>{}{}</svg>'
+    ).format(
+        height, plot.name, plot.name, plot.name, readable(plot.title), plot.name, described(plot), grid,
+        Markup("").join(parts),
+    )  # fmt: skip
+
+
+def series_of(plot: Plot) -> tuple[str, ...]:
+    """Return the names of a plot's series, in the order in which they appear."""
+    return tuple(dict.fromkeys(point.series for points in plot.groups.values() for point in points))
+
+
+def described(plot: Plot) -> str:
+    """Return the content of a plot in words."""
+    return " ".join(
+        f"{readable(label)}: "
+        + "; ".join(
+            f"{readable(point.series)} {value_text(point.score.value, plot.unit)} "
+            f"{interval_text(point.score, plot.unit)}".strip()
+            for point in points
+        )
+        + "."
+        for label, points in plot.groups.items()
+    )
+
+
+def legend_mark(number: int) -> Markup:
+    """Return the mark of the series with this number, as a small picture for the legend."""
+    return Markup(
+        '<svg width="16" height="16" aria-hidden="true" focusable="false">'
+        '<svg x="8" y="8" overflow="visible">{}</svg></svg>'
+    ).format(_shape(number))
+
+
+def _axis(scores: Sequence[Score], unit: Unit) -> tuple[float, float, float]:
+    """Return both ends of the axis and the distance of its marks."""
+    ends = [end for one in scores for end in (one.value, one.low, one.high) if end is not None]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    if high - low < 0.05:
+        high = low + (0.05 if unit != "usd" else 1.0)
+    step = next((step for step in STEPS if (high - low) / step <= 6), (high - low) / 5)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return first * step, last * step, step
+
+
+def _x(value: float, axis: tuple[float, float]) -> str:
+    share = (value - axis[0]) / (axis[1] - axis[0])
+    return f"{LEFT + WIDTH * min(max(share, 0.0), 1.0):.3f}%"
+
+
+def _grid(low: float, high: float, step: float, height: int, unit: Unit) -> Markup:
+    lines = []
+    for number in range(round((high - low) / step) + 1):
+        value = low + number * step
+        x = _x(value, (low, high))
+        kind = "zero" if abs(value) < step / 1000 else "grid"
+        text = value_text(value, unit).removesuffix(".0")
+        lines.append(
+            Markup(
+                '<line class="{}" x1="{}" x2="{}" y1="0" y2="{}"/>'
+                '<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>'
+            ).format(kind, x, x, height, x, height + 16, text)
+        )
+    return Markup("").join(lines)
+
+
+def _label(label: str, top: int) -> Markup:
+    shown = readable(label)
+    short = shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return Markup('<text class="band" x="0" y="{}" direction="ltr">{}</text>').format(top + 14, short)
+
+
+def _value(text: str, y: int) -> Markup:
+    return Markup('<text class="value" x="100%" y="{}" text-anchor="end">{}</text>').format(y, text)
+
+
+def _mark(point: PlotPoint, names: Sequence[str], axis: tuple[float, float], y: int, unit: Unit) -> Markup:
+    score, number = point.score, names.index(point.series)
+    if score.value is None:
+        return Markup('<text class="value" x="{}%" y="{}">{}</text>').format(LEFT, y + 4, f"{DASH} undefined")
+    bar = Markup("")
+    if score.low is not None and score.high is not None:
+        bar = Markup('<line class="bar c{}" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
+            number % 8, _x(score.low, axis), _x(score.high, axis), y, y
+        )
+    hint = escape(f"{readable(point.series)}: {value_text(score.value, unit)}")
+    return Markup('<g>{}<svg x="{}" y="{}" overflow="visible"><title>{}</title>{}</svg></g>').format(
+        bar, _x(score.value, axis), y, hint, _shape(number)
+    )
+
+
+def _joined(
+    points: Sequence[PlotPoint], names: Sequence[str], axis: tuple[float, float], top: int, unit: Unit
+) -> Markup:
+    y = top + LABEL + LINE // 2
+    values = [point.score.value for point in points if point.score.value is not None]
+    line = Markup("")
+    if values:
+        line = Markup('<line class="joint" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
+            _x(min(values), axis), _x(max(values), axis), y, y
+        )
+    marks = [_mark(point, names, axis, y, unit) for point in points if point.score.value is not None]
+    text = " / ".join(value_text(point.score.value, unit) for point in points)
+    return Markup("").join([line, *marks, _value(text, top + 14)])
+
+
+def _shape(number: int) -> Markup:
+    """Return the mark of a series around the origin: shape and colour, so that neither alone tells."""
+    shapes = (
+        '<circle class="{}" r="5"/>',
+        '<rect class="{}" x="-4.5" y="-4.5" width="9" height="9"/>',
+        '<path class="{}" d="M0-6 6 0 0 6-6 0Z"/>',
+        '<path class="{}" d="M0-6 6 5-6 5Z"/>',
+        '<path class="{}" d="M0 6 6-5-6-5Z"/>',
+        '<path class="{}" d="M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z"/>',
+    )
+    return Markup(shapes[number % SHAPES]).format(f"c{number % 8}")
