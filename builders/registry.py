@@ -22,7 +22,10 @@ from ..schemas.values import Edit
 BUILDERS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pipeline:PIPELINE"),)
 """Kind of run that builds records -> where its pipeline is."""
 
-EVALUATIONS: tuple[tuple[str, str], ...] = (("evaluate-katha", "fabula.evaluation.judges.pipeline:PIPELINE"),)
+EVALUATIONS: tuple[tuple[str, str], ...] = (
+    ("evaluate-katha", "fabula.evaluation.judges.pipeline:PIPELINE"),
+    ("evaluate-events", "fabula.evaluation.completion.pipeline:PIPELINE"),
+)
 """Kind of run that judges outputs -> where its pipeline is."""
 
 DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_edits:draft_with"),)
@@ -31,6 +34,7 @@ DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_
 PLANS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.spending:tell_plan"),
     ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
+    ("evaluate-events", "fabula.evaluation.completion.requests:tell_events"),
 )
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
 

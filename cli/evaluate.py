@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
+from . import evaluate_events
 from .advice import summary_first
 from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show, warn
 
@@ -28,6 +29,9 @@ app = typer.Typer(
 @app.callback()
 def _evaluate() -> None:
     """Have judges look at generated outputs."""
+
+
+evaluate_events.register(app)
 
 
 @app.command(

@@ -187,10 +187,9 @@ def _manifest(
         },
         subject={
             "methods": {
-                method: {"requested": len(suite.prompts), "valid": len(units)}
+                method: {"requested": len(suite.prompts), "valid": len(units), "seeds": []}
                 for method, units in sorted(methods.items())
             },
-            "seeds": [],
         },
         environment={
             "fabula": __version__,

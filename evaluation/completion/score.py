@@ -55,9 +55,10 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
     for method in subject_methods(archive.manifest):
         for judge in protocol.get("judges", ()):
             panels.setdefault(Panel(method, str(judge)), Votes())
-    seeds = archive.manifest.subject.get("seeds")
-    wanted = tuple(seeds) if isinstance(seeds, list) and seeds else None
-    scored = [_score_panel(panel, panels[panel], (scope, wanted), definitions) for panel in sorted(panels)]
+    scored = [
+        _score_panel(panel, panels[panel], (scope, _seeds(archive.manifest, panel.method)), definitions)
+        for panel in sorted(panels)
+    ]
     return EventScores(definitions, suite.sha256(), tuple(scored))
 
 
@@ -65,6 +66,13 @@ def subject_methods(manifest: EvaluationManifest) -> tuple[str, ...]:
     """Return the methods that an evaluation of events is about."""
     methods = manifest.subject.get("methods", {})
     return tuple(sorted(methods)) if isinstance(methods, dict | list) else ()
+
+
+def _seeds(manifest: EvaluationManifest, method: str) -> tuple[int, ...] | None:
+    """Return the seeds that every video of a method was to have; None where it has one generation each."""
+    methods = manifest.subject.get("methods", {})
+    about = methods.get(method, {}) if isinstance(methods, dict) else {}
+    return tuple(about.get("seeds") or ()) or None
 
 
 def _score_panel(

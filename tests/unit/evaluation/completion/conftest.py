@@ -54,7 +54,7 @@ def archive(suite: Suite) -> Callable[..., Archive]:
                 "suite": {"sha256": suite.sha256(), "prompts": 3}, "units": None, "judges": [JUDGE.spec],
                 "votes": {JUDGE.spec: required}, **protocol,
             },
-            subject={"methods": {"m": {}}, "seeds": seeds},
+            subject={"methods": {"m": {"seeds": seeds}}},
             environment={},
         )  # fmt: skip
         return Archive(manifest, tuple(judgements))

@@ -1,0 +1,124 @@
+"""``fabula evaluate events``: have judges look at generated videos; scoring is another command."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .advice import summary_first
+from .common import ConfigOption, JsonOption, MaxCostOption, emit, example, guarded, say, show, warn
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "events",
+        epilog=example(
+            "fabula evaluate events --suite suite.json --outputs videos/x --judge openai:gpt-4o --dry-run",
+            "fabula evaluate events --suite suite.json --outputs videos/x --outputs videos/y"
+            " --judge openai:gpt-4o --votes 3 --out runs/eval-b",
+        ),
+    )(events)
+
+
+@guarded
+def events(
+    suite: Annotated[Path, typer.Option("--suite", help="Suite: an all_prompts.json.", show_default=False)],
+    outputs: Annotated[
+        list[Path],
+        typer.Option(
+            "--outputs", help="Videos of one method, named as in the suite. Repeatable.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
+    ] = None,
+    judges: Annotated[
+        list[str] | None,
+        typer.Option("--judge", help="A judge: openai:NAME, http://HOST/v1#NAME, ... Repeatable."),
+    ] = None,
+    votes: Annotated[
+        int | None,
+        typer.Option("--votes", help="Votes of each judge on each video [3; 2 from a server of yours]."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", help="Only prompts with this label. Repeatable.")
+    ] = None,
+    prompts: Annotated[
+        list[str] | None, typer.Option("--prompt", help="Only this file name of the suite. Repeatable.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N prompts.")] = None,
+    max_cost: MaxCostOption = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked.")] = False,
+    config: ConfigOption = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run what failed before again.")
+    ] = False,
+    created_at: Annotated[
+        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Ask judges which events of its prompt each video shows completed, and keep every reply (StoryEval).
+
+    Each vote describes the frames first and then scores the events. A refused vote is asked again under the
+    next number, up to judge_events.retries times; all are kept. The same command continues a run.
+    """
+    from ..engine.execute import execute
+    from ..engine.progress import choose_reporter
+    from ..evaluation.completion.requests import EventOptions, events_request, tell_events, video_budget
+
+    options = EventOptions(
+        judges=tuple(judges or ()),
+        votes=votes,
+        labels=tuple(labels or ()),
+        units=tuple(prompts or ()),
+        limit=limit,
+        max_cost=max_cost,
+        reuse=tuple(reuse or ()),
+        config=config,
+        settings=tuple(settings or ()),
+        workers=workers,
+        created_at=created_at,
+        retry_failed=retry_failed,
+    )
+    if dry_run:
+        scratch = Path(tempfile.gettempdir()) / "fabula-dry-run"
+        show(video_budget(events_request(suite, outputs, out or scratch, options)), as_json=as_json)
+        return 0
+    if out is None:
+        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval-b")
+    request = events_request(suite, outputs, out, options)
+    if not as_json:
+        for line in video_budget(request).lines():
+            warn(line)
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(out, as_json=as_json):
+        tell_events(request, reporter)
+        report = execute(request, reporter)
+    if as_json:
+        emit(report.as_json())
+    else:
+        show(report, as_json=False)
+        _tell_subject(out)
+    return 0
+
+
+def _tell_subject(out: Path) -> None:
+    """Tell which videos could not be judged."""
+    from ..evaluation.archive import read_manifest
+
+    for name, method in read_manifest(out).subject["methods"].items():
+        say(f"{name}: {method['valid']} of {method['requested']} videos judged, {method['frames']} frames")
+        for stray in method["strays"][:5]:
+            warn(f"{name}: {stray} is the video of no prompt of the suite")
+    say(f"run: {out}\nnext: fabula score {out}")

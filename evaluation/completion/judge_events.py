@@ -1,0 +1,166 @@
+"""Stage: the judges' votes on which events a video shows completed, each described first and then scored."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...engine.asking import Answer, Ask, BadReply, NoAnswer, Receipt
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...models.chat import Image, Message
+from ...prompts.loader import Prompt, load_prompt
+from ...schemas.canonical import Json
+from ..judges.answers import OUTCOMES, clean
+from ..judges.frames import pictures_of
+from ..judges.settings import public_judge
+from .parsing import Unreadable, parse_completion
+from .settings import EventJudgeSettings
+
+DESCRIBE = "events/describe_video"
+SCORE = {"mark": "events/score_events", "structured": "events/score_events_structured"}
+AGAIN = ("refused", "blocked")
+"""Outcomes in whose place another vote is asked for."""
+
+SPEC = StageSpec(
+    name="judge_events",
+    version=1,
+    shape="map",
+    reads=("prompt", "frames"),
+    writes=("votes",),
+    settings=EventJudgeSettings,
+    asks=(DESCRIBE, *SCORE.values()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What one judge is asked about one video."""
+
+    spec: str
+    pictures: Sequence[Image]
+    prompt: Json
+    settings: EventJudgeSettings
+    tools: Tools
+
+
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return one row per judge and vote, none where there is nothing to show."""
+    settings = tools.settings
+    assert isinstance(settings, EventJudgeSettings)
+    if not item["frames"] or tools.asker is None:
+        return Made({"votes": []})
+    pictures = pictures_of(item["frames"], tools.store)
+    cases = [_Case(spec, pictures, item["prompt"], settings, tools) for spec in settings.judges]
+    rows = await asyncio.gather(*(_votes(case) for case in cases), return_exceptions=True)
+    made: list[Json] = []
+    for row in rows:
+        if isinstance(row, BaseException):
+            raise row
+        made.extend(row)
+    return Made({"votes": made})
+
+
+async def _votes(case: _Case) -> list[Json]:
+    """Return all votes of a judge: those that are required, and then others in place of refusals."""
+    required = case.settings.votes_of(case.spec)
+    rows = list(await _together([_vote(case, number) for number in range(required)]))
+    for _ in range(case.settings.retries):
+        refused = sum(row["outcome"] in AGAIN for row in rows)
+        if len(rows) - refused >= required:
+            break
+        rows.append(await _vote(case, len(rows)))
+    return rows
+
+
+async def _together(votes: Sequence[Any]) -> list[Json]:
+    """Wait for all votes, so that none is given up because another could not be asked."""
+    rows = await asyncio.gather(*votes, return_exceptions=True)
+    for row in rows:
+        if isinstance(row, BaseException):
+            raise row
+    return list(rows)
+
+
+async def _vote(case: _Case, number: int) -> Json:
+    """Return one vote: the video is described, and its events are scored by frames and description."""
+    events = case.prompt["event_list"]
+    count = {"count": len(case.pictures)}
+    scoring = load_prompt(SCORE[case.settings.reply])
+    receipts: list[Receipt | None] = []
+    step, said = "describing", dict[str, Json]()
+    try:
+        told = await _ask(case, (load_prompt(DESCRIBE), number), count, _text)
+        receipts.append(told.receipt)
+        step = "scoring"
+        inputs = {**count, "description": told.value, "events": events, "prompt": case.prompt["prompt"]}
+        if case.settings.reply == "mark":
+            inputs["example"] = ", ".join("0" if place % 2 else "1" for place in range(len(events)))
+        answer = await _ask(case, (scoring, number), inputs, _reader(len(events)))
+    except NoAnswer as none:
+        outcome = OUTCOMES.get(none.code)
+        if outcome is None:
+            raise
+        said = {"outcome": outcome, "reason": f"{step}: {none.code}: {none.reason}", "parsed": None}
+        receipts.append(none.receipt)
+    else:
+        receipts.append(answer.receipt)
+        parsed = {"completion": answer.value, "description": told.value}
+        said = {"outcome": "answered", "reason": None, "parsed": parsed}
+    return _row(case.spec, (number, scoring.label), said, receipts)
+
+
+async def _ask(
+    case: _Case, asked: tuple[Prompt, int], inputs: dict[str, Json], read: Callable[[Json], Any]
+) -> Answer[Any]:
+    assert case.tools.asker is not None
+    prompt, number = asked
+    plain = prompt.request(case.settings.for_judge(case.spec), case.tools.seed + number, **inputs)
+    *system, user = plain.messages
+    parts = [part for place, picture in enumerate(case.pictures, 1) for part in (f"Frame {place}", picture)]
+    request = replace(plain, messages=(*system, Message(user.role, (*parts, *user.parts))))
+    sample = case.settings.sample + number
+    return await case.tools.asker.ask(Ask(request, read, prompt.label, repair=False, sample=sample))
+
+
+def _text(reply: Json) -> str:
+    if not str(reply).strip():
+        raise BadReply("an empty description")
+    return str(reply).strip()
+
+
+def _reader(events: int) -> Callable[[Json], list[int]]:
+    """Return what reads the flags from a reply, marked or structured."""
+
+    def read(reply: Json) -> list[int]:
+        if isinstance(reply, dict):
+            numbers = [one["number"] for one in reply["events"]]
+            if numbers != list(range(1, events + 1)):
+                raise BadReply(f"$.events: expected the events 1 to {events} in order, found {numbers[:20]}")
+            return [int(one["completed"]) for one in reply["events"]]
+        try:
+            return list(parse_completion(str(reply), events))
+        except Unreadable as why:
+            raise BadReply(str(why)) from why
+
+    return read
+
+
+def _row(
+    spec: str, asked: tuple[int, str], said: dict[str, Json], receipts: Sequence[Receipt | None]
+) -> Json:
+    known = [one for one in receipts if one is not None]
+    last = receipts[-1]
+    judge = public_judge(spec).model_copy(
+        update={"reported_model": None if last is None else last.reply.reported_model}
+    )
+    usages = [one.reply.usage for one in known if one.reply.usage is not None]
+    costs = [one.cost for one in known]
+    row = {
+        "judge": judge.as_json(), "vote": asked[0], "prompt": asked[1], **said,
+        "raw": None if last is None else last.reply.text,
+        "input_tokens": sum(one.input_tokens for one in usages) if usages else None,
+        "output_tokens": sum(one.output_tokens for one in usages) if usages else None,
+        "cost": None if not costs or None in costs else sum(one for one in costs if one is not None),
+    }  # fmt: skip
+    cleaned: Json = clean(row)
+    return cleaned

@@ -1,0 +1,141 @@
+"""Stage: one item per prompt of the suite, method and seed, with the file of the video that is shown.
+
+Videos that are not there are items too: they are counted.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...errors import ConfigError, InputError, UserError
+from ...releases.suites import load_suite
+from ...schemas.canonical import Json, digest, sha256_file
+from ...schemas.events import Suite
+from .settings import VideoSelection
+
+SUITE_ROLE, OUTPUTS = "suite", "outputs"
+"""Roles of the sources."""
+_SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
+
+SPEC = StageSpec(
+    name="load_videos",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("prompt", "video", "outputs"),
+    settings=VideoSelection,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per prompt, method and seed, by method.
+
+    Raises:
+        InputError: the suite or a folder cannot be read. ConfigError: nothing is chosen, or two folders are
+            of one method.
+    """
+    assert isinstance(tools.settings, VideoSelection)
+    roles = [source["role"] for source in item["sources"]]
+    paths = list(zip(roles, tools.paths, strict=True))
+    suite = load_suite(next(path for role, path in paths if role == SUITE_ROLE))
+    chosen = chosen_prompts(suite, tools.settings)
+    folders = [path for role, path in paths if role == OUTPUTS]
+    check_methods(folders)
+    scope = None if len(chosen.prompts) == len(suite.prompts) else list(chosen.prompts)
+    for folder in sorted(folders, key=lambda one: one.name):
+        seeds = seeds_of(folder)
+        about = {
+            "method": folder.name,
+            "suite": {"sha256": suite.sha256(), "prompts": len(suite.prompts)},
+            "units": scope,
+            "seeds": [seed for seed in seeds if seed is not None],
+            "strays": strays_of(folder, suite),
+        }
+        for unit, prompt in chosen.prompts.items():
+            for seed in seeds:
+                place = folder if seed is None else folder / f"seed_{seed}"
+                video = {"method": folder.name, "unit": unit, "seed": seed, **_found(place / unit)}
+                fields = {"prompt": prompt.as_json(), "video": video, "outputs": about}
+                yield Child(item_id(video), Made(fields))
+
+
+def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
+    """Return the prompts that the settings choose, in the order of the suite.
+
+    Raises:
+        ConfigError: a name is not in the suite, or nothing is left.
+    """
+    unknown = sorted(set(settings.units) - set(suite.prompts))
+    if unknown:
+        raise ConfigError(
+            "--prompt", expected="file names of the suite", found=", ".join(unknown), fix="check the spelling"
+        )
+    chosen = [
+        name
+        for name, prompt in suite.prompts.items()
+        if (not settings.units or name in settings.units)
+        and (not settings.label or set(settings.label) & set(prompt.labels))
+    ][: settings.limit]
+    if not chosen:
+        raise ConfigError(
+            "--label", expected="at least one prompt to judge", found="none",
+            fix=f"use some of: {', '.join(suite.labels())}",
+        )  # fmt: skip
+    return Suite({name: suite.prompts[name] for name in chosen})
+
+
+def check_methods(folders: Sequence[Path]) -> None:
+    """Check that the folders are there, and each of another method.
+
+    Raises:
+        InputError: one is no folder. ConfigError: two have the same name.
+    """
+    problems = [
+        UserError(str(folder), expected="a folder of generated videos", found="none", fix="check the path")
+        for folder in folders
+        if not folder.is_dir()
+    ]
+    if problems:
+        raise InputError(problems)
+    names = [folder.name for folder in folders]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(
+            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
+            fix="rename one folder: its name is the method's",
+        )  # fmt: skip
+
+
+def seeds_of(folder: Path) -> tuple[int | None, ...]:
+    """Return the seeds of a method by its sub-folders ``seed_N``; only null where it has none."""
+    seeds = [
+        int(found[1]) for path in folder.iterdir() if path.is_dir() and (found := _SEED.fullmatch(path.name))
+    ]
+    return tuple(sorted(seeds)) or (None,)
+
+
+def strays_of(folder: Path, suite: Suite) -> list[str]:
+    """Return the videos in a folder that no prompt of the suite asks for, by path in it."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.mp4")
+        if path.name not in suite.prompts and not path.name.startswith(".")
+    )
+
+
+def item_id(video: Json) -> str:
+    """Return the id of the item for one video: method, name and, where there are several, seed."""
+    seed = "" if video["seed"] is None else f"/seed_{video['seed']}"
+    return f"{video['method']}/{Path(video['unit']).stem}{seed}"
+
+
+def _found(path: Path) -> dict[str, Json]:
+    if not path.is_file():
+        return {"file": None, "sha256": None}
+    return {"file": str(path.absolute()), "sha256": sha256_file(path)}
+
+
+def outputs_sha256(videos: Sequence[Json]) -> str:
+    """Return what identifies the videos of a method: the hash of their names, seeds and contents."""
+    return digest(sorted([one["unit"], one["seed"] or 0, one["sha256"] or ""] for one in videos))

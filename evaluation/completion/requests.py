@@ -1,0 +1,166 @@
+"""What judging videos asks of the engine: sources, settings and options in its terms; and how many calls."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...builders.katha.spending import tell_plan
+from ...builders.registry import JUDGES, sections_of_others
+from ...engine.config import read_settings, resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...errors import ConfigError
+from ...releases.suites import load_suite
+from ..judges.presets import judge_specs
+from ..judges.spending import without_judges
+from .load_videos import OUTPUTS, SUITE_ROLE, check_methods, chosen_prompts, seeds_of
+from .pipeline import PIPELINE
+from .settings import EventJudgeSettings, VideoSelection
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+SETTINGS_FILE = "fabula.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """How to judge videos.
+
+    Attributes:
+        judges: model specs of the verifiers, or names that the section ``[judges]`` gives.
+        votes: votes of each verifier on each video; None for the settings' number, else by rule.
+        labels: only prompts with one of these labels.
+        units: only these file names of the suite.
+        limit: only the first so many prompts.
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
+        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
+        settings: single settings, each as ``stage.key=value``; they go before everything else.
+        workers: worker processes; None for the settings' number, else one per core.
+        created_at: creation time of a new run, RFC 3339.
+        retry_failed: run failed items again.
+    """
+
+    judges: Sequence[str] = ()
+    votes: int | None = None
+    labels: Sequence[str] = ()
+    units: Sequence[str] = ()
+    limit: int | None = None
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
+    config: Path | None = None
+    settings: Sequence[str] = ()
+    workers: int | None = None
+    created_at: str | None = None
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VideoBudget:
+    """How much judging asks for, before anything is asked.
+
+    Attributes:
+        videos: videos that are requested, over all methods and seeds.
+        present: those that are there.
+        judges: verifiers.
+        calls: calls of all verifiers: two for each vote on a video that is there.
+    """
+
+    videos: int
+    present: int
+    judges: int
+    calls: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def lines(self) -> Iterator[str]:
+        """Return the numbers as lines for people."""
+        yield f"{self.videos} videos requested, {self.present} there"
+        yield f"{self.calls} calls of {self.judges} judges: each vote describes and then scores"
+
+
+def events_request(
+    suite: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EventOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no judge is named.
+    """
+    toml = options.config
+    if toml is None and Path(SETTINGS_FILE).is_file():
+        toml = Path(SETTINGS_FILE)
+    named = {} if toml is None else read_settings(toml).get(JUDGES, {})
+    judges = judge_specs(options.judges, None, named, toml)
+    sets = [*_option_texts(options, judges), *options.settings]
+    config = resolve_config(
+        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
+    )
+    if not config.models:
+        raise ConfigError(
+            "--judge", expected="at least one judge", found="none", fix="name models with --judge"
+        )
+    sources = (Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=config,
+        sources=sources,
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
+        ),
+    )
+
+
+def video_budget(request: RunRequest) -> VideoBudget:
+    """Return what an evaluation of videos asks for; no video is opened.
+
+    Raises:
+        FabulaError: the suite, a folder or the choice of prompts is wrong.
+    """
+    selection, asking = (request.config.stages[name] for name in ("load_videos", "judge_events"))
+    assert isinstance(selection, VideoSelection)
+    assert isinstance(asking, EventJudgeSettings)
+    suite = load_suite(next(one.path for one in request.sources if one.role == SUITE_ROLE))
+    units = list(chosen_prompts(suite, selection).prompts)
+    folders = [one.path for one in request.sources if one.role == OUTPUTS]
+    check_methods(folders)
+    places = [
+        folder if seed is None else folder / f"seed_{seed}" for folder in folders for seed in seeds_of(folder)
+    ]
+    present = sum((place / unit).is_file() for place in places for unit in units)
+    votes = sum(asking.votes_of(spec) for spec in asking.judges)
+    return VideoBudget(len(places) * len(units), present, len(asking.judges), 2 * votes * present)
+
+
+def tell_events(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_judges)
+
+
+def _option_texts(options: EventOptions, judges: Sequence[str]) -> Iterator[str]:
+    """Yield the options as settings of the stages."""
+    given: dict[str, object] = {}
+    if judges:
+        given["judge_events.judges"] = list(judges)
+    if options.votes is not None:
+        given["judge_events.votes"] = options.votes
+    if options.labels:
+        given["load_videos.label"] = list(options.labels)
+    if options.units:
+        given["load_videos.units"] = list(options.units)
+    if options.limit is not None:
+        given["load_videos.limit"] = options.limit
+    for key, value in given.items():
+        # A JSON value of these kinds is also a TOML value.
+        yield f"{key}={json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,64 @@
+"""Settings of judging events."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from ...models.spec import parse_spec
+from ...schemas.base import Own
+from ..judges.images import ImageSettings
+from ..judges.settings import JudgeSettings
+
+SERVICE_VOTES, OWN_VOTES = 3, 2
+"""Votes of a judge behind a public service, and of one that the user serves: the paper's N for its closed and
+for its open verifier."""
+
+
+class VideoSelection(Own):
+    """Which prompts of a suite are judged; every condition must hold."""
+
+    units: tuple[str, ...] = Field(default=(), description="Only these file names; none: all.")
+    label: tuple[str, ...] = Field(
+        default=(), description="Only prompts with one of these labels; none: all."
+    )
+    limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
+
+    @field_validator("units", "label", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+
+class FrameSettings(ImageSettings):
+    """How many frames judges see, and how they are encoded."""
+
+    count: int | None = Field(
+        default=None, ge=1, le=256, description="Frames of every video; null takes as many as Eq. 2 says."
+    )
+
+
+class EventJudgeSettings(JudgeSettings):
+    """Who is asked about videos, and how often.
+
+    The votes of a judge are meant to differ, so the temperature is the service's own unless it is set; each
+    vote has a sampling seed of its own.
+    """
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    votes: int = Field(
+        default=0, ge=0, le=100,
+        description="Votes of each judge on each video; 0: three from a service, two from a server of yours.",
+    )  # fmt: skip
+    retries: int = Field(
+        default=2, ge=0, le=20,
+        description="Most additional votes of a judge on a video in place of refused and blocked ones.",
+    )  # fmt: skip
+    reply: Literal["mark", "structured"] = Field(
+        default="mark", description="Whether the flags stand in a marked line, or the reply is structured."
+    )
+
+    def votes_of(self, spec: str) -> int:
+        """Return how many votes of a judge count on each video."""
+        if self.votes:
+            return self.votes
+        return SERVICE_VOTES if parse_spec(spec).base_url is None else OWN_VOTES

@@ -1,0 +1,223 @@
+"""Judging videos through the real SDKs: votes, refusals asked again, videos that cannot be judged, scores."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine.execute import execute
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive import read_archive
+from fabula.evaluation.completion.requests import EventOptions, events_request, video_budget
+from fabula.evaluation.completion.score import score_folder
+from fabula.releases.suites import suite_bytes
+from fabula.testing.drawn import write_video
+from fabula.testing.event_model import EventModel
+from fabula.testing.model_server import Fault, ModelServer, SafetyBlock, ServerError
+
+CREATED = "2026-01-01T00:00:00Z"
+CUP, DOG, TOY = "A cup falls, and breaks.", "A dog runs, and sleeps.", "A toy turns, stops, and falls."
+KEYS = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
+Judge = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS.values():
+        monkeypatch.setenv(name, "test-key-0123456789")
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    def entry(prompt: str, events: int, *labels: str) -> dict[str, Any]:
+        listed = [f"Event {number} of: {prompt}" for number in range(1, events + 1)]
+        return {"prompt": prompt, "event_list": listed, "class": [*labels, f"{events}_events"]}
+
+    path = tmp_path / "suite.json"
+    document = {
+        "cup.mp4": entry(CUP, 2, "object"),
+        "dog.mp4": entry(DOG, 2, "animal"),
+        "toy.mp4": entry(TOY, 3, "object"),
+    }
+    path.write_bytes(suite_bytes(document) + b"\n")
+    return path
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    folder = tmp_path / "videos" / "model-x"
+    folder.mkdir(parents=True)
+    for name, width in (("cup", 48), ("dog", 64), ("toy", 80)):  # else the same frames are described once
+        write_video(folder / f"{name}.mp4", 20, size=(width, 48))
+    return folder
+
+
+@pytest.fixture
+def judge(suite: Path, videos: Path, tmp_path: Path) -> Judge:
+    """Judge the videos with a server's model; return the report and the archive."""
+
+    def run(server: ModelServer, spec: str = "openai:tested", out: str = "run", **options: Any) -> Any:
+        base = {"openai": server.openai_url, "google": server.google_url}[spec.partition(":")[0]]
+        models = {spec: {"base_url": base, "attempts": 2}}
+        given = EventOptions(judges=[spec], models=models, workers=0, created_at=CREATED, **options)
+        report = execute(events_request(suite, [videos], tmp_path / out, given))
+        return report, read_archive(tmp_path / out)
+
+    return run
+
+
+@pytest.mark.parametrize("spec", ["openai:tested", "google:tested"])
+@pytest.mark.parametrize("reply", ["mark", "structured"])
+def test_videos_when_judged_get_three_votes_and_known_scores(
+    judge: Judge, tmp_path: Path, spec: str, reply: str
+) -> None:
+    with ModelServer(EventModel({CUP: (1, 0), TOY: (0, 0, 0)})) as server:
+        _, archive = judge(server, spec, settings=[f"judge_events.reply={reply}"])
+        asked = Counter(
+            "score" if "decide which events" in one.asked.system else "describe" for one in server.log
+        )
+    assert asked == {"describe": 9, "score": 9}
+    assert len(archive.judgements) == 9
+    first = archive.judgements[0]
+    assert (first.unit, first.vote, first.outcome) == ("cup.mp4", 0, "answered")
+    assert first.parsed == {"completion": [1, 0], "description": "5 frames. Something moves."}
+    (panel,) = score_folder(tmp_path / "run").panels
+    # cup 1/2, dog 1, toy 0
+    assert panel.classes["average"].value == pytest.approx(0.5)
+    assert panel.classes["object"].value == 0.25
+
+
+def test_a_request_when_sent_shows_labelled_frames_without_file_or_method(judge: Judge) -> None:
+    with ModelServer(EventModel()) as server:
+        judge(server)
+        texts = [one.asked.text for one in server.log]
+        images = {len(one.asked.images) for one in server.log}
+    assert images == {5}  # Eq. 2: floor(20 / 4)
+    assert all(f"Frame {number}" in text for text in texts for number in range(1, 6))
+    assert not any("model-x" in text or ".mp4" in text for text in texts)
+
+
+def test_votes_when_asked_differ_in_seed_and_are_never_repaired(judge: Judge) -> None:
+    with ModelServer(lambda asked: "I saw nothing to list.") as server:
+        report, archive = judge(server)
+        seeds = Counter(one.asked.params["seed"] for one in server.log)
+    assert seeds == {42: 6, 43: 6, 44: 6}
+    assert {one.outcome for one in archive.judgements} == {"malformed"}
+    assert "no [COMPLETE_LIST]" in archive.judgements[0].reason
+    assert archive.judgements[0].raw == "I saw nothing to list."
+    assert report.totals["failed"] == 0
+
+
+def test_a_refusal_when_it_comes_is_kept_and_another_vote_is_asked(judge: Judge, tmp_path: Path) -> None:
+    with ModelServer(EventModel({CUP: (1, 0)}, refused={CUP: 1, DOG: 99})) as server:
+        _, archive = judge(server)
+    told = Counter((one.unit, one.outcome) for one in archive.judgements)
+    assert told == {
+        ("cup.mp4", "refused"): 1, ("cup.mp4", "answered"): 3, ("dog.mp4", "refused"): 5,
+        ("toy.mp4", "answered"): 3,
+    }  # fmt: skip
+    assert [one.vote for one in archive.judgements if one.unit == "dog.mp4"] == [0, 1, 2, 3, 4]
+    (panel,) = score_folder(tmp_path / "run").panels
+    assert panel.videos[0].events == (1, 0)
+    assert panel.videos[1].rate is None
+    assert panel.nonresponse.value == pytest.approx(1 / 3)
+
+
+def test_a_block_when_it_comes_while_describing_is_a_vote_without_an_answer(judge: Judge) -> None:
+    with ModelServer(lambda asked: SafetyBlock()) as server:
+        _, archive = judge(server, "google:tested", settings=["judge_events.retries=0"])
+    assert {one.outcome for one in archive.judgements} == {"blocked"}
+    assert all(one.reason.startswith("describing: blocked") for one in archive.judgements)
+
+
+def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(
+    judge: Judge, videos: Path, tmp_path: Path
+) -> None:
+    (videos / "dog.mp4").unlink()
+    (videos / "toy.mp4").write_bytes(b"")
+    (videos / "Cup.mp4").write_bytes(b"x")
+    with ModelServer(EventModel()) as server:
+        _, archive = judge(server)
+    method = archive.manifest.subject["methods"]["model-x"]
+    assert (method["requested"], method["valid"]) == (3, 1)
+    assert [(one["unit"], one["code"]) for one in method["invalid"]] == [
+        ("dog.mp4", "missing"), ("toy.mp4", "empty"),
+    ]  # fmt: skip
+    assert method["strays"] == ["Cup.mp4"]
+    (panel,) = score_folder(tmp_path / "run").panels
+    assert panel.classes["average"].value == pytest.approx(1 / 3)
+    assert panel.classes["average"].counts == {"prompts": 3, "answered": 1, "missing": 2}
+
+
+def test_a_run_when_given_again_asks_nothing_and_writes_the_same_bytes(judge: Judge, tmp_path: Path) -> None:
+    with ModelServer(EventModel()) as server:
+        judge(server)
+        calls = len(server.log)
+        first = (tmp_path / "run" / "judgements.jsonl").read_bytes()
+        judge(server)
+        assert len(server.log) == calls
+    assert (tmp_path / "run" / "judgements.jsonl").read_bytes() == first
+    lines = (tmp_path / "run" / "frames.jsonl").read_text().splitlines()
+    assert [frame["index"] for frame in json.loads(lines[0])["frames"]] == [0, 4, 9, 14, 19]
+
+
+def test_a_judge_when_it_cannot_be_reached_leaves_the_video_to_the_next_run(judge: Judge) -> None:
+    model = EventModel()
+
+    def flaky(asked: Any) -> Any:
+        down: Fault = ServerError(500)
+        return down if len(asked.images) and DOG in asked.text and not model.seen.get("up") else model(asked)
+
+    with ModelServer(flaky) as server:
+        report, archive = judge(server, settings=["run.threshold=0.5"])
+        assert {one.unit for one in archive.judgements} == {"cup.mp4", "toy.mp4"}
+        assert report.totals["failed"] == 1
+        model.seen["up"] = 1
+        _, archive = judge(server)
+    assert {one.unit for one in archive.judgements} == {"cup.mp4", "dog.mp4", "toy.mp4"}
+
+
+def test_seeds_when_there_are_several_are_judged_and_averaged(
+    judge: Judge, videos: Path, tmp_path: Path
+) -> None:
+    for seed in (1, 2):
+        (videos / f"seed_{seed}").mkdir()
+    (videos / "cup.mp4").rename(videos / "seed_1" / "cup.mp4")
+    with ModelServer(EventModel()) as server:
+        _, archive = judge(server, units=["cup.mp4"])
+    assert {(one.unit, one.seed) for one in archive.judgements} == {("cup.mp4", 1)}
+    (panel,) = score_folder(tmp_path / "run").panels
+    assert panel.videos[0].rate == 0.5
+    assert panel.classes["average"].counts["prompts"] == 1
+
+
+def test_a_budget_when_told_counts_two_calls_a_vote(suite: Path, videos: Path, tmp_path: Path) -> None:
+    (videos / "toy.mp4").unlink()
+    own = "http://127.0.0.1:9/v1#mine"
+    given = EventOptions(judges=["openai:tested", own])
+    budget = video_budget(events_request(suite, [videos], tmp_path / "run", given))
+    # Three votes from the service and two from an own server: 2 videos x 5 votes x 2 calls.
+    assert (budget.videos, budget.present, budget.judges, budget.calls) == (3, 2, 2, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"units": ["z.mp4"]}, "--prompt"), ({"labels": ["robot"]}, "--label"), ({"judges": []}, "--judge")],
+)
+def test_options_when_they_choose_nothing_are_refused(
+    suite: Path, videos: Path, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    given = EventOptions(**{"judges": ["openai:tested"], **options})
+    with pytest.raises(ConfigError, match=said):
+        video_budget(events_request(suite, [videos], tmp_path / "run", given))
+
+
+def test_folders_when_missing_or_of_one_method_are_refused(suite: Path, videos: Path, tmp_path: Path) -> None:
+    given = EventOptions(judges=["openai:tested"])
+    with pytest.raises(InputError, match="a folder of generated videos"):
+        video_budget(events_request(suite, [tmp_path / "none"], tmp_path / "run", given))
+    with pytest.raises(ConfigError, match="model-x more than once"):
+        video_budget(events_request(suite, [videos, videos], tmp_path / "run", given))
