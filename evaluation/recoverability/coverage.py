@@ -1,4 +1,4 @@
-"""What was asked and what came back, per judge and condition: refusals and gaps are counted, never dropped."""
+"""What was asked and what came back, per judge and condition: refusals are counted, never dropped."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass

@@ -41,10 +41,17 @@ class Sheet:
         """Return the columns of one name out of sums of all, shape (..., some)."""
         return sums[..., self._places[name]]
 
-    def resampled(self, definitions: Definitions) -> tuple[Floats, Floats]:
-        """Return the sums over all stories, shape (columns,), and over resamples, (resamples, columns)."""
-        matrix = self.matrix()
-        drawn = definitions.resamples if self.stories > 1 else 0
+    def resampled(
+        self, definitions: Definitions, stories: NDArray[np.bool_] | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the sums over all stories, shape (columns,), and over resamples, (resamples, columns).
+
+        Args:
+            definitions: how often to draw, and from which seed.
+            stories: which stories there are, shape (stories,); None for all. A single one has no interval.
+        """
+        matrix = self.matrix() if stories is None else self.matrix()[stories]
+        drawn = definitions.resamples if len(matrix) > 1 else 0
         return matrix.sum(axis=0), resampled_sums(matrix, drawn, definitions.seed)
 
 

@@ -74,6 +74,25 @@ class Items:
         """Pair id -> place."""
         return {pair: place for place, pair in enumerate(self.pairs)}
 
+    def chosen(self, stories: Sequence[str]) -> "Items":
+        """Return some of the stories, in the order that they have here, with their questions and pairs."""
+        wanted = set(stories)
+        records = tuple(record for record in self.records if record.story_id in wanted)
+        kept = np.array([record.story_id in wanted for record in self.records], dtype=bool)
+        new = np.cumsum(kept) - 1
+        of_story, of_pair = kept[self.story], kept[self.pair_story]
+        return Items(
+            records=records,
+            keys=tuple(one for one, there in zip(self.keys, of_story, strict=True) if there),
+            story=new[self.story[of_story]],
+            dimension=self.dimension[of_story],
+            moral=self.moral[kept],
+            pairs=tuple(one for one, there in zip(self.pairs, of_pair, strict=True) if there),
+            pair_story=new[self.pair_story[of_pair]],
+            pair_moral=self.pair_moral[of_pair],
+            pair_kind=tuple(one for one, there in zip(self.pair_kind, of_pair, strict=True) if there),
+        )
+
     def groups(self, grouping: str) -> dict[str, NDArray[np.bool_]]:
         """Return name -> which stories belong to it, shape (stories,), for one of :data:`GROUPINGS`."""
         names = np.array([_group(record, grouping) for record in self.records], dtype=object)

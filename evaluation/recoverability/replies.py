@@ -128,6 +128,24 @@ def replies_of(
     return collector.replies()
 
 
+def moved(replies: Replies, items: Items, chosen: Items) -> Replies:
+    """Return replies whose items have the places of ``chosen``, which holds every story they are about."""
+    places = {
+        "question": _moves(items.question_places, chosen.question_places),
+        "moral_label": _moves(items.story_places, chosen.story_places),
+        "contrast": _moves(items.pair_places, chosen.pair_places),
+    }
+    columns = {
+        kind: replace(rows, item=places[kind][rows.item]) if len(rows) else rows
+        for kind, rows in replies.columns.items()
+    }
+    return replace(replies, columns=columns)
+
+
+def _moves(old: dict[str, int], new: dict[str, int]) -> Codes:
+    return np.array([new.get(name, -1) for name in old], dtype=np.int64)
+
+
 class _Repeated(Exception):
     """Two judgements have the same key."""
 

@@ -28,7 +28,7 @@ FEWEST = 3
 
 
 def filtering_control(found: Mapping[str, Estimates]) -> dict[str, Any]:
-    """Return rank correlations over methods between raw, filtered and common-valid STG (filtering artifact)."""
+    """Return rank correlations between raw, filtered and common-valid STG (filtering artifact)."""
     gaps = {
         name: [one.values[f"question.{name}.gap"] for one in found.values()]
         for name in ("raw", "filtered", "common")
@@ -42,7 +42,7 @@ def filtering_control(found: Mapping[str, Estimates]) -> dict[str, Any]:
 def judge_control(
     methods: Sequence[Method], found: Mapping[str, Estimates], items: Items
 ) -> list[dict[str, Any]]:
-    """Return rank correlations between judges, of methods' STG and of stories' gaps (single-judge artifact)."""
+    """Return rank correlations between judges, of methods' and stories' gaps (single-judge artifact)."""
     judges = list(methods[0].single)
     by_method = {
         judge: [found[method.name].values[f"judge.{judge}.filtered.gap"] for method in methods]
@@ -119,7 +119,7 @@ def _evidence_row(
     outcomes: Outcomes, row: tuple[str, NDArray[np.bool_], bool], total: int, items: Items
 ) -> dict[str, Any]:
     setting, chosen, with_text = row
-    text, image, gap = Rates.of(sums_of(outcomes, chosen, items).total()).overall()
+    _, image, gap = Rates.of(sums_of(outcomes, chosen, items).total()).overall()
     return {
         "setting": setting,
         "valid_share": int(chosen.sum()) / total if total else None,

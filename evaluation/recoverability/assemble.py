@@ -1,0 +1,184 @@
+"""From estimates to the scores that are reported."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...schemas.score import Score
+from .ambiguity import question_counts
+from .definitions import Definitions
+from .estimates import Estimates, Sheet
+from .items import DIMENSIONS, GROUPINGS, Items
+from .method import (
+    JUDGE_SETS,
+    JUDGE_VALUES,
+    MORAL,
+    PAIRS,
+    Method,
+    add_group_columns,
+    counted_in,
+    group_estimates_of,
+    story_gaps,
+)
+from .moral_target import CHANCE, majority_share, moral_columns
+from .pooling import LEVELS, SETS, Level, SetName, Sums, sums_of
+from .robustness import evidence_control
+from .scores import GapScores, GroupScores, MethodScores
+from .triples import triples_of
+from .votes import UNJUDGED, Verdicts
+
+NO_QUESTION = "no question was counted"
+NO_CHECK = "no question was judged under text+image evidence"
+NO_LABEL = "no story was asked for its moral target under text and image evidence"
+NO_PAIR = "no contrastive pair was judged, or none has a label of its own"
+
+
+def method_scores(
+    method: Method, found: Estimates, loose: Verdicts, groups: Mapping[str, Mapping[str, GroupScores]],
+    items: Items,
+) -> MethodScores:  # fmt: skip
+    """Return the scores of one method.
+
+    Args:
+        method: its verdicts.
+        found: its values.
+        loose: verdicts by the answers alone, shape (seeds, conditions, questions).
+        groups: its scores within groups of stories.
+        items: what is scored.
+    """
+    gaps = {
+        level: {name: gap_scores(method, found, (level, name), items) for name in SETS} for level in LEVELS
+    }
+    judges = {
+        judge: {
+            name: {value: found.score(f"judge.{judge}.{name}.{value}", NO_QUESTION) for value in JUDGE_VALUES}
+            for name in JUDGE_SETS
+        }
+        for judge in method.single
+    }
+    return MethodScores(
+        generations=method.made.as_json(),
+        questions=question_counts(method.outcomes),
+        ambiguity=found.score("ambiguity", NO_CHECK, counts=_checked(method)),
+        ambiguity_by_dimension={name: found.score(f"ambiguity.{name}", NO_CHECK) for name in DIMENSIONS},
+        gaps=gaps,
+        moral_target=_moral(method, found, items),
+        pairs={name: found.score(f"pairs.{name}", NO_PAIR, counts=_pairs(method)) for name in PAIRS},
+        triples=triples_of(method.outcomes),
+        judges=judges,
+        groups=groups,
+        negative=_negative(method, gaps, items),
+        evidence=tuple(evidence_control(method, loose, items)),
+    )
+
+
+def gap_scores(method: Method, found: Estimates, place: tuple[Level, SetName], items: Items) -> GapScores:
+    """Return recoverability and gaps of one level and set, with what they stand on."""
+    level, name = place
+    prefix, counts = f"{level}.{name}", counted_in(method, level, name, items)
+    sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
+
+    def whole(value: str) -> Score:
+        return found.score(f"{prefix}.{value}", NO_QUESTION, counts=counts)
+
+    return GapScores(
+        text=whole("text"),
+        image=whole("image"),
+        gap=whole("gap"),
+        latent_gap=whole("latent_gap"),
+        gap_without_moral=whole("gap_without_moral"),
+        latent_gap_without_moral=whole("latent_gap_without_moral"),
+        dimensions={
+            dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)
+            for place, dimension in enumerate(DIMENSIONS)
+        },
+    )
+
+
+def group_scores(
+    methods: tuple[Method, ...], items: Items, definitions: Definitions
+) -> dict[str, dict[str, dict[str, GroupScores]]]:
+    """Return method -> grouping -> group -> scores, resampled within each group."""
+    found: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
+    for grouping in GROUPINGS:
+        for group, stories in items.groups(grouping).items():
+            sheet = Sheet(items.stories)
+            for method in methods:
+                add_group_columns(sheet, method, items)
+            sums, drawn = sheet.resampled(definitions, stories)
+            for method in methods:
+                values = group_estimates_of(sheet, method, sums, drawn)
+                gaps = {name: _group_gaps(method, values, name, (stories, items)) for name in SETS}
+                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
+                found[method.name].setdefault(grouping, {})[group] = scores
+    return found
+
+
+def _group_gaps(
+    method: Method, found: Estimates, name: SetName, where: tuple[np.ndarray, Items]
+) -> GapScores:
+    stories, items = where
+    chosen = method.outcomes.sets[name]
+    part = sums_of(method.outcomes, chosen, items)
+    sums = Sums(part.text[stories], part.image[stories], part.counted[stories]).total()
+    questions = int(chosen[:, stories[items.story]].sum())
+    counts = {"questions": questions, "dimensions": int((sums.counted > 0).sum())}
+    prefix = f"question.{name}"
+
+    def whole(value: str) -> Score:
+        return found.score(f"{prefix}.{value}", NO_QUESTION, counts=counts)
+
+    return GapScores(
+        *(whole(value) for value in ("text", "image", "gap", "latent_gap", "gap_without_moral")),
+        latent_gap_without_moral=whole("latent_gap_without_moral"),
+        dimensions={
+            dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)
+            for place, dimension in enumerate(DIMENSIONS)
+        },
+    )
+
+
+def _dimension(found: Estimates, pattern: str, sums: Sums, place: int) -> dict[str, Score]:
+    counted = float(sums.counted[place])
+    over = {"text": float(sums.text[place]), "image": float(sums.image[place])}
+    over["gap"] = over["text"] - over["image"]
+    return {
+        value: found.score(pattern.format(value), NO_QUESTION, numerator=number, denominator=counted)
+        for value, number in over.items()
+    }
+
+
+def _moral(method: Method, found: Estimates, items: Items) -> dict[str, Score]:
+    stories = moral_columns(method.labels, method.made, items)[:, 2] > 0
+    counts = {"stories": int(stories.sum()), "with_label": int((items.moral >= 0).sum())}
+    scores = {name: found.score(f"moral.{name}", NO_LABEL, counts=counts) for name in MORAL}
+    most, number = majority_share(items, stories)
+    scores["chance"] = Score(value=CHANCE, status="ok")
+    scores["majority"] = Score.ratio(most, number, NO_LABEL)
+    return scores
+
+
+def _checked(method: Method) -> dict[str, int]:
+    return {"ambiguous": int(method.outcomes.ambiguous.sum()), "checked": int(method.outcomes.checked.sum())}
+
+
+def _pairs(method: Method) -> dict[str, int]:
+    return {"judged": int((method.choices[:, 1] != UNJUDGED).sum())}
+
+
+def _negative(
+    method: Method, gaps: Mapping[Level, Mapping[SetName, GapScores]], items: Items
+) -> dict[str, object]:
+    """Return the names of the scores below zero, and the stories whose raw gap is."""
+    named = []
+    for level, sets in gaps.items():
+        for name, scores in sets.items():
+            parts = {"overall": scores.gap} | {one: told["gap"] for one, told in scores.dimensions.items()}
+            named += [
+                f"{level}.{name}.{part}"
+                for part, score in parts.items()
+                if score.value is not None and score.value < 0
+            ]
+    below = story_gaps(method, method.outcomes.sets["raw"], items) < 0
+    stories = [items.records[place].story_id for place in np.flatnonzero(below)]
+    return {"scores": named, "stories": stories}

@@ -1,0 +1,253 @@
+"""Scoring an evaluation of storyboards: archive and release in, numbers out; no model is asked."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import ConfigError, InputError, UserError
+from ...releases.loading import Release, load
+from ...schemas.judgement import EvaluationManifest
+from ..archive import EVALUATION, Archive, check_hash, read_archive
+from ..hashes import release_sha256
+from .assemble import group_scores, method_scores
+from .compare_methods import comparisons
+from .coverage import coverage_of
+from .definitions import Definitions
+from .estimates import Estimates, Sheet
+from .generations import generations, invalid_generations
+from .items import Items, items_of
+from .method import Method, add_columns, estimates_of, methods_of
+from .replies import KINDS, Replies, moved, read_replies
+from .robustness import filtering_control, half_data_control, judge_control, range_over
+from .scores import KathaScores
+from .votes import Verdicts, boards
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An evaluation ready to be scored.
+
+    Attributes:
+        manifest: of the evaluation.
+        release: what was judged.
+        sha256: of the release.
+        items: the stories that are scored.
+        replies: what the judges said.
+        methods: the verdicts, per method.
+        loose: method -> verdicts on questions by the answers alone, shape (seeds, conditions, questions).
+    """
+
+    manifest: EvaluationManifest = field(repr=False)
+    release: Release = field(repr=False)
+    sha256: str
+    items: Items = field(repr=False)
+    replies: Replies = field(repr=False)
+    methods: tuple[Method, ...] = field(repr=False)
+    loose: Mapping[str, Verdicts] = field(repr=False)
+
+
+def score_folder(
+    folder: str | Path,
+    release: str | Path | None = None,
+    definitions: Definitions | None = None,
+    *,
+    splits: Sequence[str] = (),
+) -> KathaScores:
+    """Score an evaluation folder of kind katha.
+
+    Args:
+        folder: the folder with the archive.
+        release: the release that was judged; None for the place that the manifest names.
+        definitions: how replies become numbers; None for the paper's.
+        splits: only stories of these splits; none for all that were judged.
+
+    Raises:
+        InputError: archive or release cannot be read, do not belong together, or there is nothing to score.
+        ConfigError: a definition or split does not exist.
+    """
+    used = definitions or Definitions()
+    return scores_of(judged_folder(folder, release, used, splits=splits), used)
+
+
+def judged_folder(
+    folder: str | Path,
+    release: str | Path | None,
+    definitions: Definitions,
+    *,
+    splits: Sequence[str] = (),
+) -> Judged:
+    """Return what :func:`score_folder` scores; it raises the same."""
+    place = Path(folder)
+    manifest = read_manifest(place)
+    if manifest.kind != "katha":
+        raise _unusable(place, "an evaluation of kind katha", manifest.kind)
+    path = release_path(place, manifest, release)
+    sha256 = release_sha256(path)
+    check_hash(Archive(manifest, ()), "release", sha256, str(path))
+    loaded = load(path)
+    every = items_of(_records(loaded, splits), loaded.variants)
+    replies = read_replies(place, every, frozenset(loaded.by_id), definitions)
+    if not replies.methods:
+        raise _unusable(place, "judgements about the outputs of a method", "none")
+    _check_weights(replies, definitions)
+    invalid = {story for method in replies.methods for story, _ in invalid_generations(manifest, method)}
+    items = every.chosen([*replies.units, *invalid])
+    replies = moved(replies, every, items)
+    made = generations(manifest, replies, items)
+    found = {kind: boards(replies, items, kind, definitions) for kind in KINDS}
+    loose = boards(replies, items, "question", definitions, loose=True)
+    return Judged(
+        manifest, loaded, sha256, items, replies, methods_of(found, made, items, replies.judges),
+        {name: board.together for name, board in loose.items()},
+    )  # fmt: skip
+
+
+def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
+    """Return the scores of an evaluation."""
+    items, methods = judged.items, judged.methods
+    sheet, found = estimated(methods, items, definitions)
+    groups = group_scores(methods, items, definitions)
+    scores = {
+        method.name: method_scores(
+            method, found[method.name], judged.loose[method.name], groups[method.name], items
+        )
+        for method in methods
+    }
+    robustness: dict[str, Any] = {
+        "filtering": filtering_control(found),
+        "judges": judge_control(methods, found, items),
+        "half_data": half_data_control(sheet, methods, definitions),
+        "source_family": {name: range_over(groups[name].get("source_family", {})) for name in groups},
+    }
+    return KathaScores(
+        definitions=definitions,
+        release={"sha256": judged.sha256, "version": judged.release.version},
+        scope={
+            "stories": items.stories,
+            "questions": items.questions,
+            "pairs": len(items.pairs),
+            "judges": judged.replies.judges,
+            "judgements_outside": judged.replies.outside,
+        },
+        methods=scores,
+        comparisons=comparisons(list(combinations(methods, 2)), found, items),
+        robustness=robustness,
+        coverage=coverage_of(judged.replies),
+        notes=tuple(_notes(judged)),
+    )
+
+
+def estimated(
+    methods: Sequence[Method], items: Items, definitions: Definitions
+) -> tuple[Sheet, dict[str, Estimates]]:
+    """Return the sheet of all methods and method -> its values, all resampled together."""
+    sheet = Sheet(items.stories)
+    for method in methods:
+        add_columns(sheet, method, items)
+    sums, drawn = sheet.resampled(definitions)
+    return sheet, {method.name: estimates_of(sheet, method, sums, drawn) for method in methods}
+
+
+def read_manifest(folder: Path) -> EvaluationManifest:
+    """Return the manifest of an evaluation folder.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return EvaluationManifest.model_validate_json((folder / EVALUATION).read_bytes())
+    except (OSError, ValidationError):
+        return read_archive(folder).manifest
+
+
+def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path | None) -> Path:
+    """Return where the release is: as given, else where the manifest says that it was.
+
+    Raises:
+        ConfigError: neither is a folder.
+    """
+    if given is not None:
+        return Path(given)
+    sources = manifest.environment.get("sources")
+    for source in sources if isinstance(sources, list) else ():
+        if isinstance(source, Mapping) and source.get("role") == "release":
+            path = Path(str(source.get("path")))
+            if path.is_dir():
+                return path
+    raise ConfigError(
+        "--release", expected="the release that was judged", found=f"none given, and {folder} does not find it",
+        fix="give its folder with --release",
+    )  # fmt: skip
+
+
+def read_weights(path: Path) -> dict[str, float]:
+    """Return the weights of judges in a JSON file: ``{"split": "validation", "weights": {judge: weight}}``.
+
+    Raises:
+        InputError: the file is not of that form, or its weights were fitted on another split.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+        weights = {str(judge): float(weight) for judge, weight in document["weights"].items()}
+        split = document["split"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _unusable(
+            path, "weights of judges with the split that they were fitted on", str(error)
+        ) from error
+    if split != "validation":
+        raise _unusable(path, "weights fitted on the validation split only", str(split))
+    if not weights or min(weights.values()) < 0 or max(weights.values()) <= 0:
+        raise _unusable(path, "weights from 0, at least one above 0", str(weights)[:80])
+    return weights
+
+
+def _records(release: Release, splits: Sequence[str]) -> list[Any]:
+    unknown = [name for name in splits if name not in release.splits]
+    if unknown:
+        raise ConfigError(
+            "--split", expected=f"splits of the release: {', '.join(release.splits)}",
+            found=", ".join(unknown), fix="choose among them",
+        )  # fmt: skip
+    return [record for record in release.records if not splits or record.split in splits]
+
+
+def _check_weights(replies: Replies, definitions: Definitions) -> None:
+    missing = (
+        []
+        if definitions.weights is None
+        else [one for one in replies.judges if one not in definitions.weights]
+    )
+    if missing:
+        raise ConfigError(
+            "--weights", expected="a weight for every judge", found=f"none for {', '.join(missing)}",
+            fix="fit the weights for these judges, or leave them out",
+        )  # fmt: skip
+
+
+def _notes(judged: Judged) -> list[str]:
+    told = judged.manifest.protocol.get("stories")
+    count = told.get("count") if isinstance(told, Mapping) else None
+    notes = []
+    about = judged.items.stories
+    if isinstance(count, int) and count != about and not judged.replies.outside:
+        notes.append(
+            f"the manifest says that {count} stories were judged; there are judgements about {about}"
+        )
+    if judged.replies.outside:
+        notes.append(f"{judged.replies.outside} judgements are about stories that are not scored here")
+    return notes
+
+
+def _unusable(where: Path, expected: str, found: str) -> InputError:
+    return InputError(
+        [
+            UserError(
+                str(where), expected=expected, found=found, fix="see docs/scoring.md and docs/evaluation.md"
+            )
+        ]
+    )

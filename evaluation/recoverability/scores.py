@@ -1,0 +1,213 @@
+"""The scores of an evaluation of storyboards, as values, as JSON and as lines for people."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ...schemas.score import Score
+from .compare_methods import Comparison
+from .coverage import Coverage
+from .definitions import Definitions
+from .pooling import LEVELS, SETS, Level, SetName
+from .triples import Triple
+
+
+@dataclass(frozen=True)
+class GapScores:
+    """Recoverability and STG over one set of questions.
+
+    Attributes:
+        text: R_text, equal weight per dimension.
+        image: R_image.
+        gap: STG.
+        latent_gap: mean gap over causal, emotional, consequence and moral.
+        gap_without_moral: mean gap over all dimensions but moral.
+        latent_gap_without_moral: mean gap over causal, emotional and consequence.
+        dimensions: dimension -> text, image and gap.
+    """
+
+    text: Score
+    image: Score
+    gap: Score
+    latent_gap: Score
+    gap_without_moral: Score
+    latent_gap_without_moral: Score
+    dimensions: Mapping[str, Mapping[str, Score]]
+
+
+@dataclass(frozen=True)
+class GroupScores:
+    """Scores within a group of stories; their intervals are of stories of that group alone."""
+
+    stories: int
+    gaps: Mapping[SetName, GapScores]
+    ambiguity: Score
+
+
+@dataclass(frozen=True)
+class MethodScores:
+    """The scores of one method.
+
+    Attributes:
+        generations: stories and generations requested, valid and invalid (Table 57).
+        questions: total, valid, ambiguous, of invalid generations, unjudged (Table 26).
+        ambiguity: share of questions that are ambiguous.
+        ambiguity_by_dimension: the same per dimension.
+        gaps: level -> set -> recoverability and gap.
+        moral_target: text, image, gap, text_image, chance and majority.
+        pairs: accuracy, confusion, contrastive_chosen; and text, image and gap against contrastive labels.
+        triples: the eight combinations of the three verdicts.
+        judges: judge -> set -> text, image and gap of that judge alone.
+        groups: grouping -> group -> scores.
+        negative: what has a negative gap; to be inspected before anything is concluded.
+        evidence: recoverability and gap with more and more evidence (Table 73).
+    """
+
+    generations: Mapping[str, Any]
+    questions: Mapping[str, int]
+    ambiguity: Score
+    ambiguity_by_dimension: Mapping[str, Score]
+    gaps: Mapping[Level, Mapping[SetName, GapScores]]
+    moral_target: Mapping[str, Score]
+    pairs: Mapping[str, Score]
+    triples: tuple[Triple, ...]
+    judges: Mapping[str, Mapping[SetName, Mapping[str, Score]]]
+    groups: Mapping[str, Mapping[str, GroupScores]]
+    negative: Mapping[str, Any]
+    evidence: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class KathaScores:
+    """Everything that is scored of an evaluation of storyboards.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        release: hash and version of the release.
+        scope: stories, questions and judges; how many judgements were about other stories.
+        methods: method -> its scores.
+        comparisons: each pair of methods.
+        robustness: the controls between methods and judges.
+        coverage: what was asked and what came back.
+        notes: what a reader must know before trusting a number.
+    """
+
+    definitions: Definitions
+    release: Mapping[str, Any]
+    scope: Mapping[str, Any]
+    methods: Mapping[str, MethodScores] = field(repr=False)
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    robustness: Mapping[str, Any] = field(repr=False)
+    coverage: tuple[Coverage, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON; values are fractions."""
+        return {"kind": "katha", **{one.name: plain(getattr(self, one.name)) for one in fields(self)}}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the main scores in percentage points, with intervals and coverage."""
+        used = self.definitions
+        yield (
+            f"{self.scope['stories']} stories, {self.scope['questions']} questions, "
+            f"{len(self.scope['judges'])} judges; matcher={used.matcher}, nonresponse={used.nonresponse}, "
+            f"support={used.support}"
+        )
+        for name, method in self.methods.items():
+            yield ""
+            yield from _method_lines(name, method)
+        if self.comparisons:
+            yield ""
+            yield "difference of common-valid STG (negative: the first loses less)"
+        for one in self.comparisons:
+            yield f"  {comparison_line(one)}"
+        if self.coverage:
+            yield ""
+            yield from coverage_lines(self.coverage)
+        for note in self.notes:
+            yield f"note: {note}"
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any part of the scores
+    """Return a part of the scores as plain JSON."""
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    return value
+
+
+def points(score: Score) -> str:
+    """Return a score in percentage points with its interval."""
+    if score.value is None:
+        return f"- ({score.reason or score.status})"
+    text = f"{100 * score.value:.1f}"
+    if score.low is None or score.high is None:
+        return text
+    return f"{text} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+
+
+def comparison_line(one: Comparison) -> str:
+    """Return a comparison as one line."""
+    if one.difference is None:
+        return f"{one.first} - {one.second}: undefined, no question is valid for both"
+    ends = "" if one.low is None or one.high is None else f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+    return (
+        f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {one.stories} stories, "
+        f"p={_number(one.p_bootstrap_corrected)} (bootstrap), p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), "
+        f"d={_number(one.cohen_d)}, r_rb={_number(one.rank_biserial)}"
+    )
+
+
+def coverage_lines(coverage: tuple[Coverage, ...]) -> Iterator[str]:
+    """Yield what did not come back, by judge; or that everything did."""
+    asked = sum(one.asked for one in coverage)
+    answered = sum(one.outcomes["answered"] for one in coverage)
+    yield f"{answered} of {asked} replies are answers"
+    for one in coverage:
+        if one.asked == one.outcomes["answered"]:
+            continue
+        missing = ", ".join(
+            f"{count} {name}" for name, count in one.outcomes.items() if count and name != "answered"
+        )
+        shown = "" if one.method is None else f"{one.method}, "
+        yield f"  {one.judge}, {shown}{one.kind} under {one.condition}: {missing} of {one.asked}"
+
+
+def _method_lines(name: str, method: MethodScores) -> Iterator[str]:
+    made, asked = method.generations, method.questions
+    yield name
+    yield (
+        f"  stories {made['stories_valid']} of {made['stories_requested']} valid, generations "
+        f"{made['generations_invalid']} of {made['generations_requested']} invalid"
+    )
+    yield (
+        f"  questions {asked['valid']} of {asked['total']} valid, {asked['ambiguous']} ambiguous, "
+        f"{asked['invalid_generation']} of invalid generations, {asked['unjudged']} unjudged"
+    )
+    main = method.gaps["question"]["filtered"]
+    yield f"  text {points(main.text)}  image {points(main.image)}  STG {points(main.gap)}"
+    for level in LEVELS:
+        told = "  ".join(f"{one} {points(method.gaps[level][one].gap)}" for one in SETS)
+        yield f"  STG by {level}: {told}"
+    yield f"  latent gap {points(main.latent_gap)}  ambiguity {points(method.ambiguity)}"
+    for dimension, scores in main.dimensions.items():
+        yield f"    {dimension:<18} STG {points(scores['gap'])}"
+    moral = method.moral_target
+    if moral["text"].value is not None:
+        yield (
+            f"  moral target: text {points(moral['text'])}  image {points(moral['image'])}  "
+            f"chance {points(moral['chance'])}  majority {points(moral['majority'])}"
+        )
+    if method.pairs["accuracy"].value is not None:
+        yield f"  pair accuracy {points(method.pairs['accuracy'])}"
+    if method.negative["scores"]:
+        yield f"  negative gaps, to be inspected: {', '.join(method.negative['scores'])}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
