@@ -21,7 +21,7 @@ from .method import (
     story_gaps,
 )
 from .moral_target import CHANCE, majority_share, moral_columns
-from .pooling import LEVELS, SETS, Level, SetName, Sums, sums_of
+from .pooling import LEVELS, SETS, Level, Mask, SetName, Sums, sums_of
 from .robustness import evidence_control
 from .scores import GapScores, GroupScores, MethodScores
 from .triples import triples_of
@@ -75,9 +75,42 @@ def method_scores(
 def gap_scores(method: Method, found: Estimates, place: tuple[Level, SetName], items: Items) -> GapScores:
     """Return recoverability and gaps of one level and set, with what they stand on."""
     level, name = place
-    prefix, counts = f"{level}.{name}", counted_in(method, level, name, items)
     sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
+    return _gap_scores(found, f"{level}.{name}", sums, counted_in(method, level, name, items))
 
+
+def group_scores(
+    methods: tuple[Method, ...], items: Items, definitions: Definitions
+) -> dict[str, dict[str, dict[str, GroupScores]]]:
+    """Return method -> grouping -> group -> scores, resampled within each group."""
+    found: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
+    sheet = Sheet(items.stories)
+    for method in methods:
+        add_group_columns(sheet, method, items)
+    for grouping in GROUPINGS:
+        for group, stories in items.groups(grouping).items():
+            sums, drawn = sheet.resampled(definitions, stories)
+            for method in methods:
+                values = group_estimates_of(sheet, method, sums, drawn)
+                gaps = {name: _group_gaps(method, values, name, stories, items) for name in SETS}
+                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
+                found[method.name].setdefault(grouping, {})[group] = scores
+    return found
+
+
+def _group_gaps(method: Method, found: Estimates, name: SetName, stories: Mask, items: Items) -> GapScores:
+    chosen = method.outcomes.sets[name]
+    part = sums_of(method.outcomes, chosen, items)
+    sums = Sums(part.text[stories], part.image[stories], part.counted[stories])
+    counts = {
+        "questions": int(chosen[:, stories[items.story]].sum()),
+        "stories": int(sums.counted.any(axis=1).sum()),
+        "dimensions": int(sums.counted.any(axis=0).sum()),
+    }
+    return _gap_scores(found, f"question.{name}", sums.total(), counts)
+
+
+def _gap_scores(found: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
     def whole(value: str) -> Score:
         return found.score(f"{prefix}.{value}", NO_QUESTION, counts=counts)
 
@@ -87,49 +120,6 @@ def gap_scores(method: Method, found: Estimates, place: tuple[Level, SetName], i
         gap=whole("gap"),
         latent_gap=whole("latent_gap"),
         gap_without_moral=whole("gap_without_moral"),
-        latent_gap_without_moral=whole("latent_gap_without_moral"),
-        dimensions={
-            dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)
-            for place, dimension in enumerate(DIMENSIONS)
-        },
-    )
-
-
-def group_scores(
-    methods: tuple[Method, ...], items: Items, definitions: Definitions
-) -> dict[str, dict[str, dict[str, GroupScores]]]:
-    """Return method -> grouping -> group -> scores, resampled within each group."""
-    found: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
-    for grouping in GROUPINGS:
-        for group, stories in items.groups(grouping).items():
-            sheet = Sheet(items.stories)
-            for method in methods:
-                add_group_columns(sheet, method, items)
-            sums, drawn = sheet.resampled(definitions, stories)
-            for method in methods:
-                values = group_estimates_of(sheet, method, sums, drawn)
-                gaps = {name: _group_gaps(method, values, name, (stories, items)) for name in SETS}
-                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
-                found[method.name].setdefault(grouping, {})[group] = scores
-    return found
-
-
-def _group_gaps(
-    method: Method, found: Estimates, name: SetName, where: tuple[np.ndarray, Items]
-) -> GapScores:
-    stories, items = where
-    chosen = method.outcomes.sets[name]
-    part = sums_of(method.outcomes, chosen, items)
-    sums = Sums(part.text[stories], part.image[stories], part.counted[stories]).total()
-    questions = int(chosen[:, stories[items.story]].sum())
-    counts = {"questions": questions, "dimensions": int((sums.counted > 0).sum())}
-    prefix = f"question.{name}"
-
-    def whole(value: str) -> Score:
-        return found.score(f"{prefix}.{value}", NO_QUESTION, counts=counts)
-
-    return GapScores(
-        *(whole(value) for value in ("text", "image", "gap", "latent_gap", "gap_without_moral")),
         latent_gap_without_moral=whole("latent_gap_without_moral"),
         dimensions={
             dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)

@@ -18,6 +18,7 @@ from .items import DIMENSIONS, Items
 from .method import Method
 from .pooling import Outcomes, Sums, sums_of
 from .recoverability import Rates
+from .scores import GroupScores
 from .votes import RIGHT_VERDICT
 
 Floats = NDArray[np.float64]
@@ -108,9 +109,9 @@ def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> l
     return [_evidence_row(outcomes, row, total, items) for row in rows]
 
 
-def range_over(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
     """Return the lowest and highest filtered STG over groups of stories (source-family artifact)."""
-    gaps = [one["gaps"]["filtered"]["gap"].value for one in groups.values()]
+    gaps = [one.gaps["filtered"].gap.value for one in groups.values()]
     known = [gap for gap in gaps if gap is not None]
     return {"lowest": min(known, default=None), "highest": max(known, default=None), "groups": len(known)}
 

@@ -180,7 +180,7 @@ def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path |
             if path.is_dir():
                 return path
     raise ConfigError(
-        "--release", expected="the release that was judged", found=f"none given, and {folder} does not find it",
+        "--release", expected="the release that was judged", found=f"none given, and none where {folder} says",
         fix="give its folder with --release",
     )  # fmt: skip
 
@@ -244,10 +244,4 @@ def _notes(judged: Judged) -> list[str]:
 
 
 def _unusable(where: Path, expected: str, found: str) -> InputError:
-    return InputError(
-        [
-            UserError(
-                str(where), expected=expected, found=found, fix="see docs/scoring.md and docs/evaluation.md"
-            )
-        ]
-    )
+    return InputError([UserError(str(where), expected=expected, found=found, fix="see docs/scoring.md")])

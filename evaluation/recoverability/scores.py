@@ -158,8 +158,8 @@ def comparison_line(one: Comparison) -> str:
     ends = "" if one.low is None or one.high is None else f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
     return (
         f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {one.stories} stories, "
-        f"p={_number(one.p_bootstrap_corrected)} (bootstrap), p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), "
-        f"d={_number(one.cohen_d)}, r_rb={_number(one.rank_biserial)}"
+        f"p={_number(one.p_bootstrap_corrected)} (bootstrap), "
+        f"p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), d={_number(one.cohen_d)}, r_rb={_number(one.rank_biserial)}"
     )
 
 
