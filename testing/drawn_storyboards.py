@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..releases.layout import RELEASE
 from ..releases.loading import Release, load
-from ..schemas.canonical import pretty_bytes
+from ..schemas.canonical import Json, pretty_bytes
 from ..schemas.katha import StoryRecord
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
@@ -83,7 +83,12 @@ def drawn_release(folder: Path, count: int = 6) -> Release:
 
     Of so many stories, those of the hidden test are left out: 5 of 6.
     """
-    write_release(folder, sample_bundles(count))
+    return judged_release(folder, sample_bundles(count))
+
+
+def judged_release(folder: Path, bundles: Sequence[Json]) -> Release:
+    """Write bundles as a release that judges can be asked about, complete or not, and return it."""
+    write_release(folder, bundles)
     document = json.loads((folder / RELEASE).read_bytes()) | {"version": "0.1.0"}
     (folder / RELEASE).write_bytes(pretty_bytes(document))
     return load(folder)

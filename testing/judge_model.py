@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..prompts.loader import load_prompt, prompt_ids
-from ..schemas.canonical import Json, digest
+from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, StoryRecord
 from .drawn_storyboards import numbers_in
 from .model_server import Asked
@@ -36,11 +36,14 @@ class JudgeModel:
             are answered rightly; all of them where it is not there.
         dimensions: ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the
             moral target.
+        boards: story id -> SHA-256 of the pictures that a judge is sent of it, in order, where they are not
+            drawn ones.
     """
 
     records: Sequence[StoryRecord]
     table: Mapping[str, float] = field(default_factory=dict)
     dimensions: Mapping[str, float] = field(default_factory=dict)
+    boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __call__(self, asked: Asked) -> Json:
         """Return the reply to a judge's prompt, as JSON.
@@ -84,6 +87,10 @@ class JudgeModel:
         return told[0]
 
     def _shown(self, asked: Asked) -> StoryRecord:
+        if self.boards:
+            sent = [sha256_bytes(image.data) for image in asked.images]
+            story = next((story for story, board in self.boards.items() if list(board) == sent), None)
+            return next(record for record in self.records if record.story_id == story)
         numbers = [numbers_in(image.data) for image in asked.images]
         stories = {story for story, _ in numbers}
         if len(stories) != 1 or [panel for _, panel in numbers] != sorted(panel for _, panel in numbers):

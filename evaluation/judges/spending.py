@@ -67,7 +67,7 @@ class JudgingBudget:
             f"{self.stories} stories, {self.generations} storyboards of {self.panels} panels,"
             f" {self.questions} questions, {self.labels} moral targets, {self.pairs} contrastive pairs",
             f"{self.one_judge} calls of one judge for the questions of one storyboard per story",
-            f"{self.total} calls of {self.judges} judges: {asked}",
+            f"{self.total} calls of {self.judges} judge{'' if self.judges == 1 else 's'}: {asked}",
         ]
 
 

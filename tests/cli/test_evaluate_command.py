@@ -1,0 +1,127 @@
+"""fabula evaluate katha: the budget first, then the judges; exit codes for limits and missing things."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, read_archive
+from fabula.releases.loading import Release
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import ModelServer
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    return drawn_release(tmp_path / "release")
+
+
+@pytest.fixture
+def boards(tmp_path: Path, release: Release) -> Path:
+    return draw_outputs(tmp_path / "drawn", release.records)
+
+
+@pytest.fixture
+def server(release: Release) -> Iterator[ModelServer]:
+    with ModelServer(JudgeModel(release.records)) as running:
+        yield running
+
+
+@pytest.fixture
+def evaluate(fabula_command, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Run the command in an empty folder."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+
+    def run(*options: object) -> Any:
+        return fabula_command("evaluate", "katha", "--release", release.path, "--workers", 0, *options)
+
+    return run
+
+
+def test_dry_run_when_there_are_no_outputs_tells_panels_and_calls(evaluate) -> None:
+    done = evaluate("--judge", "openai:gpt-4.1-mini", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "5 stories, 5 storyboards of 25 panels, 30 questions" in done.stdout
+    assert "90 calls of one judge" in done.stdout
+    assert not list(Path.cwd().iterdir())
+
+
+def test_dry_run_when_there_are_outputs_tells_tokens_and_cost_and_asks_nobody(
+    evaluate, boards: Path, server: ModelServer
+) -> None:
+    judge = f"{server.openai_url}#one"
+    Path("fabula.toml").write_text(f'[models."{judge}"]\nprices = {{input = 1.0, output = 2.0}}\n')
+    done = evaluate("--outputs", boards, "--judge", judge, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["budget"]["total"] == told["plan"]["calls"] == 115
+    assert told["plan"]["cost"] > 0
+    assert server.count == 0
+
+
+def test_evaluation_when_run_tells_the_budget_first_and_can_be_repeated_shown_and_retried(
+    evaluate, fabula_command, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    options = ("--outputs", boards, "--judge", f"{server.openai_url}#one", "--out", run)
+    done = evaluate(*options)
+    assert done.returncode == 0, done.stderr
+    assert "115 calls of 1 judge: 35 text, 35 image, 35 text+image, 10 contrast" in done.stderr
+    assert "drawn: 5 of 5 storyboards valid, 35 packets scanned, 0 storyboards stopped" in done.stdout
+    assert f"next: fabula score {run}" in done.stdout
+    assert len(read_archive(run).judgements) == 115
+    before = (run / JUDGEMENTS).read_bytes(), (run / EVALUATION).read_bytes()
+    assert evaluate(*options, "--json").returncode == 0
+    assert fabula_command("run", "retry", run, "--workers", 0).returncode == 0
+    assert server.count == 115
+    assert ((run / JUDGEMENTS).read_bytes(), (run / EVALUATION).read_bytes()) == before
+    status = fabula_command("run", "status", run)
+    assert status.returncode == 0 and "judge_images" in status.stdout
+    shown = fabula_command("run", "show", run, "drawn/kb25k_0001")
+    assert shown.returncode == 0 and "judge_contrasts" in shown.stdout
+
+
+def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
+    evaluate, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    judge = f"{server.openai_url}#one"
+    Path("fabula.toml").write_text(
+        f'[judges]\nmine = "{judge}"\n[models."{judge}"]\nprices = {{input = 10.0, output = 10.0}}\n'
+    )
+    options = ("--outputs", boards, "--judge", "mine", "--out", tmp_path / "run")
+    assert evaluate(*options, "--max-cost", "0.2").returncode == 4
+    asked = server.count
+    assert 0 < asked < 115
+    assert evaluate(*options).returncode == 0
+    assert server.count == 115
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--dry-run",), 2, "--judge: expected at least one judge"),
+        (("--judge", "openai:x"), 2, "--outputs: expected a folder of storyboards"),
+        (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
+        (("--preset", "kathatrace-pool", "--dry-run"), 2, "none for qwen2.5-vl-7b"),
+        (("--judge", "gemini", "--dry-run"), 2, "none for gemini"),
+    ],
+)
+def test_evaluation_when_something_is_missing_says_so(
+    evaluate, options: tuple[str, ...], code: int, said: str
+) -> None:
+    done = evaluate(*options)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+
+
+def test_evaluation_when_the_key_is_missing_stops_before_any_work(
+    evaluate, boards: Path, tmp_path: Path
+) -> None:
+    done = evaluate("--judge", "openai:gpt-4.1-mini", "--outputs", boards, "--out", tmp_path / "run")
+    assert done.returncode == 3
+    assert "OPENAI_API_KEY" in done.stderr
