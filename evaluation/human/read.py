@@ -105,9 +105,7 @@ def _csv(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str
             if not any(cells):
                 continue
             if len(cells) != len(header):
-                problems.append(
-                    _problem(where, f"{len(header)} cells, as in the first line", str(len(cells)))
-                )
+                problems.append(_problem(where, f"{len(header)} cells, as in line 1", str(len(cells))))
                 continue
             yield where, {name: _cell(name, cell) for name, cell in zip(header, cells, strict=True) if cell}
     except csv.Error as error:
@@ -160,7 +158,7 @@ def _row(where: str, fields: dict[str, Any] | None, problems: list[UserError]) -
         return HumanRow.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            place = f"{where} {format_path(detail['loc'])}" if detail["loc"] else where
+            place = f"{where} {format_path(detail['loc']).removeprefix('$.')}" if detail["loc"] else where
             problems.append(
                 _problem(place, "a value that the column allows", detail["msg"].removeprefix("Value error, "))
             )

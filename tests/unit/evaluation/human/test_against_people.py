@@ -1,0 +1,250 @@
+"""Judges against people, preferences, agreement, weights: by hand and beside other libraries."""
+
+import math
+from collections.abc import Callable
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, spearmanr
+from sklearn.metrics import accuracy_score
+
+from fabula.evaluation.human.against import LEVELS, Against, against, masked_spearman
+from fabula.evaluation.human.choices import label_agreement, preference_agreement
+from fabula.evaluation.human.consistency import agreements
+from fabula.evaluation.human.judged import ENSEMBLE, judged
+from fabula.evaluation.human.preference import preferences
+from fabula.evaluation.human.resample import Resampling
+from fabula.evaluation.human.weights import fitted_weights
+from fabula.evaluation.stats.calibration import calibration_error
+from fabula.schemas.human import HumanRow
+from fabula.schemas.judgement import Judgement
+from fabula.schemas.katha import Question
+
+Line = Callable[..., HumanRow]
+Reply = Callable[..., Judgement]
+FEW = Resampling(200)
+
+
+def test_agreement_when_worked_by_hand_is_that(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    items = list(questions)[:4]
+    told = [(True, True, False), (True, True, True), (False, False, True), (True, False)]  # the last: divided
+    rows = [
+        line("answer", f"p{person}", item, right)
+        for item, answers in zip(items, told, strict=True)
+        for person, right in enumerate(answers)
+    ]
+    judge = judged([reply(item, right) for item, right in zip(items, (1, 0, 0, 1), strict=True)], questions)
+    found = against(rows, questions, judge["test:a"], LEVELS, FEW)
+    # majorities right, right, wrong; the judge right, wrong, wrong
+    assert found.values["agreement"].value == pytest.approx(2 / 3)
+    assert found.values["agreement"].counts == {"questions": 3, "divided": 1}
+    assert found.values["calibration_error"].value == pytest.approx(abs(2 / 3 - 0.9))
+    assert found.not_judged == 0
+
+
+def random_study(
+    line: Line, reply: Reply, questions: dict[str, Question], seed: int
+) -> tuple[list[HumanRow], list[Judgement]]:
+    random = np.random.default_rng(seed)
+    levels = ("low", "medium", "high")
+    rows = [
+        line("answer", f"p{person}", item, bool(random.uniform() < 0.6))
+        for item in questions
+        for person in random.choice(8, 3, replace=False)
+    ]
+    replies = [
+        reply(item, bool(random.uniform() < 0.5), confidence=levels[random.integers(3)]) for item in questions
+    ]
+    return rows, replies
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
+    line: Line, reply: Reply, questions: dict[str, Question], seed: int
+) -> None:
+    rows, replies = random_study(line, reply, questions, seed)
+    judge = judged(replies, questions)["test:a"]
+    found = against(rows, questions, judge, LEVELS, FEW)
+    items = list(questions)
+    votes = {
+        item: [row.answer == questions[item].gold_answer for row in rows if row.item == item]
+        for item in items
+    }
+    machine = [judge.right["image", "m", None, item] for item in items]
+    people = [sum(votes[item]) >= 2 for item in items]
+    assert found.values["agreement"].value == pytest.approx(accuracy_score(people, machine))
+    stories = list(dict.fromkeys(questions[item].story_id for item in items))
+    pairs = [
+        [
+            np.mean(
+                [value for item, value in zip(items, values, strict=True) if questions[item].story_id == one]
+            )
+            for one in stories
+        ]
+        for values in (machine, [np.mean(votes[item]) for item in items])
+    ]
+    rounded = np.round(pairs, 12)
+    assert found.values["spearman"].value == pytest.approx(spearmanr(*rounded).statistic)
+    assert found.spearman.value == pytest.approx(spearmanr(*rounded).statistic)
+    assert found.kendall.value == pytest.approx(kendalltau(*rounded).statistic)
+    difference = np.abs(rounded[0] - rounded[1]).mean()
+    assert found.values["mean_absolute_difference"].value == pytest.approx(difference)
+    same = [
+        np.sign(rounded[0][a] - rounded[0][b]) == np.sign(rounded[1][a] - rounded[1][b])
+        for a in range(len(stories))
+        for b in range(a)
+    ]
+    assert found.values["pairwise_agreement"].value == pytest.approx(np.mean(same))
+    assert found.pairs == "between_stories"
+    assert found.values["calibration_error"].value == pytest.approx(calibration_error(found.bins))
+    for score in found.values.values():
+        assert score.low is not None
+        assert score.high is not None
+        assert score.low <= score.high
+
+
+def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    truth = {item: number % 3 > 0 for number, item in enumerate(questions)}
+    rows = [line("answer", f"p{person}", item, right) for item, right in truth.items() for person in range(3)]
+
+    def compared(turned: bool) -> Against:
+        replies = [reply(item, right != turned) for item, right in truth.items()]
+        return against(rows, questions, judged(replies, questions)["test:a"], {"high": 1.0}, FEW)
+
+    assert compared(False).values["agreement"].value == 1
+    assert compared(False).values["calibration_error"].value == 0
+    assert compared(False).values["mean_absolute_difference"].value == 0
+    assert compared(True).values["agreement"].value == 0
+    assert compared(True).values["calibration_error"].value == 1
+
+
+def test_comparison_when_nothing_is_shared_is_undefined(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    one, two = list(questions)[:2]
+    judge = judged([reply(two, True)], questions)["test:a"]
+    found = against([line("answer", "p", one, right=True)], questions, judge, LEVELS, FEW)
+    assert {score.status for score in found.values.values()} == {"undefined"}
+    assert (found.not_judged, found.bins, found.kendall.value) == (1, (), None)
+
+
+def test_pairs_when_a_story_has_two_methods_are_within_stories(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    item = next(iter(questions))
+    rows = [line("answer", "p", item, right=True), line("answer", "p", item, right=False, method="n")]
+    replies = [reply(item, True), reply(item, False, method="n")]
+    found = against(rows, questions, judged(replies, questions)["test:a"], LEVELS, FEW)
+    assert (found.pairs, found.values["pairwise_agreement"].value) == ("within_story", 1.0)
+
+
+def test_spearman_when_places_are_missing_leaves_them_out() -> None:
+    random = np.random.default_rng(0)
+    rows, fixed = random.integers(0, 4, (20, 9)).astype(float), random.integers(0, 4, 9).astype(float)
+    rows[random.uniform(size=rows.shape) < 0.3] = np.nan
+    wanted = []
+    for row in rows:
+        there = np.isfinite(row)
+        wanted.append(spearmanr(row[there], fixed[there]).statistic)
+    assert masked_spearman(rows, fixed) == pytest.approx(np.array(wanted), nan_ok=True)
+
+
+def test_ensemble_when_judges_disagree_goes_by_majority_and_ties_are_wrong(
+    reply: Reply, questions: dict[str, Question]
+) -> None:
+    one, two = list(questions)[:2]
+    silent = reply(one, True, "test:c").model_copy(update={"outcome": "refused", "parsed": None})
+    replies = [
+        reply(one, True, "test:a"), reply(one, True, "test:b"), silent,
+        reply(two, True, "test:a"), reply(two, False, "test:b"),
+    ]  # fmt: skip
+    together = judged(replies, questions)[ENSEMBLE]
+    assert together.right == {("image", "m", None, one): True, ("image", "m", None, two): False}
+
+
+def test_labels_when_people_have_a_majority_are_compared_with_it(line: Line, reply: Reply) -> None:
+    told = {"a": ("kindness", "kindness", "wisdom"), "b": ("wisdom", "patience"), "c": ("courage",) * 3}
+    rows = [
+        line("moral_label", f"p{person}", story, labels=(label,))
+        for story, labels in told.items()
+        for person, label in enumerate(labels)
+    ]
+    judge = judged([], {})
+    assert judge == {}
+    named = {"a": "kindness", "b": "wisdom", "c": None}
+    from fabula.evaluation.human.judged import Judged
+
+    found = label_agreement(
+        rows, Judged(labels={("image", "m", None, story): label for story, label in named.items()}), FEW
+    )
+    assert found.value == pytest.approx(1 / 2)  # a agrees, c does not, b is divided
+    assert found.counts == {"stories": 2, "divided": 1}
+    assert label_agreement([], Judged(), FEW).status == "undefined"
+
+
+def test_preferences_when_judged_are_compared_by_sign(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    item = next(iter(questions))
+    story = questions[item].story_id
+    choice = {"method": "m", "baseline": "n", "criterion": "Q15"}
+    rows = [
+        line("preference", "p", story, **choice, value=1),
+        line("preference", "q", story, **choice, value=-2),
+    ]
+    replies = [reply(item, False), reply(item, True, method="n")]
+    found = preference_agreement(rows, questions, judged(replies, questions)["test:a"])
+    assert (found["Q15"].value, found["Q15"].counts) == (1.0, {"pairs": 1})
+
+
+def test_preferences_when_worked_by_hand_are_that(line: Line) -> None:
+    choice = {"method": "m", "baseline": "n"}
+    rows = [
+        line("preference", f"p{person}", "s", **choice, criterion="Q1", value=value, group="g")
+        for person, value in enumerate((2, 1, 1, 0, -1))
+    ]
+    rows.append(line("preference", "p9", "s", **choice, criterion="Q1", answer="unclear"))
+    rows.append(line("preference", "p0", "s", **choice, criterion="Q15", value=1))
+    first, last = preferences(rows, FEW)
+    assert (first.criterion, last.criterion) == ("Q1", "Q15")
+    assert first.mean.value == pytest.approx(3 / 5)
+    assert (first.values, first.unclear) == ((0, 1, 1, 2, 1), 1)
+    assert first.test.p_value == pytest.approx(4 / 16)
+    assert first.corrected == pytest.approx(2 * 4 / 16)  # two criteria of this pair
+    assert first.test.rank_biserial == pytest.approx(0.6)
+    assert first.groups["g"].value == first.mean.value
+
+
+def test_people_when_compared_with_each_other_agree_as_another_library_says(
+    line: Line, questions: dict[str, Question]
+) -> None:
+    random = np.random.default_rng(4)
+    table = random.integers(1, 6, (4, 15)).astype(float)
+    table[random.uniform(size=table.shape) < 0.2] = np.nan
+    rows = [
+        line("rating", f"p{rater}", f"s{story}", method="m", criterion="NCS", value=int(table[rater, story]))
+        for rater, story in zip(*np.nonzero(np.isfinite(table)), strict=True)
+    ]
+    item = next(iter(questions))
+    rows += [line("answer", f"p{person}", item, right=person > 0) for person in range(3)]
+    answers, ratings = agreements(rows, questions)
+    assert ratings.alpha.value == pytest.approx(krippendorff.alpha(table, level_of_measurement="ordinal"))
+    assert (ratings.level, ratings.kappa) == ("ordinal", None)
+    assert answers.pairs.value == pytest.approx(1 / 3)
+    assert answers.what == "answer, image"
+
+
+def test_weights_when_fitted_are_log_odds_of_agreeing(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    items = list(questions)[:10]
+    rows = [line("answer", "p", item, right=True) for item in items]
+    good = [reply(item, number < 8, "test:good") for number, item in enumerate(items)]
+    bad = [reply(item, number < 1, "test:bad") for number, item in enumerate(items)]
+    found = fitted_weights(rows, questions, judged([*good, *bad], questions))
+    assert found == {"test:bad": 0.0, "test:good": pytest.approx(math.log(9 / 3))}
