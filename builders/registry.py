@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from ..engine.edits import NAME as EDITS
 from ..engine.edits import append_edit, edits_of
-from ..engine.execute import Options, RunRequest, execute
+from ..engine.execute import Options, RunRequest, execute, last_limit
 from ..engine.inspect import show_item
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_object, load_pipeline
@@ -84,7 +84,8 @@ def continue_run(
         run: the run folder.
         retry_failed: run failed items again.
         workers: worker processes; None for the settings' number, else one per core.
-        max_cost: USD that the run may cost in all, what it has cost included; None for no limit.
+        max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
+            last given, if any.
         reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
@@ -92,7 +93,8 @@ def continue_run(
     """
     pipeline = pipeline_of(run)
     manifest = read_manifest(run)
-    options = Options(workers=workers, retry_failed=retry_failed, max_cost=max_cost)
+    limit = last_limit(Path(run).absolute()) if max_cost is None else max_cost
+    options = Options(workers=workers, retry_failed=retry_failed, max_cost=limit)
     config = manifest.config(load_pipeline(pipeline))
     request = RunRequest(run, pipeline, config, manifest.source_list(Path(run).absolute()), options=options)
     if reporter is not None:

@@ -70,8 +70,8 @@ def retry(
 ) -> int:
     """Continue a run with the sources and settings that it was made with.
 
-    It goes on to all stories: --limit, --items, --stage and --max-cost of the build are not kept, so give
-    --max-cost again where the cost matters, or give the build command again to stay within its limits.
+    It goes on to all items: --limit, --items and --stage are not kept, so give the first command again to
+    stay within them. The limit of --max-cost stays unless another one is given.
     """
     from ..builders.registry import continue_run
     from ..engine.progress import choose_reporter

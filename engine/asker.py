@@ -16,7 +16,8 @@ from ..models.tokens import bound_tokens, estimate_request
 from ..schemas.canonical import Json
 from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer, Receipt
 from .budget import Budget
-from .calls import Call, Calls
+from .calls import Call, Calls, Sending
+from .journal import Done
 from .model_errors import model_error
 from .preflight import known_price
 
@@ -182,6 +183,11 @@ class Desk:
 
     async def _keep(self, call: Call, sent: int) -> None:
         """Return when the reply is on disk."""
+        await self.written(lambda done: self.calls.put(call, sent, done))
+
+    @staticmethod
+    async def written(write: Callable[[Done], None]) -> None:
+        """Return when what is written is on disk."""
         loop = asyncio.get_running_loop()
         kept: asyncio.Future[None] = loop.create_future()
 
@@ -189,7 +195,7 @@ class Desk:
             with suppress(RuntimeError):  # the loop is closed, so that nobody waits any more
                 loop.call_soon_threadsafe(_settle, kept, error)
 
-        self.calls.put(call, sent, done)
+        write(done)
         await kept
 
 
@@ -203,7 +209,7 @@ class _Posting:
             tokens = bound_tokens(call[0], line.options)
             self._bound = highest_cost(line.price, tokens, call[0].max_tokens)
         self.sent = 0
-        self._open = self._reserved = False
+        self._open = self._under_way = self._reserved = False
         self._task = asyncio.current_task()
 
     async def reserve(self) -> None:
@@ -216,6 +222,15 @@ class _Posting:
         if not await self._desk.budget.reserve(self._bound):
             raise over_budget(self._desk.budget, self._bound)
         self._reserved = True
+        if self._desk.budget.limit is not None:
+            # On disk before it is sent: else a kill right after would take it off the books.
+            await self._desk.written(self._note)
+
+    def _note(self, done: Done | None = None) -> None:
+        request, key, sample, stage = self._call
+        bound = None if self._line.price is None else self._bound
+        self.sent = self._desk.calls.send(Sending(request.model, key, sample, stage, bound), done)
+        self._open = True
 
     def _wait(self) -> None:
         """Enter a time in which the call may be given up."""
@@ -229,16 +244,15 @@ class _Posting:
         self._desk.unsent.discard(self._task)
         if self._desk.closing is not None:
             raise Closed
-        request, key, sample, stage = self._call
-        bound = None if self._line.price is None else self._bound
-        self.sent = self._desk.calls.send(request, key, sample, stage, bound)
-        self._open = True
+        if not self._open:
+            self._note()
+        self._under_way = True
 
     def fault(self, fault: CallFault) -> None:
         """Called after each attempt that failed; one that may have been charged counts at its bound."""
         if self._open:
             self._desk.calls.unsend(self.sent, charged=fault.maybe_paid)
-            self._open = False
+            self._open = self._under_way = False
         if fault.maybe_paid and self._bound:
             budget = self._desk.budget
             budget.spent += self._bound
@@ -259,6 +273,9 @@ class _Posting:
     def end(self) -> None:
         """Give back what was set aside."""
         self._desk.unsent.discard(self._task)
+        if self._open and not self._under_way:
+            self._desk.calls.unsend(self.sent, charged=False)
+            self._open = False
         if self._reserved:
             self._reserved = False
             self._desk.budget.release(self._bound)

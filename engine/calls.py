@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..models.chat import ChatRequest, Reply
+from ..errors import FabulaError
+from ..models.chat import Reply
 from ..schemas.canonical import Json
 from . import journal_file
 from .journal import Done, Journal
@@ -70,6 +71,17 @@ class Call:
             "cost": self.cost,
             "attempts": self.attempts,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A request that is about to be sent, and the USD that it costs at most, if that is known."""
+
+    model: str
+    request: str
+    sample: int
+    stage: str
+    bound: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +147,29 @@ class Calls:
 
     def __init__(self, journal: Journal, others: Sequence[Path] = ()) -> None:
         self._journal = journal
-        self._others = [other / journal_file.NAME for other in others]
-        for path in self._others:
-            with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
-                journal_file.check_format(path, connection)
+        self._others: list[tuple[Path, sqlite3.Connection]] = []
+        for other in others:
+            self._open_other(other / journal_file.NAME)
         self._reader = journal_file.connect(journal.path, read_only=True)
         self._sent = int(self._number("SELECT coalesce(max(id), 0) FROM sent"))
 
+    def _open_other(self, path: Path) -> None:
+        try:
+            with explained(path):
+                connection = journal_file.connect(path, read_only=True)
+                self._others.append((path, connection))
+                journal_file.check_format(path, connection)
+        except FabulaError:
+            self._close_others()
+            raise
+
+    def _close_others(self) -> None:
+        for _, connection in self._others:
+            connection.close()
+
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        self._close_others()
         self._reader.close()
 
     def find(self, request: str, sample: int) -> Reply | None:
@@ -163,8 +189,12 @@ class Calls:
     def elsewhere(self, request: str, sample: int) -> Call | None:
         """Return the call that another run holds for a request, as one that costs nothing here."""
         sql = f"SELECT {_COLUMNS} FROM calls c WHERE request = ? AND sample = ?"
-        for path in self._others:
-            for row in _rows(path, sql, (request, sample)):
+        for path, connection in self._others:
+            with explained(path):
+                row = (
+                    connection.execute(sql, (request, sample)).fetchone() if _has_calls(connection) else None
+                )
+            if row is not None:
                 return replace(_call(row), cost=0.0, attempts=0)
         return None
 
@@ -182,11 +212,11 @@ class Calls:
         # Together: a kill in between would take the call off the books, or leave it there twice.
         self._journal.write((journal_file.DROP_SENT, (sent,)), (journal_file.PUT_CALL, row), done=done)
 
-    def send(self, request: ChatRequest, key: str, sample: int, stage: str, bound: float | None) -> int:
+    def send(self, sending: Sending, done: Done | None = None) -> int:
         """Note that a request is about to be sent; return the note's number."""
         self._sent += 1
-        row = (self._sent, key, sample, stage, request.model, bound)
-        self._journal.write((journal_file.PUT_SENT, row))
+        row = (self._sent, sending.request, sending.sample, sending.stage, sending.model, sending.bound)
+        self._journal.write((journal_file.PUT_SENT, row), done=done)
         return self._sent
 
     def unsend(self, sent: int, *, charged: bool) -> None:

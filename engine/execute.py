@@ -27,6 +27,8 @@ from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
 from .sources import EDITS, Fingerprint, Source, fingerprints
 
+MAX_COST = "max_cost"
+"""The fact in a journal that says which cost limit its run was last given."""
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
 
@@ -132,6 +134,7 @@ def _execute(
         _model_pool(journal, request, manifest) as models,
     ):
         write_manifest(folder, manifest)
+        journal.note(MAX_COST, options.max_cost)
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
         reporter.emit(Event("run", data=start))
@@ -244,6 +247,15 @@ def _created_at(known: Manifest | None, option: str | None) -> str:
             fix="leave the option out, or build into a new folder",
         )  # fmt: skip
     return known.created_at
+
+
+def last_limit(folder: Path) -> float | None:
+    """Return the cost limit that a run was last given, in USD; None for none."""
+    if not (folder / JOURNAL).exists():
+        return None
+    with Journal.open(folder, writable=False) as journal:
+        limit: float | None = journal.fact(MAX_COST)
+        return limit
 
 
 def creation_of(request: RunRequest) -> str:

@@ -179,3 +179,16 @@ def test_retry_when_a_reply_was_of_no_use_asks_again_only_for_another_sample(bui
 def ran(done: Any, name: str) -> int:
     stages = json.loads(done.stdout)["stages"]
     return next(stage["ran"] for stage in stages if stage["name"] == name)
+
+
+def test_retry_when_the_build_had_a_cost_limit_keeps_it(
+    build, fabula_command: Any, server: ModelServer, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    settings = f'[models."{spec_of(server)}"]\nprices = {{ input = 1.0, output = 4.0 }}\n'
+    (tmp_path / "priced.toml").write_text(settings)
+    options = ("--model", spec_of(server), "--config", tmp_path / "priced.toml", "--out", run)
+    assert build(*options, "--max-cost", 0).returncode == 4
+    assert fabula_command("run", "retry", run).returncode == 4
+    assert server.count == 0
+    assert fabula_command("run", "retry", run, "--max-cost", 5).returncode == 0

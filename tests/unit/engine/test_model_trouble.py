@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fabula.engine import signals
-from fabula.engine.calls import Call, Calls, model_uses
+from fabula.engine.calls import Call, Calls, Sending, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
@@ -170,7 +170,7 @@ def test_books_when_a_reply_is_kept_never_lack_the_call_in_between(tmp_path: Pat
     count = 300
     with Journal.open(tmp_path) as journal, closing(Calls(journal)) as calls:
         requests = [ChatRequest("toy", (Message("user", (str(n),)),)) for n in range(count)]
-        sent = [calls.send(request, request.key(), 0, "answer", 1.0) for request in requests]
+        sent = [calls.send(Sending(request.model, request.key(), 0, "answer", 1.0)) for request in requests]
         journal.flush()
         seen: set[int] = set()
         done = threading.Event()
@@ -197,7 +197,7 @@ def test_books_when_a_process_dies_with_calls_in_flight_show_them_before_it_goes
 ) -> None:
     with Journal.open(tmp_path) as journal, closing(Calls(journal)) as calls:
         request = ChatRequest("toy", (Message("user", ("hello",)),))
-        calls.send(request, request.key(), 0, "answer", 1.5)
+        calls.send(Sending(request.model, request.key(), 0, "answer", 1.5))
     (use,) = model_uses(tmp_path / JOURNAL)
     assert (use.uncertain, use.uncertain_cost) == (1, 1.5)
 
@@ -255,3 +255,20 @@ def test_run_when_a_stage_cancels_itself_fails_that_item(
 ) -> None:
     report = execute(with_stage(asks(), cancelled))
     assert [(item.id, item.code) for item in report.items] == [("i3", "exception")]
+
+
+def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(
+    tmp_path: Path, asks: Asks, server: ModelServer
+) -> None:
+    path, noted = tmp_path / "run" / JOURNAL, []
+
+    def look(asked: Asked) -> dict[str, str]:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            noted.append(connection.execute("SELECT count(*) FROM sent").fetchone()[0])
+        return reply_to(asked)
+
+    server.handler = look
+    execute(asks("a cat\nb bee\n", options=Options(workers=0, max_cost=1.0), settings={"concurrency": 1}))
+    assert len(noted) == 2 and all(noted)
+    (use,) = model_uses(path)
+    assert (use.calls, use.uncertain) == (2, 0), "nothing is left on the books"
