@@ -8,6 +8,7 @@ import typer
 from . import (
     build,
     calibrate,
+    compare,
     correlate,
     doctor,
     edit,
@@ -18,8 +19,10 @@ from . import (
     outputs,
     prompts,
     release,
+    report,
     run,
     schemas,
+    score,
     stats,
     validate,
 )
@@ -38,7 +41,7 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate, calibrate):
+for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare):
     verb.register(app)
 
 

@@ -1,7 +1,7 @@
 """Everything that is scored for one method: its columns on the sheet, and the values made of their sums."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,21 @@ def methods_of(
         )
         for name, board in questions.items()
     )
+
+
+def compared(methods: Sequence[Method]) -> tuple[Method, ...]:
+    """Return methods, also of several archives, whose common sets are those of all of them together."""
+    common = np.ones(methods[0].outcomes.requested.shape[1], dtype=bool)
+    for method in methods:
+        common &= (method.outcomes.sets["filtered"] | ~method.outcomes.requested).all(axis=0)
+    return tuple(
+        replace(method, outcomes=replace(method.outcomes, sets=_with_common(method.outcomes, common)))
+        for method in methods
+    )
+
+
+def _with_common(outcomes: Outcomes, common: NDArray[np.bool_]) -> dict[SetName, NDArray[np.bool_]]:
+    return {**outcomes.sets, "common": outcomes.sets["filtered"] & common}
 
 
 def add_columns(sheet: Sheet, method: Method, items: Items) -> None:

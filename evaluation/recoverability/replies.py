@@ -106,9 +106,9 @@ def read_replies(folder: Path, items: Items, known: frozenset[str], definitions:
         ConfigError: there is no such matcher.
     """
     path = folder / JUDGEMENTS
-    collector = _Collector(items, known, _marker(path, definitions))
+    collector = _Collector(items, known, marker_for(path, definitions))
     try:
-        for judgement in _lines(path):
+        for judgement in lines_of(path):
             collector.add(judgement)
         return collector.replies()
     except (OSError, ValidationError, _Repeated):
@@ -243,18 +243,23 @@ class _Collector:
         return value, value
 
 
-def _lines(path: Path) -> Iterator[Judgement]:
+def lines_of(path: Path) -> Iterator[Judgement]:
+    """Yield the judgements of a file, one line at a time."""
     with path.open("rb") as handle:
         for line in handle:
             yield Judgement.model_validate_json(line)
 
 
-def _marker(path: Path, definitions: Definitions) -> Marker:
-    """Return the marker; an archived matcher's verdicts are collected first."""
+def marker_for(path: Path, definitions: Definitions) -> Marker:
+    """Return what marks the replies of a file; an archived matcher's verdicts are collected first.
+
+    Raises:
+        ConfigError: there is no such matcher.
+    """
     if definitions.matcher in MATCHERS:
         return Marker(MATCHERS[definitions.matcher], definitions.support)
     try:
-        matches = [one for one in _lines(path) if one.kind == "match"]
+        matches = [one for one in lines_of(path) if one.kind == "match"]
     except (OSError, ValidationError):
         matches = [one for one in read_archive(path.parent).judgements if one.kind == "match"]
     return _marker_of(matches, definitions)

@@ -1,7 +1,7 @@
 """Scoring an evaluation of storyboards: archive and release in, numbers out; no model is asked."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release, load
 from ...schemas.judgement import EvaluationManifest
+from ...schemas.katha import StoryRecord
 from ..archive import EVALUATION, Archive, check_hash, read_archive
 from ..hashes import release_sha256
 from .assemble import group_scores, method_scores
@@ -80,8 +81,9 @@ def judged_folder(
     definitions: Definitions,
     *,
     splits: Sequence[str] = (),
+    stories: Container[str] | None = None,
 ) -> Judged:
-    """Return what :func:`score_folder` scores; it raises the same."""
+    """Return what :func:`score_folder` scores, of some stories only where given; it raises the same."""
     place = Path(folder)
     manifest = read_manifest(place)
     if manifest.kind != "katha":
@@ -90,7 +92,8 @@ def judged_folder(
     sha256 = release_sha256(path)
     check_hash(Archive(manifest, ()), "release", sha256, str(path))
     loaded = load(path)
-    every = items_of(_records(loaded, splits), loaded.variants)
+    records = [one for one in _records(loaded, splits) if stories is None or one.story_id in stories]
+    every = items_of(records, loaded.variants)
     replies = read_replies(place, every, frozenset(loaded.by_id), definitions)
     if not replies.methods:
         raise _unusable(place, "judgements about the outputs of a method", "none")
@@ -180,7 +183,8 @@ def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path |
             if path.is_dir():
                 return path
     raise ConfigError(
-        "--release", expected="the release that was judged", found=f"none given, and none where {folder} says",
+        "--release", expected="the release that was judged",
+        found=f"none given, and none where {folder} says",
         fix="give its folder with --release",
     )  # fmt: skip
 
@@ -206,7 +210,7 @@ def read_weights(path: Path) -> dict[str, float]:
     return weights
 
 
-def _records(release: Release, splits: Sequence[str]) -> list[Any]:
+def _records(release: Release, splits: Sequence[str]) -> list[StoryRecord]:
     unknown = [name for name in splits if name not in release.splits]
     if unknown:
         raise ConfigError(

@@ -159,7 +159,8 @@ def comparison_line(one: Comparison) -> str:
     return (
         f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {one.stories} stories, "
         f"p={_number(one.p_bootstrap_corrected)} (bootstrap), "
-        f"p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), d={_number(one.cohen_d)}, r_rb={_number(one.rank_biserial)}"
+        f"p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), d={_number(one.cohen_d)}, "
+        f"r_rb={_number(one.rank_biserial)}"
     )
 
 

@@ -1,0 +1,86 @@
+"""``fabula score``: numbers from an archive of judgements and the data that was judged."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import JsonOption, example, guarded, show
+
+RunArgument = Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)]
+ReleaseOption = Annotated[
+    Path | None, typer.Option("--release", help="Release that was judged [where the evaluation says].")
+]
+MatcherOption = Annotated[
+    str, typer.Option("--matcher", help="accepted, exact, keyword, or a matcher with archived verdicts.")
+]
+NonresponseOption = Annotated[
+    str,
+    typer.Option("--nonresponse", help="What a judge that does not answer counts as: incorrect or excluded."),
+]
+SupportOption = Annotated[
+    str,
+    typer.Option(
+        "--support", help="Which image support spoils a text+image answer: contradicted, answer, eq51."
+    ),
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option("--weights", help="Weights of judges, fitted on a validation split [one vote each]."),
+]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("score", epilog=example("fabula score runs/eval-a", "fabula score runs/eval-a --json"))(score)
+
+
+@guarded
+def score(
+    run: RunArgument,
+    release: ReleaseOption = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Event suite that was judged [the copy in the folder].")
+    ] = None,
+    split: Annotated[
+        list[str] | None, typer.Option("--split", help="Only stories of this split. Repeatable.")
+    ] = None,
+    matcher: MatcherOption = "accepted",
+    nonresponse: NonresponseOption = "incorrect",
+    support: SupportOption = "contradicted",
+    weights: WeightsOption = None,
+    resamples: ResamplesOption = 10_000,
+    seed: SeedOption = 42,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", help="Also write normalised answers, matches and masks here.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Score an evaluation: archive and data in, numbers out. No model is asked."""
+    from ..evaluation.recoverability.definitions import Definitions
+    from ..evaluation.recoverability.score import judged_folder, read_manifest, read_weights, scores_of
+
+    if read_manifest(run).kind == "events":
+        from ..evaluation.completion.score import score_folder
+
+        show(score_folder(run, suite), as_json=as_json)
+        return 0
+    definitions = Definitions(
+        matcher,
+        nonresponse,  # type: ignore[arg-type]  # checked by the class
+        support,  # type: ignore[arg-type]
+        None if weights is None else read_weights(weights),
+        resamples,
+        seed,
+    )
+    judged = judged_folder(run, release, definitions, splits=split or ())
+    if tables is not None:
+        from ..evaluation.recoverability.tables import write_tables
+
+        write_tables(tables, run, judged, definitions)
+    show(scores_of(judged, definitions), as_json=as_json)
+    return 0

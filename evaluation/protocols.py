@@ -1,0 +1,76 @@
+"""Whether two evaluations were made alike, so that their scores can be compared."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import canonical_text
+from ..schemas.judgement import EvaluationManifest
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One part of two protocols that is not the same.
+
+    Attributes:
+        path: where in the protocol, parts joined by dots.
+        first: the value in the first; None where it is not there.
+        second: the value in the second.
+    """
+
+    path: str
+    first: Any
+    second: Any
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"path": self.path, "first": self.first, "second": self.second}
+
+
+def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
+    """Return every part of the protocols that differs, in order."""
+    told = {"kind": first.kind, **first.protocol}, {"kind": second.kind, **second.protocol}
+    return tuple(_differences("", *told))
+
+
+def check_alike(
+    first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()
+) -> tuple[Difference, ...]:
+    """Return the differences between two protocols that are allowed.
+
+    Args:
+        first: manifest of one evaluation.
+        second: manifest of the other.
+        allowed: top-level parts of the protocol that may differ, such as ``prompts``.
+
+    Raises:
+        InputError: other parts differ; all of them are listed.
+    """
+    differences = protocol_differences(first, second)
+    refused = [one for one in differences if one.path.partition(".")[0] not in allowed]
+    if refused:
+        raise InputError(
+            [
+                UserError(
+                    f"protocol {one.path}", expected=_shown(one.first), found=_shown(one.second),
+                    fix="compare evaluations made alike, or allow this part to differ with --allow "
+                    + one.path.partition(".")[0],
+                )
+                for one in refused
+            ]
+        )  # fmt: skip
+    return differences
+
+
+def _differences(path: str, first: Any, second: Any) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for name in sorted({*first, *second}):
+            yield from _differences(f"{path}.{name}" if path else name, first.get(name), second.get(name))
+    elif first != second:
+        yield Difference(path, first, second)
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON
+    text = canonical_text(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

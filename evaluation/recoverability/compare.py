@@ -1,0 +1,149 @@
+"""Comparing two evaluations of storyboards made under the same protocol."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, UserError
+from ..protocols import Difference, check_alike
+from ..stats.correlation import Correlation, spearman
+from .compare_methods import Comparison, comparisons
+from .definitions import Definitions
+from .method import Method, compared
+from .score import Judged, estimated, judged_folder, read_manifest
+from .scores import comparison_line
+
+
+@dataclass(frozen=True)
+class KathaComparison:
+    """Methods of two evaluations against each other.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        stories: how many stories both are about.
+        gaps: evaluation -> method -> common-valid STG at question level.
+        comparisons: methods of the first against methods of the second: those of the same name if there are
+            any, else each against each.
+        ranks: rank correlation over methods of the same name, of filtered STG.
+        differences: parts of the protocol that were allowed to differ.
+    """
+
+    definitions: Definitions
+    stories: int
+    gaps: Mapping[str, Mapping[str, float | None]]
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    ranks: Correlation
+    differences: tuple[Difference, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON; values are fractions."""
+        return {
+            "kind": "katha",
+            "definitions": self.definitions.as_json(),
+            "stories": self.stories,
+            "gaps": {name: dict(gaps) for name, gaps in self.gaps.items()},
+            "comparisons": [one.as_json() for one in self.comparisons],
+            "ranks": self.ranks.as_json(),
+            "differences": [one.as_json() for one in self.differences],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the comparison in percentage points."""
+        for difference in self.differences:
+            yield f"the protocols differ in {difference.path}"
+        yield f"{self.stories} stories; common-valid STG by question"
+        for name, gaps in self.gaps.items():
+            for method, gap in gaps.items():
+                yield f"  {name}  {method}: {'-' if gap is None else f'{100 * gap:.1f}'}"
+        yield "difference (negative: the first loses less)"
+        for one in self.comparisons:
+            yield f"  {comparison_line(one)}"
+        if self.ranks.value is not None:
+            yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
+
+
+def compare_folders(
+    first: Path,
+    second: Path,
+    release: Path | None,
+    definitions: Definitions,
+    allowed: Collection[str] = (),
+) -> KathaComparison:
+    """Compare the methods of two evaluation folders of kind katha.
+
+    Args:
+        first: an evaluation folder.
+        second: the other.
+        release: the release that was judged; None for where the first's manifest says that it is.
+        definitions: how replies become numbers.
+        allowed: top-level parts of the protocol that may differ.
+
+    Raises:
+        InputError: a folder cannot be read, their protocols differ, or they share no story.
+    """
+    differences = check_alike(read_manifest(first), read_manifest(second), allowed)
+    one, other = _alike(first, second, release, definitions)
+    names = _names(first, second)
+    ours = [replace(method, name=f"{names[0]}:{method.name}") for method in one.methods]
+    theirs = [replace(method, name=f"{names[1]}:{method.name}") for method in other.methods]
+    methods = compared([*ours, *theirs])
+    ours, theirs = list(methods[: len(ours)]), list(methods[len(ours) :])
+    _, found = estimated(methods, one.items, definitions)
+    same = _same_names(ours, theirs)
+    pairs = same or [(a, b) for a in ours for b in theirs]
+    value = "question.filtered.gap"
+    ranks = spearman(
+        [found[a.name].values[value] for a, _ in same], [found[b.name].values[value] for _, b in same]
+    )
+    gaps = {
+        name: {
+            method.name.removeprefix(f"{name}:"): _known(found[method.name].values["question.common.gap"])
+            for method in some
+        }
+        for name, some in zip(names, (ours, theirs), strict=True)
+    }
+    return KathaComparison(
+        definitions, one.items.stories, gaps, comparisons(pairs, found, one.items), ranks, differences
+    )
+
+
+def _alike(
+    first: Path, second: Path, release: Path | None, definitions: Definitions
+) -> tuple[Judged, Judged]:
+    """Return both evaluations over the stories that both are about."""
+    one = judged_folder(first, release, definitions)
+    other = judged_folder(second, one.release.path, definitions)
+    stories = set(one.items.story_places) & set(other.items.story_places)
+    if not stories:
+        raise InputError(
+            [
+                UserError(
+                    str(second), expected=f"an evaluation of stories that {first} is about too",
+                    found="none in common", fix="compare evaluations of the same stories",
+                )
+            ]
+        )  # fmt: skip
+    if len(stories) < one.items.stories:
+        one = judged_folder(first, release, definitions, stories=stories)
+    if len(stories) < other.items.stories:
+        other = judged_folder(second, one.release.path, definitions, stories=stories)
+    return one, other
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """Return what to call two folders: their names, or their paths where those are the same."""
+    if first.name and first.name != second.name:
+        return first.name, second.name
+    return ("A", "B") if first == second else (str(first), str(second))
+
+
+def _same_names(ours: list[Method], theirs: list[Method]) -> list[tuple[Method, Method]]:
+    by_name = {method.name.partition(":")[2]: method for method in theirs}
+    paired = [(method, by_name.get(method.name.partition(":")[2])) for method in ours]
+    return [(one, other) for one, other in paired if other is not None]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
