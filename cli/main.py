@@ -41,7 +41,7 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare):
+for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report):
     verb.register(app)
 
 

@@ -112,10 +112,10 @@ def _headline(methods: Sequence[str]) -> ScoreTable:
 def _by_dimension(methods: Sequence[str]) -> ScoreTable:
     return ScoreTable(
         name="by_dimension", title="Gap per dimension", note="Valid set of each method.",
-        measures=tuple(Measure(name=name, label=name.replace("_", " "), unit="points") for name in DIMENSIONS),
+        measures=tuple(Measure(name=name, label=name, unit="points") for name in DIMENSIONS),
         rows=tuple(
-            ScoreRow(label=method, scores={name: score(0.1 * n + 0.05 * d) for d, name in enumerate(DIMENSIONS)})
-            for n, method in enumerate(methods)
+            ScoreRow(label=one, scores={name: score(0.1 * n + 0.05 * d) for d, name in enumerate(DIMENSIONS)})
+            for n, one in enumerate(methods)
         ),
     )  # fmt: skip
 
@@ -147,8 +147,9 @@ def _plots(methods: Sequence[str]) -> tuple[Plot, ...]:
 
 def _comparison(first: str, second: str) -> Comparison:
     return Comparison(
-        measure="Gap", first=first, second=second, difference=score(-0.09, 0.04, 24), p=0.0004,
-        p_corrected=0.0008, test="Wilcoxon, Bonferroni", effects={"cohens_d": -0.61, "rank_biserial": None},
+        measure="Gap", first=first, second=second, difference=score(-0.09, 0.04, 24),
+        p={"Wilcoxon": 0.0008, "bootstrap": 0.0312},
+        effects={"Cohen's d": -0.61, "rank-biserial": None},
         pairs=24, verdict="The first has the smaller gap.",
     )  # fmt: skip
 

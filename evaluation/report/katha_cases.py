@@ -77,13 +77,12 @@ def cases_of(
     shown: Shown,
 ) -> Cases:
     """Return the transitions that a report shows."""
-    few = len(spots) == total
-    note = (
-        f"All {total} groups of scenes with questions, the largest gap first."
-        if few
-        else f"{len(spots)} of {total} groups of scenes with questions: the {WORST} with the largest gap, and "
-        f"{TYPICAL} whose gap is nearest to the median."
-    )
+    note = f"All {total} groups of scenes with questions, the largest gap first."
+    if len(spots) < total:
+        note = (
+            f"{len(spots)} of {total} groups of scenes with questions: the {WORST} with the largest gap, and "
+            f"{TYPICAL} whose gap is nearest to the median."
+        )
     return Cases(
         title="Transitions",
         note=f"{note} The gap is the share of valid questions recovered from text, less that from images. "
@@ -161,7 +160,7 @@ def _verdict(judgement: Judgement, marking: _Marking, definitions: Definitions) 
     both = judgement.condition == "text_image"
     correct: bool | None = False if definitions.nonresponse == "incorrect" else None
     if judgement.outcome == "answered":
-        correct = marking.marker.is_right(marking.key, judgement.condition, parsed)
+        correct = marking.marker.marks(marking.key, judgement.condition, parsed)[0]
     return Verdict(
         judge=judgement.judge.spec,
         condition=judgement.condition,

@@ -90,9 +90,9 @@ class Comparison(Own):
     first: str = Field(description="Method.")
     second: str = Field(description="Method.")
     difference: Score = Field(description="First less second, with its paired interval.")
-    p: float | None = Field(description="Of the test; null where it is undefined.")
-    p_corrected: float | None = Field(description="After correction for the number of comparisons.")
-    test: str = Field(description="Name of test and correction.")
+    p: dict[str, float | None] = Field(
+        description="Test -> its p-value, corrected for the number of comparisons; null where undefined."
+    )
     effects: dict[str, float | None] = Field(description="Name of an effect size -> its value.")
     pairs: int = Field(description="Stories that both have.")
     verdict: str = Field(description="What this says, in words.")

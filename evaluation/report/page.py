@@ -110,9 +110,10 @@ def _interval(score: Score, unit: Unit) -> str:
 
 
 def _coverage(score: Score) -> str:
-    if score.denominator is None:
-        return ""
-    return f"n = {count_text(score.denominator)}"
+    told = [f"{count:,} {name.replace('_', ' ')}" for name, count in score.counts.items()][:2]
+    if not told and score.denominator is not None:
+        told = [f"n = {count_text(score.denominator)}"]
+    return ", ".join(told)
 
 
 def _legend(plot: Plot) -> list[tuple[Markup, str]]:

@@ -1,0 +1,267 @@
+"""The report on an evaluation of videos by the events that they complete."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...releases.suites import SUITE, load_suite
+from ...schemas.events import Suite
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.score import Score
+from ..archive import EVALUATION
+from ..completion.score import score_folder
+from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
+from ..completion.voting import Definitions
+from .accounts import Accounts, read_lines
+from .model import (
+    Case,
+    CaseItem,
+    Cases,
+    CountRow,
+    CountTable,
+    Definition,
+    Measure,
+    Plot,
+    PlotPoint,
+    ReportDocument,
+    ScoreRow,
+    ScoreTable,
+    Verdict,
+)
+from .pictures import Pictures, pictures_of_run
+from .showing import label_text
+
+WORST, TYPICAL = 12, 12
+CONDITION = "video"
+READING = (
+    "A judge describes the frames of each video, and says of each event whether it is completed.",
+    "The completion rate of a prompt is the share of its events that the votes together call completed; that "
+    "of a class is the mean over its prompts. Higher is better.",
+)
+AVERAGE_MEASURE = Measure(name=AVERAGE, label="All prompts", better="high")
+
+
+def events_report(
+    folder: Path, suite: Path | None = None, definitions: Definitions | None = None
+) -> ReportDocument:
+    """Return the report on an evaluation folder of kind events.
+
+    Args:
+        folder: the evaluation folder.
+        suite: the suite's file; None for the copy in the folder.
+        definitions: how votes are joined; None for the paper's.
+
+    Raises:
+        InputError: the archive or the suite cannot be read, or they do not belong together.
+    """
+    used = definitions or Definitions()
+    scores = score_folder(folder, suite, used)
+    loaded = load_suite(folder / SUITE if suite is None else suite)
+    chosen = _chosen(scores.panels)
+    units = {(panel.panel.method, video.unit) for panel, video, _ in chosen}
+    accounts, votes = Accounts(), defaultdict[tuple[str | None, str], list[Judgement]](list)
+    for judgement in read_lines(folder):
+        accounts.add(judgement)
+        if (judgement.method, judgement.unit) in units and judgement.kind == "completion":
+            votes[judgement.method, judgement.unit].append(judgement)
+    manifest = EvaluationManifest.model_validate_json((folder / EVALUATION).read_bytes())
+    pictures = pictures_of_run(folder)
+    total = sum(len(panel.videos) for panel in scores.panels)
+    return ReportDocument(
+        kind="events",
+        title=_title(scores),
+        facts=_facts(scores, accounts, loaded, manifest),
+        warnings=tuple(_warnings(scores, accounts)),
+        reading=READING,
+        headline=_headline(scores),
+        plots=(_plot(scores, loaded),),
+        details=(_votings(scores),),
+        comparison_note="Methods are compared by fabula compare; the intervals above are not paired.",
+        accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
+        cases=Cases(
+            title="Prompts",
+            note=f"{len(chosen)} of {total:,}: the {WORST} with the lowest completion rate, "
+            f"and {TYPICAL} nearest to the median.",
+            measure=Measure(name="rate", label="Completed", better="high"),
+            total=total,
+            conditions={CONDITION: "Completed"},
+            shown=tuple(_case(one, loaded, votes, pictures) for one in chosen),
+        ),
+        agreement_note="Verifiers are held against each other and against people by fabula correlate and "
+        "fabula calibrate.",
+        cost=accounts.cost_table(),
+        definitions=tuple(
+            Definition(name=name, value=str(value)) for name, value in vars(scores.definitions).items()
+        ),
+        manifest=manifest.as_json(),
+    )  # fmt: skip
+
+
+def _named(panel: PanelScore) -> str:
+    return f"{panel.panel.method} · {panel.panel.judge}"
+
+
+def _title(scores: EventScores) -> str:
+    methods = list(dict.fromkeys(panel.panel.method for panel in scores.panels))
+    name = methods[0] if len(methods) == 1 else f"{len(methods)} methods"
+    return f"Which events the videos of {name} complete"
+
+
+def _facts(
+    scores: EventScores, accounts: Accounts, suite: Suite, manifest: EvaluationManifest
+) -> dict[str, str]:
+    created = manifest.environment.get("created_at")
+    return {
+        "Prompts": f"{len(suite.prompts):,}",
+        "Methods": str(len({panel.panel.method for panel in scores.panels})),
+        "Judges": str(len({panel.panel.judge for panel in scores.panels})),
+        "Replies": f"{accounts.total:,}",
+        **({"Judged": str(created)[:10]} if created else {}),
+    }
+
+
+def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
+    for panel in scores.panels:
+        missing = sum(not video.seen for video in panel.videos)
+        silent = sum(video.seen and video.rate is None for video in panel.videos)
+        if missing:
+            yield f"{missing:,} of {len(panel.videos):,} prompts have no video by {panel.panel.method}."
+        if silent:
+            yield f"{panel.panel.judge} answered nothing about {silent:,} prompts of {panel.panel.method}."
+    if not accounts.total:
+        yield "The archive has no replies."
+
+
+def _headline(scores: EventScores) -> ScoreTable:
+    labels = list(dict.fromkeys(label for panel in scores.panels for label in panel.classes))
+    measures = [AVERAGE_MEASURE] if AVERAGE in labels else []
+    measures += [
+        Measure(name=label, label=label_text(label), better="high") for label in labels if label != AVERAGE
+    ]
+    silent = Measure(name="non_response", label="Without response", better="low")
+    return ScoreTable(
+        name="headline", title="Completion rate by class", heading="Method and judge",
+        note="In brackets 95 % bootstrap intervals over prompts, where they were computed.",
+        measures=(*measures, silent),
+        rows=tuple(
+            ScoreRow(label=_named(panel), scores={**panel.classes, "non_response": panel.nonresponse})
+            for panel in scores.panels
+        ),
+    )  # fmt: skip
+
+
+def _plot(scores: EventScores, suite: Suite) -> Plot:
+    labels = [*suite.labels(), AVERAGE]
+    return Plot(
+        name="completion", title="Completion rate by class", note="In %, with 95 % intervals.",
+        groups={
+            "All prompts" if label == AVERAGE else label_text(label): tuple(
+                PlotPoint(series=_named(panel), score=panel.classes[label])
+                for panel in scores.panels if label in panel.classes
+            )
+            for label in labels
+        },
+    )  # fmt: skip
+
+
+def _votings(scores: EventScores) -> ScoreTable:
+    names = list(dict.fromkeys(name for panel in scores.panels for name in panel.alternatives))
+    return ScoreTable(
+        name="votings", title="All prompts, under other ways to join votes", heading="Method and judge",
+        measures=tuple(Measure(name=name, label=label_text(name), better="high") for name in names),
+        rows=tuple(ScoreRow(label=_named(panel), scores=dict(panel.alternatives)) for panel in scores.panels),
+    )  # fmt: skip
+
+
+def _coverage(scores: EventScores) -> CountTable:
+    columns = {
+        "prompts": "Prompts",
+        "answered": "Answered",
+        "silent": "Without answer",
+        "missing": "No video",
+    }
+    rows = []
+    for panel in scores.panels:
+        videos = panel.videos
+        answered = sum(video.rate is not None for video in videos)
+        missing = sum(not video.seen for video in videos)
+        values = {"prompts": len(videos), "answered": answered, "missing": missing}
+        silent = len(videos) - answered - missing
+        rows.append(CountRow(label=_named(panel), values={**values, "silent": silent}))
+    return CountTable(
+        name="prompts", title="Prompts", heading="Method and judge", columns=columns, rows=tuple(rows)
+    )
+
+
+def _reasons(scores: EventScores) -> Iterator[CountTable]:
+    reasons = Counter[str]()
+    for panel in scores.panels:
+        reasons.update(panel.outcomes.get("reasons", {}))
+    if reasons:
+        rows = tuple(CountRow(label=why, values={"votes": count}) for why, count in reasons.most_common(20))
+        yield CountTable(
+            name="reasons", title="Why votes have no answer", heading="Outcome and reason",
+            columns={"votes": "Votes"}, rows=rows,
+        )  # fmt: skip
+
+
+Chosen = tuple[PanelScore, Video, str]
+
+
+def _chosen(panels: Sequence[PanelScore]) -> list[Chosen]:
+    """Return the prompts that are shown: the lowest rates of videos that were seen, and typical ones."""
+    known = [(one.rate, number, place) for number, panel in enumerate(panels)
+             for place, one in enumerate(panel.videos) if one.rate is not None]  # fmt: skip
+    known.sort()
+    if not known:
+        return []
+    middle = known[len(known) // 2][0]
+    rest = sorted(known[WORST:], key=lambda one: (abs(one[0] - middle), one))[:TYPICAL]
+    picked = [(one, "worst") for one in known[:WORST]] + [(one, "typical") for one in sorted(rest)]
+    return [(panels[number], panels[number].videos[place], why) for (_, number, place), why in picked]
+
+
+def _case(
+    chosen: Chosen,
+    suite: Suite,
+    votes: dict[tuple[str | None, str], list[Judgement]],
+    pictures: Pictures,
+) -> Case:
+    panel, video, why = chosen
+    method = panel.panel.method
+    said = [one for one in votes[method, video.unit] if one.judge.spec == panel.panel.judge]
+    seed = said[0].seed if said else None
+    events = suite.prompts[video.unit].event_list
+    return Case(
+        unit=video.unit,
+        title=suite.prompts[video.unit].prompt,
+        place="",
+        method=method,
+        seed=seed,
+        why=why,
+        score=Score(value=video.rate, status="ok")
+        if video.rate is not None
+        else Score(value=None, status="undefined", reason="no answer"),
+        frames=pictures.every((method, video.unit, seed)),
+        items=tuple(
+            CaseItem(
+                id=f"event {number + 1}",
+                group=f"event {number + 1}",
+                text=text,
+                verdicts=tuple(_verdict(one, number) for one in said),
+                combined={CONDITION: None if video.events is None else video.events[number] >= 0.5},
+            )
+            for number, text in enumerate(events)
+        ),
+    )
+
+
+def _verdict(one: Judgement, number: int) -> Verdict:
+    parsed = one.parsed or {}
+    listed = parsed.get("completion")
+    known = isinstance(listed, list) and number < len(listed)
+    return Verdict(
+        judge=one.judge.spec, condition=CONDITION, vote=one.vote, outcome=one.outcome,
+        answer=str(parsed["description"]) if parsed.get("description") else one.reason,
+        correct=bool(listed[number]) if known and listed is not None else None,
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""A report as CSV: every score and count on a line, and every verdict on a line."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from ...schemas.score import Score
+from .model import ReportDocument
+
+SCORES = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
+VERDICTS = (
+    "unit", "place", "method", "seed", "why", "item", "group", "question", "valid", "judge", "condition",
+    "vote", "outcome", "answer", "status", "confidence", "correct",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Row = tuple[object, ...]
+
+
+def scores_csv(document: ReportDocument) -> str:
+    """Return every score, comparison and count of a report, one a line; values are fractions."""
+    return _csv(SCORES, _score_rows(document))
+
+
+def verdicts_csv(document: ReportDocument) -> str:
+    """Return the verdicts on every question that the report shows, one a line."""
+    return _csv(VERDICTS, _verdict_rows(document))
+
+
+def _csv(header: Sequence[str], rows: Iterator[Row]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Return a value for a cell; text that a spreadsheet would compute gets an apostrophe before it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        clean = value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+        return f"'{clean}" if clean.startswith(_FORMULA) else clean
+    return value
+
+
+def _score_rows(document: ReportDocument) -> Iterator[Row]:
+    for table in (document.headline, *document.details, *document.agreement):
+        for row in table.rows:
+            for name, score in row.scores.items():
+                yield (table.name, row.label, name, *_numbers(score))
+    for plot in document.plots:
+        for group, points in plot.groups.items():
+            for point in points:
+                yield (f"plot_{plot.name}", group, point.series, *_numbers(point.score))
+    yield from _comparison_rows(document)
+    for counts in (*document.accounting, *([document.cost] if document.cost else [])):
+        for counted in counts.rows:
+            for name, told in counted.values.items():
+                yield (counts.name, counted.label, name, *_plain(told))
+
+
+def _comparison_rows(document: ReportDocument) -> Iterator[Row]:
+    for one in document.comparisons:
+        yield ("comparison", f"{one.first} less {one.second}", one.measure, *_numbers(one.difference))
+        for name, value in (*one.p.items(), *one.effects.items()):
+            yield ("comparison", f"{one.first} less {one.second}", name, *_plain(value))
+
+
+def _numbers(score: Score) -> Row:
+    return (
+        score.value, score.low, score.high, score.numerator, score.denominator, score.status, score.reason,
+    )  # fmt: skip
+
+
+def _plain(value: object) -> Row:
+    return (value, None, None, None, None, "undefined" if value is None else "ok", None)
+
+
+def _verdict_rows(document: ReportDocument) -> Iterator[Row]:
+    for case in document.cases.shown if document.cases else ():
+        for item in case.items:
+            for one in item.verdicts:
+                yield (
+                    case.unit, case.place, case.method, case.seed, case.why, item.id, item.group, item.text,
+                    item.valid, one.judge, one.condition, one.vote, one.outcome, one.answer, one.status,
+                    one.confidence, one.correct,
+                )  # fmt: skip

@@ -1,0 +1,308 @@
+"""Tables and plots of an evaluation of storyboards, made from its scores."""
+
+from collections.abc import Iterator, Mapping
+
+from ...schemas.score import Score
+from ..recoverability.compare_methods import Comparison as Compared
+from ..recoverability.items import DIMENSIONS
+from ..recoverability.scores import GapScores, KathaScores, MethodScores
+from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
+from .showing import label_text
+
+TEXT = Measure(name="text", label="Recovered from text", better="high")
+IMAGE = Measure(name="image", label="Recovered from images", better="high")
+GAP = Measure(name="gap", label="STG", unit="points", better="low")
+AMBIGUITY = Measure(name="ambiguity", label="Ambiguity rate", better="low")
+FILTERED = "Over the valid questions of each method, equal weight per dimension."
+LEVEL = 0.05
+
+
+def headline(scores: KathaScores) -> ScoreTable:
+    """Return the main numbers: filtered, at question level."""
+    latent = Measure(name="latent_gap", label="Latent STG", unit="points", better="low")
+    rows = []
+    for name, method in scores.methods.items():
+        main = _main(method)
+        values = {"text": main.text, "image": main.image, "gap": main.gap, "latent_gap": main.latent_gap}
+        negative = main.gap.value is not None and main.gap.value < 0
+        note = "negative gap: inspect the judging before concluding anything" if negative else None
+        rows.append(ScoreRow(label=name, scores={**values, "ambiguity": method.ambiguity}, note=note))
+    return ScoreTable(
+        name="headline",
+        title="Recoverability and Semantic Trajectory Gap",
+        note=f"{FILTERED} In brackets 95 % bootstrap intervals over stories.",
+        measures=(TEXT, IMAGE, GAP, latent, AMBIGUITY),
+        rows=tuple(rows),
+    )
+
+
+def plots(scores: KathaScores) -> tuple[Plot, ...]:
+    """Return what text and images tell by method, and the gap by dimension."""
+    recovered = {
+        name: (
+            PlotPoint(series="Images", score=_main(method).image),
+            PlotPoint(series="Text", score=_main(method).text),
+        )
+        for name, method in scores.methods.items()
+    }
+    gaps = {
+        label_text(dimension): tuple(
+            PlotPoint(series=name, score=_main(method).dimensions[dimension]["gap"])
+            for name, method in scores.methods.items()
+        )
+        for dimension in DIMENSIONS
+    }
+    return (
+        Plot(
+            name="recovered",
+            title="What text tells, and what the images tell",
+            note="Valid questions answered as accepted, in %. The line between the marks is the gap.",
+            joined=True,
+            groups=recovered,
+        ),
+        Plot(
+            name="gaps",
+            title="STG per dimension",
+            note="Text less images, in percentage points, with 95 % intervals. Further left is better.",
+            unit="points",
+            groups=gaps,
+        ),
+    )
+
+
+def details(scores: KathaScores) -> Iterator[ScoreTable]:
+    """Yield the scores by dimension, set and level, group, label, pair and judge."""
+    yield _by_dimension(scores)
+    yield _by_set(scores)
+    for grouping in ("source_family", "narrative_type", "split"):
+        table = _by_group(scores, grouping)
+        if table is not None:
+            yield table
+    yield from _moral(scores)
+    yield from _pairs(scores)
+    yield _evidence(scores)
+
+
+def judges_table(scores: KathaScores) -> ScoreTable:
+    """Return the scores of every judge alone, over its own valid questions."""
+    rows = [
+        ScoreRow(label=f"{name} · {judge}", scores=dict(sets["filtered"]))
+        for name, method in scores.methods.items()
+        for judge, sets in method.judges.items()
+    ]
+    return ScoreTable(
+        name="single_judges", title="Each judge alone", heading="Method and judge",
+        note="Over the questions that are valid by that judge alone.",
+        measures=(TEXT, IMAGE, GAP), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def comparisons(scores: KathaScores) -> tuple[Comparison, ...]:
+    """Return the comparisons of methods."""
+    return tuple(_comparison(one) for one in scores.comparisons)
+
+
+def accounting(scores: KathaScores) -> Iterator[CountTable]:
+    """Yield what became of the generations and questions, and the combinations of verdicts."""
+    methods = scores.methods.items()
+    yield CountTable(
+        name="generations", title="Generations",
+        note="A generation is invalid where its pictures are missing, unreadable or not as many as planned.",
+        columns={
+            "stories_requested": "Stories requested", "stories_valid": "Stories valid",
+            "generations_requested": "Generations requested", "generations_invalid": "Generations invalid",
+        },
+        rows=tuple(
+            CountRow(label=name, values={key: value for key, value in method.generations.items()
+                                         if key != "invalid_rate"})
+            for name, method in methods
+        ),
+    )  # fmt: skip
+    yield CountTable(
+        name="questions", title="Questions",
+        note="Ambiguous: not answered as accepted even with text and images. Several seeds count apart.",
+        columns={
+            "total": "Asked about", "valid": "Valid", "ambiguous": "Ambiguous",
+            "invalid_generation": "Of invalid generations", "unjudged": "Without a verdict",
+        },
+        rows=tuple(CountRow(label=name, values=dict(method.questions)) for name, method in methods),
+    )  # fmt: skip
+    yield _triples(scores)
+
+
+def _main(method: MethodScores) -> GapScores:
+    return method.gaps["question"]["filtered"]
+
+
+def _by_dimension(scores: KathaScores) -> ScoreTable:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {label_text(dimension)}",
+            scores={
+                **_main(method).dimensions[dimension],
+                "ambiguity": method.ambiguity_by_dimension[dimension],
+            },
+        )
+        for name, method in scores.methods.items()
+        for dimension in DIMENSIONS
+    ]
+    return ScoreTable(
+        name="by_dimension", title="By dimension", heading="Method and dimension",
+        note="Over the valid questions of each method.",
+        measures=(TEXT, IMAGE, GAP, AMBIGUITY), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _by_set(scores: KathaScores) -> ScoreTable:
+    names = {"raw": "All questions", "filtered": "Valid", "common": "Valid for all methods"}
+    measures = tuple(
+        Measure(
+            name=f"{level}_{name}", label=f"STG, {label.lower()}, by {level}", unit="points", better="low"
+        )
+        for level in ("question", "story")
+        for name, label in names.items()
+    )
+    rows = tuple(
+        ScoreRow(
+            label=one,
+            scores={
+                f"{level}_{name}": gaps.gap
+                for level, sets in method.gaps.items()
+                for name, gaps in sets.items()
+            },
+        )
+        for one, method in scores.methods.items()
+    )  # fmt: skip
+    return ScoreTable(
+        name="by_set", title="STG by set of questions and by weight", measures=measures, rows=rows,
+        note="By question: each question has the same weight in its dimension. By story: each story has.",
+    )  # fmt: skip
+
+
+def _by_group(scores: KathaScores, grouping: str) -> ScoreTable | None:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {label_text(group)}",
+            scores={
+                "text": one.gaps["filtered"].text,
+                "image": one.gaps["filtered"].image,
+                "gap": one.gaps["filtered"].gap,
+                "ambiguity": one.ambiguity,
+            },
+            note=f"{one.stories} stories",
+        )
+        for name, method in scores.methods.items()
+        for group, one in method.groups.get(grouping, {}).items()
+    ]
+    if len(rows) <= len(scores.methods):
+        return None
+    return ScoreTable(
+        name=f"by_{grouping}", title=f"By {label_text(grouping).lower()}",
+        heading=f"Method and {label_text(grouping).lower()}", note=FILTERED,
+        measures=(TEXT, IMAGE, GAP, AMBIGUITY), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
+    labels = {"text": "From text", "image": "From images", "gap": "Gap", "text_image": "From both",
+              "chance": "Chance", "majority": "Majority label"}  # fmt: skip
+    yield from _if_known(
+        scores.methods, "moral_target", labels,
+        title="Moral target, among twelve labels",
+        note="Stories whose moral label is named; apart from the scored dimension moral.",
+    )  # fmt: skip
+
+
+def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
+    labels = {"accuracy": "Pair accuracy", "confusion": "Confusion",
+              "contrastive_chosen": "Contrastive chosen", "gap": "Gap to contrastive labels"}  # fmt: skip
+    yield from _if_known(
+        scores.methods, "pairs", labels,
+        title="Contrastive pairs",
+        note="Pairs for which judges say that the images show the source and not the contrastive story.",
+    )  # fmt: skip
+
+
+def _if_known(
+    methods: Mapping[str, MethodScores], part: str, labels: Mapping[str, str], title: str, note: str
+) -> Iterator[ScoreTable]:
+    rows = []
+    for name, method in methods.items():
+        values: Mapping[str, Score] = getattr(method, part)
+        if any(values[one].value is not None for one in labels if one not in ("chance", "majority")):
+            rows.append(ScoreRow(label=name, scores={one: values[one] for one in labels}))
+    if rows:
+        measures = tuple(
+            Measure(name=one, label=label, unit="points" if one == "gap" else "percent")
+            for one, label in labels.items()
+        )
+        yield ScoreTable(name=part, title=title, note=note, measures=measures, rows=tuple(rows))
+
+
+def _evidence(scores: KathaScores) -> ScoreTable:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {row['setting']}",
+            scores={key: _plain(row[key]) for key in ("valid_share", "image", "gap") if row[key] is not None},
+        )
+        for name, method in scores.methods.items()
+        for row in method.evidence
+    ]
+    return ScoreTable(
+        name="evidence", title="With more and more evidence used", heading="Method and setting",
+        note="What the filter by text and images does to the numbers.",
+        measures=(Measure(name="valid_share", label="Questions used"), IMAGE, GAP), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _plain(value: float) -> Score:
+    return Score(value=value, status="ok")
+
+
+def _triples(scores: KathaScores) -> CountTable:
+    methods = list(scores.methods)
+    first = scores.methods[methods[0]].triples
+    rows = []
+    for place, triple in enumerate(first):
+        marks = " ".join(
+            f"{name} {'✓' if right else '✗'}"
+            for name, right in (("text", triple.text), ("images", triple.image), ("both", triple.text_image))
+        )
+        counts = {name: scores.methods[name].triples[place].count for name in methods}
+        rows.append(
+            CountRow(label=marks, values={**counts, "in": "yes" if triple.included else "no",
+                                          "meaning": triple.meaning})
+        )  # fmt: skip
+    return CountTable(
+        name="triples", title="Combinations of the three verdicts", heading="Verdicts",
+        note="Questions with a verdict under all three conditions, by which of them was correct.",
+        columns={**{name: name for name in methods}, "in": "In STG", "meaning": "What it says"},
+        rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _comparison(one: Compared) -> Comparison:
+    if one.difference is None:
+        reason = "no question is valid for both"
+        difference = Score(value=None, status="undefined", reason=reason)
+    else:
+        difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
+    return Comparison(
+        measure="STG, valid for all methods",
+        first=one.first,
+        second=one.second,
+        difference=difference,
+        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
+        effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
+        pairs=one.stories,
+        verdict=_verdict(one),
+    )
+
+
+def _verdict(one: Compared) -> str:
+    tests = [p for p in (one.p_wilcoxon_corrected, one.p_bootstrap_corrected) if p is not None]
+    if one.difference is None or not tests:
+        return "Cannot be said."
+    if max(tests) >= LEVEL:
+        return "These data do not tell them apart." if min(tests) >= LEVEL else "The two tests disagree."
+    return f"{one.first if one.difference < 0 else one.second} loses less."

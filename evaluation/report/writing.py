@@ -1,0 +1,148 @@
+"""Making the report on an evaluation folder, and writing its files."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, TargetError
+from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ..recoverability.score import read_manifest
+from .flat import scores_csv, verdicts_csv
+from .model import ReportDocument
+from .page import render_page
+from .showing import interval_text, value_text
+
+PAGE = "evaluation_report.html"
+"""Name of the page, in the evaluation folder, where no other is given."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A report and where it was written.
+
+    Attributes:
+        document: the report.
+        files: name for readers -> file; the page comes first.
+    """
+
+    document: ReportDocument
+    files: dict[str, Path]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the files and the main numbers."""
+        main = {
+            row.label: {name: score.as_json() for name, score in row.scores.items()}
+            for row in self.document.headline.rows
+        }
+        return {
+            "kind": self.document.kind,
+            "files": {name: str(path) for name, path in self.files.items()},
+            "headline": main,
+            "warnings": list(self.document.warnings),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the main numbers and the files."""
+        table = self.document.headline
+        for row in table.rows:
+            told = []
+            for measure in table.measures:
+                score = row.scores.get(measure.name)
+                if score is not None:
+                    value, ends = value_text(score.value, measure.unit), interval_text(score, measure.unit)
+                    told.append(f"{measure.label} {value} {ends}".strip())
+            yield f"{row.label}: {'; '.join(told)}"
+        yield from (f"note: {warning}" for warning in self.document.warnings)
+        yield from (f"{name}: {path}" for name, path in self.files.items())
+
+
+def make_report(folder: Path, release: Path | None = None, outputs: Sequence[Path] = ()) -> ReportDocument:
+    """Return the report on an evaluation folder of either kind.
+
+    Args:
+        folder: the evaluation folder.
+        release: release, or for events the suite, that was judged; None for the place that the evaluation
+            names.
+        outputs: folders with the generated storyboards; none for the pictures that the run keeps.
+
+    Raises:
+        InputError: something cannot be read, or does not belong together.
+        ConfigError: the release is not to be found, or an option does not fit the kind.
+    """
+    if read_manifest(folder).kind == "katha":
+        from .katha import katha_report
+
+        return katha_report(folder, release, outputs)
+    from .events import events_report
+
+    if outputs:
+        raise ConfigError(
+            "--outputs", expected="an evaluation of storyboards", found="one of videos",
+            fix="leave it out: the frames that judges saw are kept in the run folder",
+        )  # fmt: skip
+    return events_report(folder, release)
+
+
+def write_report(document: ReportDocument, page: Path) -> Written:
+    """Write the page, and JSON and CSV files of the same name beside it.
+
+    Raises:
+        TargetError: a file cannot be written.
+    """
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise TargetError(
+            str(page), expected="a file name that ends in .html", found=page.name or "a folder",
+            fix="give --out such as report.html",
+        )  # fmt: skip
+    stem = page.stem
+    files = {
+        "page": page,
+        "JSON": page.with_name(f"{stem}.json"),
+        "scores as CSV": page.with_name(f"{stem}.csv"),
+        "verdicts as CSV": page.with_name(f"{stem}_verdicts.csv"),
+    }
+    _refuse_others(files["JSON"])
+    beside = {name: path.name for name, path in list(files.items())[1:]}
+    contents = (
+        render_page(document, beside).encode("utf-8"),
+        pretty_bytes(_stored(document.as_json())),
+        scores_csv(document).encode("utf-8"),
+        verdicts_csv(document).encode("utf-8"),
+    )
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        for path, data in zip(files.values(), contents, strict=True):
+            write_atomic(path, [data])
+    except OSError as error:
+        raise TargetError(
+            str(page), expected="a place that can be written", found=str(error), fix="choose another --out"
+        ) from error
+    return Written(document, files)
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse to write over a JSON file that is no report of an earlier time, such as a run's own files."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not {"headline", "manifest", "schema_version"} <= found.keys():
+        raise TargetError(
+            str(path), expected="no file, or an earlier report", found="a file of another kind",
+            fix="give the page another name with --out",
+        )  # fmt: skip
+
+
+def _stored(value: Json) -> Json:
+    """Return a value that UTF-8 can hold: lone surrogates, as a hostile reply may carry, are replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_stored(one) for one in value]
+    if isinstance(value, dict):
+        return {_stored(key): _stored(one) for key, one in value.items()}
+    return value
