@@ -36,8 +36,7 @@ def write_tables(target: Path, folder: Path, judged: Judged, definitions: Defini
             str(target),
             expected="a folder that can be written",
             found=str(error),
-            
-            fix="choose another --tables",,
+            fix="choose another --tables",
         ) from error
 
 
