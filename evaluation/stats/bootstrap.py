@@ -55,19 +55,16 @@ def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, F
     Returns:
         Lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
     """
-    tail = (1 - level) / 2
-    flat = values.reshape(len(values), -1)
-    if not np.isnan(flat).any():
-        low, high = (
-            np.quantile(flat, (tail, 1 - tail), axis=0) if len(flat) else np.full((2, flat.shape[1]), np.nan)
-        )
-        return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
+    tail, shape = (1 - level) / 2, values.shape[1:]
+    flat = values.reshape(len(values), int(np.prod(shape, dtype=np.int64)))
     ends = np.full((2, flat.shape[1]), np.nan)
-    for place in range(flat.shape[1]):
-        known = flat[~np.isnan(flat[:, place]), place]
-        if len(known):
-            ends[:, place] = np.quantile(known, (tail, 1 - tail))
-    return ends[0].reshape(values.shape[1:]), ends[1].reshape(values.shape[1:])
+    there = ~np.isnan(flat)
+    whole = there.all(axis=0) & bool(len(flat))
+    if whole.any():
+        ends[:, whole] = np.quantile(flat[:, whole], (tail, 1 - tail), axis=0)
+    for place in np.flatnonzero(~whole & there.any(axis=0)):
+        ends[:, place] = np.quantile(flat[there[:, place], place], (tail, 1 - tail))
+    return ends[0].reshape(shape), ends[1].reshape(shape)
 
 
 def two_sided_p(differences: Floats) -> float:
