@@ -1,0 +1,70 @@
+"""Release and evaluation folders of simulated judgements, for tests and benchmarks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..evaluation.archive import EVALUATION, JUDGEMENTS, sort_key
+from ..evaluation.hashes import release_sha256
+from ..evaluation.recoverability.items import Items, items_of
+from ..evaluation.recoverability.replies import Replies
+from ..releases.layout import RELEASE
+from ..releases.loading import load
+from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from .katha_folders import write_release
+from .katha_samples import sample_bundles
+from .simulated_judgements import Truth, simulated_lines, simulated_manifest, simulated_replies
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated evaluation on disk.
+
+    Attributes:
+        release: folder of the release.
+        run: the evaluation folder.
+        items: stories, questions and pairs.
+        replies: what the judges said.
+    """
+
+    release: Path
+    run: Path
+    items: Items
+    replies: Replies
+
+
+def write_loadable_release(folder: Path, bundles: Sequence[Json]) -> Path:
+    """Write a release of bundles that can be loaded; return the folder. Nothing of it is hidden."""
+    for bundle in bundles:
+        if bundle["record"]["split"] == "hidden_test":
+            bundle["record"]["split"] = "public_test"
+    write_release(folder, bundles)
+    document = {"format": 1, "kind": "katha", "version": "0.1.0"}
+    write_atomic(folder / RELEASE, [pretty_bytes(document)])
+    return folder
+
+
+def write_simulated(
+    folder: Path, questions: int, truths: Sequence[tuple[str, Truth]], seed: int = 42
+) -> Simulated:
+    """Write a release and an evaluation with judgements drawn from truths.
+
+    Args:
+        folder: where; the release goes to ``release``, the evaluation to ``run``.
+        questions: how many there are, six a story.
+        truths: method and its truth.
+        seed: of the random numbers.
+    """
+    bundles = sample_bundles(-(-questions // 6))
+    last = bundles[-1]["record"]
+    last["questions"] = last["questions"][: len(last["questions"]) - (6 * len(bundles) - questions)]
+    release = load(write_loadable_release(folder / "release", bundles))
+    items = items_of(release.records, release.variants)
+    replies = simulated_replies(items, truths, seed)
+    run = folder / "run"
+    run.mkdir()
+    lines = sorted(simulated_lines(replies, items), key=sort_key)
+    write_atomic(run / JUDGEMENTS, jsonl_lines(one.as_json() for one in lines))
+    manifest = simulated_manifest(release_sha256(release.path), replies)
+    write_atomic(run / EVALUATION, [pretty_bytes(manifest.as_json())])
+    return Simulated(release.path, run, items, replies)
