@@ -19,7 +19,10 @@ from ..schemas.canonical import Json
 from ..schemas.paths import get_at
 from ..schemas.values import Edit
 
-BUILDERS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pipeline:PIPELINE"),)
+BUILDERS: tuple[tuple[str, str], ...] = (
+    ("katha", "fabula.builders.katha.pipeline:PIPELINE"),
+    ("events", "fabula.builders.events.pipeline:PIPELINE"),
+)
 """Kind of run that builds records -> where its pipeline is."""
 
 EVALUATIONS: tuple[tuple[str, str], ...] = (
@@ -33,6 +36,7 @@ DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_
 
 PLANS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.spending:tell_plan"),
+    ("events", "fabula.builders.katha.spending:tell_plan"),
     ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
     ("evaluate-events", "fabula.evaluation.completion.requests:tell_events"),
 )
@@ -147,6 +151,11 @@ def _with_old(run: Path, asked: Edit) -> Edit:
 def _drafter(run: Path, item: str) -> Callable[[Sequence[Edit]], Json]:
     """Return what gives the item's draft under corrections, from what the run's journal holds."""
     manifest, pipeline = read_manifest(run), pipeline_of(run)
+    if manifest.kind not in dict(DRAFTS):
+        raise RunError(
+            str(run), expected=f"a run of kind {', '.join(dict(DRAFTS))}", found=f"kind {manifest.kind}",
+            fix="correct its sources, and give the command that made the run again",
+        )  # fmt: skip
     loaded = load_pipeline(pipeline)
     config = manifest.config(loaded)
     stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)

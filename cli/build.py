@@ -9,12 +9,15 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
+from . import build_events
 from .advice import incomplete_lines, summary_first
 from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
 )
+
+build_events.register(app)
 
 StoriesArgument = Annotated[
     list[Path],

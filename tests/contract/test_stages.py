@@ -14,7 +14,13 @@ from fabula.engine.pipeline import Pipeline, Stage, load_object, load_pipeline
 from fabula.engine.stage import Item, Made, Rejected, Tools
 from fabula.errors import RunError
 
-SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
+BUILT = Path(fabula.__file__).parent / "builders"
+SAMPLES = BUILT / "katha" / "samples"
+SOURCES = {
+    "katha": ("stories", SAMPLES / "stories.jsonl"),
+    "events": ("seeds", BUILT / "events" / "samples" / "seeds.jsonl"),
+}
+"""Kind of run -> role and file of its sample."""
 CREATED = "2026-01-01T00:00:00Z"
 
 
@@ -42,17 +48,19 @@ def outcome_of(stage: Stage, item: Item) -> object:
 
 @pytest.fixture(scope="module")
 def passage() -> dict[str, list[tuple[Item, object]]]:
-    """What each stage of the KathaBench builder got and gave for the first three sample stories."""
+    """What each stage of each builder got and gave for its first three samples."""
+    return {name: given for pipeline in pipelines() for name, given in passage_of(pipeline).items()}
+
+
+def passage_of(pipeline: Pipeline) -> dict[str, list[tuple[Item, object]]]:
     passed: dict[str, list[tuple[Item, object]]] = {}
-    (pipeline,) = pipelines()
+    role, sample = SOURCES[pipeline.name]
     fields: dict[str, dict[str, object]] = {}
     for stage in load_pipeline(pipeline).stages:
         reads = stage.spec.reads
         if stage.spec.shape == "expand":
-            source = Item(
-                "sources", {"sources": [{"role": "stories", "name": "stories.jsonl", "sha256": "0"}]}
-            )
-            children = list(stage.run(source, tools(stage, paths=(SAMPLES / "stories.jsonl",))))[:3]
+            source = Item("sources", {"sources": [{"role": role, "name": sample.name, "sha256": "0"}]})
+            children = list(stage.run(source, tools(stage, paths=(sample,))))[:3]
             fields = {child.id: dict(child.outcome.fields) for child in children}
             passed[stage.name] = [(source, child.outcome) for child in children]
             continue
@@ -84,7 +92,7 @@ def test_declaration_when_read_is_complete(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-def test_outcome_when_sample_stories_pass_keeps_to_the_declaration(stage: Stage, passage) -> None:
+def test_outcome_when_samples_pass_keeps_to_the_declaration(stage: Stage, passage) -> None:
     assert len(passage[stage.name]) == 3
     for _, outcome in passage[stage.name]:
         assert isinstance(outcome, Made)

@@ -1,0 +1,109 @@
+"""Stage: the seeds, written by people, and a slot for each prompt that a model adds (StoryEval, 2.1.1)."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json, digest
+from ...schemas.events import video_name
+from ...schemas.paths import format_path
+from .rules import keyword_of
+from .settings import LoadSettings, Seed
+
+SPEC = StageSpec(
+    name="load_seeds",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("seed", "slot"),
+    settings=LoadSettings,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:  # noqa: ARG001 - the face of a stage
+    """Yield one child per seed, and one per prompt that is to be generated.
+
+    Raises:
+        InputError: a line is no seed, or two are the same; every problem is listed.
+    """
+    settings = tools.settings
+    assert isinstance(settings, LoadSettings)
+    problems: list[UserError] = []
+    seeds: dict[str, dict[str, Json]] = {}
+    for path in tools.paths:
+        for where, seed in _seeds(path, problems):
+            name = _name(seed)
+            if name in seeds:
+                problems.append(_problem(where, "each prompt once", f"{name} again"))
+            seeds[name] = seed
+    if not seeds and not problems:
+        problems.append(_problem(", ".join(map(str, tools.paths)), "at least one seed", "none"))
+    if problems:
+        raise InputError(problems)
+    for name, seed in seeds.items():
+        yield Child(name, Made({"seed": seed, "slot": None}))
+    written = [seed["prompt"] for seed in seeds.values() if seed["prompt"]]
+    for number in range(settings.generate):
+        kind, subject = keyword_of(number)
+        slot = {
+            "number": number, "kind": kind, "subject": subject,
+            "creative": _is_creative(number, settings.creative_share),
+            "examples": _examples(written, number, (settings.examples, tools.seed)),
+        }  # fmt: skip
+        yield Child(f"guided_{number + 1:05d}", Made({"seed": None, "slot": slot}))
+
+
+def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(_problem(str(path), "JSONL in UTF-8", str(error)))
+        return
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            seed = Seed.model_validate(json.loads(line))
+        except ValidationError as error:
+            problems.extend(
+                _problem(f"{where} {format_path(one['loc'])}", "a field of a seed", str(one["msg"]))
+                for one in error.errors(include_url=False, include_input=False)
+            )
+            continue
+        except (ValueError, RecursionError) as error:
+            problems.append(_problem(where, "one JSON object", str(error)[:200]))
+            continue
+        if not (seed.prompt or "").strip() and not seed.video:
+            problems.append(_problem(where, "a prompt or a video", "neither"))
+            continue
+        video = None if seed.video is None else (path.parent / seed.video).absolute()
+        if video is not None and not seed.prompt and not video.is_file():
+            problems.append(_problem(where, "a video that is there", str(video)))
+        yield where, {**seed.as_json(), "video": None if video is None else str(video)}
+
+
+def _name(seed: dict[str, Json]) -> str:
+    if seed["prompt"]:
+        stem = video_name(seed["prompt"]).removesuffix(".mp4")
+        return stem or f"seed_{digest(seed['prompt'])[:12]}"
+    return f"caption_{Path(seed['video']).stem}"
+
+
+def _is_creative(number: int, share: float) -> bool:
+    """Whether the running total of creative prompts goes up at this number, so that the share is kept to."""
+    return int((number + 1) * share + 1e-9) > int(number * share + 1e-9)
+
+
+def _examples(written: Sequence[str], number: int, chosen: tuple[int, int]) -> list[str]:
+    """Return the examples of one request, in an order that depends on seed and number alone."""
+    count, seed = chosen
+    return sorted(written, key=lambda prompt: digest([seed, number, prompt]))[:count]
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="see docs/events.md for the form of seeds")

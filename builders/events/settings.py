@@ -1,0 +1,64 @@
+"""Settings of the stages of the suite builder, and what a row of its sources holds."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...models.settings import ModelSettings
+from ...schemas.base import Own
+
+Origin = Literal["retrieval", "brainstorm", "guided"]
+
+
+class Seed(Own):
+    """One row of ``seeds.jsonl``: a prompt, or a video that is to be captioned."""
+
+    prompt: str | None = Field(default=None, description="The prompt; null where a model captions the video.")
+    origin: Literal["retrieval", "brainstorm"] = Field(
+        default="brainstorm",
+        description="retrieval: it captions a real video; brainstorm: somebody thought of it.",
+    )
+    event_list: tuple[str, ...] | None = Field(default=None, description="The events, where they are given.")
+    participants: tuple[Literal["human", "animal", "object"], ...] | None = Field(
+        default=None, description="Who leads the story, where it is given."
+    )
+    creative: bool | None = Field(default=None, description="Whether it can never happen.")
+    video: str | None = Field(default=None, description="The real video, relative to the file.")
+    author: str | None = Field(default=None, description="Who wrote it.")
+
+
+class LoadSettings(Own):
+    """How many prompts a model is to add."""
+
+    generate: int = Field(default=0, ge=0, le=100_000, description="Prompts that a model is asked for.")
+    examples: int = Field(default=6, ge=1, le=50, description="Seeds that each of these requests shows.")
+    creative_share: float = Field(
+        default=0.3, ge=0, le=1, description="Share of these that are to be impossible in the real world."
+    )
+
+
+class WriteSettings(ModelSettings):
+    """Which model captions videos and writes prompts."""
+
+    temperature: float | None = Field(default=1.0, ge=0, le=2)
+    frames: int = Field(default=16, ge=1, le=64, description="Frames of a real video that a model is shown.")
+
+
+class ConditionSettings(Own):
+    """The general conditions of a prompt."""
+
+    max_words: int = Field(default=50, ge=5, description="Longer prompts are no short stories.")
+    max_participants: int = Field(default=2, ge=1, le=3, description="Kinds of participants at most.")
+
+
+class SelectSettings(Own):
+    """Which prompts stay."""
+
+    near: float = Field(
+        default=85.0, gt=0, le=100, description="Token-set similarity, 0 to 100, from which one of two goes."
+    )
+    most: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most prompts; the most different of the model's are taken. Null: all.",
+    )

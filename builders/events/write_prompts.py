@@ -1,0 +1,113 @@
+"""Stage: captions of real videos and new prompts, written by a model; prompts by people stay as they are."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...engine.asking import Ask, BadReply
+from ...engine.stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...media.images import encode
+from ...media.problems import MediaProblem
+from ...models.chat import Image, Message
+from ...models.spec import parse_spec
+from ...prompts.loader import load_prompt
+from ...schemas.canonical import Json
+from .rules import FEWEST, MOST
+from .settings import WriteSettings
+
+CAPTION, WRITE = "events/caption_video", "events/write_prompt"
+
+SPEC = StageSpec(
+    name="write_prompts",
+    version=1,
+    shape="map",
+    reads=("seed", "slot"),
+    writes=("drafted", "drafted_by"),
+    libraries=("pillow", "av"),
+    reject_codes={"needs_model": "a model has to write this prompt, and none is named"},
+    settings=WriteSettings,
+    asks=(CAPTION, WRITE),
+)
+
+
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return prompt, events, participants and origin as far as they are known, and who wrote them."""
+    seed, slot = item["seed"], item["slot"]
+    if seed is not None and seed["prompt"]:
+        given = {name: seed[name] for name in ("prompt", "event_list", "participants", "creative", "origin")}
+        return Made(
+            {"drafted": given, "drafted_by": f"hand:{seed['author']}" if seed["author"] else "author"}
+        )
+    if tools.asker is None:
+        return Rejected("needs_model", "name one with --model")
+    if slot is not None:
+        asked = {name: slot[name] for name in ("subject", "creative", "examples")}
+        return await _ask(tools, WRITE, asked, (), "guided")
+    try:
+        pictures = frames_of(Path(seed["video"]), tools)
+    except MediaProblem as problem:
+        return Failed(problem.code, str(problem))
+    return await _ask(tools, CAPTION, {"count": len(pictures)}, pictures, "retrieval")
+
+
+def frames_of(path: Path, tools: Tools) -> tuple[Image, ...]:
+    """Return frames of a video, taken evenly and encoded without metadata.
+
+    Raises:
+        MediaProblem: the video cannot be used.
+    """
+    from ...media.images import Picture, fitted
+    from ...media.video import probe, sample_frames
+
+    assert isinstance(tools.settings, WriteSettings)
+    count = min(tools.settings.frames, probe(path).frames)
+    taken = (Picture(fitted(frame.image, 768), "VIDEO") for frame in sample_frames(path, count))
+    return tuple(Image(encode(picture, format="jpeg", quality=90), "image/jpeg") for picture in taken)
+
+
+async def _ask(
+    tools: Tools, prompt_id: str, inputs: dict[str, Json], pictures: tuple[Image, ...], origin: str
+) -> Outcome:
+    settings = tools.settings
+    assert isinstance(settings, WriteSettings)
+    assert tools.asker is not None
+    prompt = load_prompt(prompt_id)
+    request = prompt.request(settings, tools.seed, **inputs)
+    if pictures:
+        *system, user = request.messages
+        parts = [part for number, one in enumerate(pictures, 1) for part in (f"Frame {number}", one)]
+        request = replace(request, messages=(*system, Message(user.role, (*parts, *user.parts))))
+    answer = await tools.asker.ask(Ask(request, reader(), prompt.label, sample=settings.sample))
+    drafted = {**answer.value, "origin": origin}
+    if origin == "retrieval":
+        drafted["creative"] = False
+    return Made(
+        {"drafted": drafted, "drafted_by": ", ".join([f"{_who(settings)} via {prompt.label}", *answer.notes])}
+    )
+
+
+def reader() -> Callable[[Json], dict[str, Any]]:
+    """Return what reads a drafted prompt from a reply and refuses what cannot be one."""
+
+    def read(reply: Json) -> dict[str, Any]:
+        prompt = " ".join(str(reply["prompt"]).split())
+        events = [" ".join(str(event).split()) for event in reply["event_list"]]
+        if not prompt:
+            raise BadReply("$.prompt: expected one sentence, found nothing")
+        if not FEWEST <= len(events) <= MOST or not all(events):
+            raise BadReply(f"$.event_list: expected {FEWEST} to {MOST} events, found {len(events)}")
+        if len(set(events)) < len(events):
+            raise BadReply("$.event_list: expected different events, found one twice")
+        if not reply["participants"]:
+            raise BadReply("$.participants: expected at least one, found none")
+        kinds = list(dict.fromkeys(reply["participants"]))
+        told = {"prompt": prompt, "event_list": events, "participants": kinds}
+        return {**told, "creative": bool(reply["creative"])}
+
+    return read
+
+
+def _who(settings: WriteSettings) -> str:
+    spec = parse_spec(settings.model or "")
+    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"

@@ -1,0 +1,89 @@
+"""``fabula build events``: seeds in, a prompt suite out."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .advice import summary_first
+from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "events",
+        epilog=example(
+            "fabula build events seeds.jsonl --out runs/suite",
+            "fabula build events seeds.jsonl --model openai:gpt-4.1-mini --generate 600 --most 500"
+            " --max-cost 5 --out runs/suite",
+        ),
+    )(events)
+
+
+@guarded
+def events(
+    seeds: Annotated[list[Path], typer.Argument(help="JSONL files of seeds.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model that captions videos and writes prompts.")
+    ] = None,
+    generate: Annotated[
+        int | None, typer.Option("--generate", help="Prompts that the model is asked for [0].")
+    ] = None,
+    most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
+    max_cost: MaxCostOption = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
+    ] = False,
+    config: ConfigOption = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run what failed before again.")
+    ] = False,
+    created_at: Annotated[
+        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Make a suite of event prompts from seeds: captions of real videos, prompts by people, and by a model.
+
+    Writes all_prompts.json in the official form. Difficulty comes later, from results: fabula grade-suite.
+    """
+    from ..builders.events import SuiteOptions, build_suite, estimate_suite
+    from ..engine.progress import choose_reporter
+
+    options = SuiteOptions(
+        model=model,
+        generate=generate,
+        most=most,
+        max_cost=max_cost,
+        reuse=tuple(reuse or ()),
+        config=config,
+        settings=tuple(settings or ()),
+        workers=workers,
+        created_at=created_at,
+        retry_failed=retry_failed,
+    )
+    if dry_run:
+        with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
+            show(estimate_suite(seeds, out or Path(scratch) / "run", options), as_json=as_json)
+        return 0
+    if out is None:
+        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/suite")
+    with summary_first(out, as_json=as_json):
+        report = build_suite(seeds, out, options, reporter=choose_reporter(as_json=as_json))
+    show(report, as_json=as_json)
+    if not as_json:
+        say(f"run: {out}\nsuite: {out / 'all_prompts.json'}")
+    return 0

@@ -1,0 +1,180 @@
+"""Building a suite: people's prompts by rules, captions and guided prompts through the real SDK."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.builders.events import SuiteOptions, build_suite, estimate_suite
+from fabula.errors import BelowThreshold, ConfigError, InputError, RunError
+from fabula.releases.suites import load_suite
+from fabula.testing.drawn import write_video
+from fabula.testing.model_server import ModelServer
+from fabula.testing.suite_model import answer
+
+SEEDS: list[dict[str, Any]] = [
+    {"prompt": "A dog rolls over, begs for a treat, and then catches it.", "author": "ana"},
+    {
+        "prompt": "A lamp lights up, and then flickers.",
+        "event_list": ["A lamp lights up", "And then the lamp flickers"],
+        "participants": ["object"],
+        "creative": True,
+    },
+    {"prompt": "A man opens a door, and then walks out.", "origin": "retrieval"},
+]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def build(tmp_path: Path, rows: list[dict[str, Any]], **options: Any) -> Any:
+    seeds = write(tmp_path / "seeds.jsonl", rows)
+    given = {"workers": 0, "created_at": "2026-01-01T00:00:00Z", **options}
+    report = build_suite([seeds], tmp_path / "run", SuiteOptions(**given))
+    return report, load_suite(tmp_path / "run")
+
+
+def with_model(server: ModelServer, **options: Any) -> dict[str, Any]:
+    models = {"openai:tested": {"base_url": server.openai_url}}
+    return {"model": "openai:tested", "models": models, **options}
+
+
+def test_seeds_when_built_without_a_model_get_events_and_labels_by_rule(tmp_path: Path) -> None:
+    _, suite = build(tmp_path, SEEDS)
+    dog, lamp, man = suite.prompts.values()
+    assert dog.event_list == ("A dog rolls over", "The dog begs for a treat", "And then the dog catches it")
+    assert dog.labels == ("animal", "3_events")
+    assert lamp.labels == ("object", "creative", "2_events")
+    assert man.labels == ("human", "retrieval", "2_events")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "prompts.jsonl").read_text().splitlines()]
+    assert lines[0]["producers"] == {"event_list": "rules@1", "prompt": "hand:ana"}
+    assert lines[1]["producers"]["event_list"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ({"prompt": "A dog sleeps."}, "event_count"),
+        ({"prompt": "A dog runs, jumps, sits, barks, and then sleeps."}, "event_count"),
+        ({"prompt": "A girl opens a box, and then smiles."}, "facial_expression"),
+        ({"prompt": "A dog barks twice.", "event_list": ["It barks", "it barks"]}, "repeated_event"),
+        ({"prompt": "..."}, "no_name"),
+        ({"prompt": "...", "event_list": ["It barks", "It runs"]}, "no_name"),
+        ({"prompt": "A dog runs" + " and runs" * 30 + ", and then sleeps."}, "too_long"),
+        ({"prompt": "A, b, c.", "participants": ["human", "animal", "object"]}, "too_many_participants"),
+    ],
+)
+def test_a_prompt_when_it_breaks_a_condition_is_rejected_with_its_code(
+    tmp_path: Path, row: dict[str, Any], code: str
+) -> None:
+    report, suite = build(tmp_path, [*SEEDS, row])
+    assert len(suite.prompts) == 3
+    (gone,) = [item for item in report.items if item.status == "rejected"]
+    assert (gone.code, gone.reason != "") == (code, True)
+
+
+def test_prompts_when_a_model_writes_them_add_to_the_seeds_and_differ(tmp_path: Path) -> None:
+    with ModelServer(answer) as server:
+        options = with_model(server, generate=9, most=8)
+        report, suite = build(tmp_path, SEEDS, **options)
+        asked = Counter("list" if "You list" in one.asked.system else "write" for one in server.log)
+        examples = [one.asked.text.count(">>>") for one in server.log if "You write" in one.asked.system]
+    assert asked == {"write": 9, "list": 2}  # one seed has its events
+    assert min(examples) >= len(SEEDS)
+    assert len(suite.prompts) == 8
+    assert {row["prompt"] for row in SEEDS} <= {prompt.prompt for prompt in suite.prompts.values()}
+    codes = Counter(item.code for item in report.items if item.status == "rejected")
+    assert sum(codes.values()) == 4
+    assert set(codes) <= {"near_duplicate", "not_chosen"}
+    origins = [json.loads(line) for line in (tmp_path / "run" / "prompts.jsonl").read_text().splitlines()]
+    made = [row for row in origins if row["origin"] == "guided"]
+    assert all(
+        row["producers"]["prompt"].startswith("openai:tested via events/write_prompt@1#") for row in made
+    )
+
+
+def test_a_creative_share_when_stated_is_kept_to(tmp_path: Path) -> None:
+    with ModelServer(answer) as server:
+        options = with_model(
+            server, generate=10, settings=["load_seeds.creative_share=0.3", "select_prompts.near=100"]
+        )
+        build(tmp_path, SEEDS, **options)
+        wanted = [
+            "impossible" in one.asked.messages[-1].parts[-1]
+            for one in server.log
+            if "You write" in one.asked.system
+        ]
+    assert (len(wanted), sum(wanted)) == (10, 3)
+
+
+def test_a_real_video_when_captioned_shows_its_frames_and_is_a_retrieval_prompt(tmp_path: Path) -> None:
+    write_video(tmp_path / "wheel.mp4", 40)
+    with ModelServer(answer) as server:
+        _, suite = build(tmp_path, [{"video": "wheel.mp4", "origin": "retrieval"}], **with_model(server))
+        assert [len(one.asked.images) for one in server.log] == [16]
+        assert "wheel.mp4" not in server.log[0].asked.text
+    (prompt,) = suite.prompts.values()
+    assert prompt.labels == ("object", "retrieval", "2_events")
+
+
+def test_a_video_when_no_model_is_named_is_rejected(tmp_path: Path) -> None:
+    write_video(tmp_path / "wheel.mp4", 8)
+    report, suite = build(tmp_path, [*SEEDS, {"video": "wheel.mp4"}])
+    assert [item.code for item in report.items if item.status == "rejected"] == ["needs_model"]
+    assert len(suite.prompts) == 3
+
+
+def test_a_video_when_it_is_damaged_fails_with_its_code(tmp_path: Path) -> None:
+    (tmp_path / "broken.mp4").write_bytes(b"no video")
+    with ModelServer(answer) as server, pytest.raises(BelowThreshold):
+        build(tmp_path, [SEEDS[1], {"video": "broken.mp4"}], **with_model(server))
+
+
+def test_near_duplicates_when_two_people_write_them_keep_the_first(tmp_path: Path) -> None:
+    twin = {"prompt": "The dog rolls over, begs for a treat, then catches it!"}
+    report, suite = build(tmp_path, [*SEEDS, twin])
+    assert len(suite.prompts) == 3
+    (gone,) = [item for item in report.items if item.status == "rejected"]
+    assert gone.code == "near_duplicate"
+
+
+def test_seeds_when_several_lines_are_wrong_list_every_problem(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.jsonl"
+    rows = ["{", '{"prompt": 3}', '{"origin": "moon"}', "{}", json.dumps(SEEDS[0]), json.dumps(SEEDS[0])]
+    path.write_text("\n".join(rows))
+    with pytest.raises(InputError) as caught:
+        build_suite([path], tmp_path / "run", SuiteOptions(workers=0))
+    assert len(caught.value.problems) == 5
+
+
+def test_no_seed_when_there_is_none_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least one seed"):
+        build(tmp_path, [])
+    with pytest.raises(ConfigError, match="at least one file"):
+        build_suite([], tmp_path / "run")
+
+
+def test_an_estimate_when_asked_for_counts_the_calls(tmp_path: Path) -> None:
+    with ModelServer(answer) as server:
+        seeds = write(tmp_path / "seeds.jsonl", SEEDS)
+        options = SuiteOptions(**with_model(server, generate=5, workers=0))
+        plan = estimate_suite([seeds], tmp_path / "run", options)
+        assert len(server.log) == 0
+    assert plan.calls >= 5 + 2
+
+
+def test_an_edit_when_the_run_is_a_suite_is_refused(tmp_path: Path) -> None:
+    from fabula.builders.registry import add_edit
+
+    build(tmp_path, SEEDS)
+    with pytest.raises(RunError, match="kind events"):
+        add_edit(tmp_path / "run", "x", "$.y", 1, who="a", why="b")
