@@ -20,6 +20,8 @@ from .pictures import pictures_of_outputs, pictures_of_run
 
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which the page says so at its top."""
+FEW_STORIES = 20
+"""Number of stories below which the page says that intervals are not to be relied on."""
 READING = (
     "Judges answer fixed questions from the story's text alone, from the images alone, and from both.",
     "STG, the Semantic Trajectory Gap, is what is recovered from text less what is recovered from images, in "
@@ -103,6 +105,9 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
 
 
 def _warnings(scores: KathaScores, accounts: Accounts) -> Iterator[str]:
+    stories = scores.scope["stories"]
+    if stories < FEW_STORIES:
+        yield f"Only {stories} stories were judged: intervals and tests on so few are not to be relied on."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for judge, count in sorted(accounts.replies.items()):
         answered = accounts.outcomes[judge]["answered"]

@@ -9,8 +9,8 @@ from ..recoverability.scores import GapScores, KathaScores, MethodScores
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from .showing import label_text
 
-TEXT = Measure(name="text", label="Recovered from text", better="high")
-IMAGE = Measure(name="image", label="Recovered from images", better="high")
+TEXT = Measure(name="text", label="From text", better="high")
+IMAGE = Measure(name="image", label="From images", better="high")
 GAP = Measure(name="gap", label="STG", unit="points", better="low")
 AMBIGUITY = Measure(name="ambiguity", label="Ambiguity rate", better="low")
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
@@ -30,7 +30,7 @@ def headline(scores: KathaScores) -> ScoreTable:
     return ScoreTable(
         name="headline",
         title="Recoverability and Semantic Trajectory Gap",
-        note=f"{FILTERED} In brackets 95 % bootstrap intervals over stories.",
+        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % bootstrap intervals over stories.",
         measures=(TEXT, IMAGE, GAP, latent, AMBIGUITY),
         rows=tuple(rows),
     )
@@ -265,7 +265,7 @@ def _triples(scores: KathaScores) -> CountTable:
     rows = []
     for place, triple in enumerate(first):
         marks = " ".join(
-            f"{name} {'✓' if right else '✗'}"
+            f"{name}\N{NO-BREAK SPACE}{'✓' if right else '✗'}"
             for name, right in (("text", triple.text), ("images", triple.image), ("both", triple.text_image))
         )
         counts = {name: scores.methods[name].triples[place].count for name in methods}

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
-from .model import Case, CaseItem, Plot, ReportDocument, Unit
+from .model import Case, CaseItem, CountTable, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
 
@@ -91,8 +91,9 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "plot": draw,
         "legend": _legend,
         "wrong": _wrong,
+        "wordy": _wordy,
     }
-    environment.globals["search"] = _search
+    environment.globals["made_by"] = _made_by
     return environment
 
 
@@ -125,7 +126,12 @@ def _wrong(item: CaseItem) -> str:
     return " ".join(condition for condition, correct in item.combined.items() if correct is False)
 
 
-def _search(case: Case) -> str:
-    """Return where the case stands in the list, for its heading."""
+def _wordy(table: CountTable, name: str) -> bool:
+    """Return whether a column holds words."""
+    return any(isinstance(row.values.get(name), str) for row in table.rows)
+
+
+def _made_by(case: Case) -> str:
+    """Return method and seed of a case."""
     seed = "" if case.seed is None else f", seed {case.seed}"
     return f"{readable(case.method)}{seed}"

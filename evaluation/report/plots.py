@@ -140,7 +140,12 @@ def _joined(
         line = Markup('<line class="joint" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
             _x(min(values), axis), _x(max(values), axis), y, y
         )
-    marks = [_mark(point, names, axis, y, unit) for point in points if point.score.value is not None]
+    shift = 3 * (len(points) - 1)  # intervals that overlap stay apart
+    marks = [
+        _mark(point, names, axis, y - shift + 6 * number, unit)
+        for number, point in enumerate(points)
+        if point.score.value is not None
+    ]
     text = " / ".join(value_text(point.score.value, unit) for point in points)
     return Markup("").join([line, *marks, _value(text, top + 14)])
 
