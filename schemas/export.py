@@ -5,6 +5,7 @@ from pathlib import Path
 from ..errors import TargetError
 from .base import Own
 from .canonical import Json, pretty_bytes, write_atomic
+from .human import HumanRow
 from .judgement import EvaluationManifest, Judgement
 from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Variant
 from .story import Story
@@ -14,6 +15,7 @@ PUBLISHED: dict[str, type[Own]] = {
     "edit": Edit,
     "envelope": Envelope,
     "evaluation": EvaluationManifest,
+    "human_row": HumanRow,
     "judgement": Judgement,
     "katha_bundle": KathaBundle,
     "katha_human_validation": HumanValidation,

@@ -23,19 +23,17 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...schemas.human import HumanRow
 from ...schemas.katha import Question
 from ...schemas.score import Score
-from ..stats.bootstrap import divided
 from ..stats.calibration import Bin, by_value, by_width
 from ..stats.correlation import Correlation, kendall, spearman
-from .answers import Answered, Unit, tabulated
+from .answers import Unit, tabulated
 from .judged import Judged, unit_of
-from .resample import Floats, Resampling, Statistic, estimate, scores
+from .resample import Estimate, Floats, Resampling, estimate, scores
+from .shared import NAMES, Ints, Shared, per_board, statistic_of, verdicts
 
-NAMES = ("agreement", "calibration_error", "mean_absolute_difference", "spearman", "pairwise_agreement")
 LEVELS = {"low": 0.25, "medium": 0.5, "high": 0.9}
 """Probabilities that the verbal levels of confidence stand for, unless others are stated."""
 BINS = 10
@@ -65,125 +63,73 @@ class Against:
     not_judged: int
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What people and the judge share; tables have shape (people, units)."""
-
-    table: Answered
-    verdict: NDArray[np.bool_]
-    confidence: Floats
-    bins: Floats
-    story: Floats
-    pairs: NDArray[np.int64]
-
-
 def against(
     rows: Sequence[HumanRow],
     questions: Mapping[str, Question],
-    judge: Judged,
+    judges: Mapping[str, Judged],
     levels: Mapping[str, float],
     resampling: Resampling,
-) -> Against:
-    """Return how far a judge follows people's answers.
+) -> dict[str, Against]:
+    """Return judge -> how far it follows people's answers.
 
     Args:
         rows: people's answers under one condition, without repeated controls.
         questions: question id -> question.
-        judge: the judge's replies, or the ensemble's.
+        judges: the replies of the judges, and of the ensemble.
         levels: level of confidence -> probability.
         resampling: how intervals are made.
     """
+
+    def board(unit: Unit) -> Unit:
+        return (*unit[1:3], questions[str(unit[3])].story_id)
+
     asked = dict.fromkeys(unit_of(row) for row in rows)
-    units = sorted((unit for unit in asked if unit in judge.right), key=str)
-    people = sorted({row.rater for row in rows})
-    boards = [(*unit[1:3], questions[str(unit[3])].story_id) for unit in units]
-    names = list(dict.fromkeys(boards))
-    pairs, kind = _pairs(names)
-    confidence, single = _confidence(units, judge, levels)
-    shared = _Shared(
-        tabulated(rows, questions, people, units, unit_of),
-        np.array([judge.right[unit] for unit in units], dtype=bool),
-        confidence, _one_hot(_bin_places(confidence, single)),
-        _one_hot(np.array([names.index(board) for board in boards], dtype=np.int64)), pairs,
-    )  # fmt: skip
-    found = estimate(statistic_of(shared, pairwise=True), len(people), Resampling(0))
-    if units:
-        often = estimate(statistic_of(shared, pairwise=len(pairs) <= MOST_PAIRS), len(people), resampling)
-        found = type(found)(found.values, often.low, often.high)
-    machine, human = _per_board(shared)
-    return Against(
-        dict(zip(NAMES, scores(found, TOO_LITTLE, _counts(shared)), strict=True)),
-        spearman(machine, human), kendall(machine, human), _told_bins(shared, single), kind,
-        len(asked) - len(units),
-    )  # fmt: skip
-
-
-def statistic_of(shared: _Shared, *, pairwise: bool) -> Statistic:
-    """Return the five values of :data:`NAMES` as a function of the people's weights."""
-    machine = _mean_per_board(shared.verdict.astype(np.float64)[None], shared.story)[0]
-    stated = np.isfinite(shared.confidence)
-    confidence = np.where(stated, shared.confidence, 0.0)
-
-    def statistic(weights: Floats) -> Floats:
-        given, right = weights @ shared.table.given, weights @ shared.table.right
-        lead = 2 * right - given
-        known = (lead != 0).astype(np.float64)
-        agrees = known * ((lead > 0) == shared.verdict)
-        sizes = (known * stated) @ shared.bins
-        sums = np.abs((agrees * stated) @ shared.bins - (known * confidence) @ shared.bins)
-        human = _mean_per_board(divided(right, given), shared.story)
-        there = np.isfinite(human)
-        distance = np.where(there, np.abs(human - machine), 0.0).sum(axis=1)
-        return np.column_stack(
-            [
-                divided(agrees.sum(axis=1), known.sum(axis=1)),
-                divided(sums.sum(axis=1), sizes.sum(axis=1)),
-                divided(distance, there.sum(axis=1).astype(np.float64)),
-                masked_spearman(human, machine),
-                _pairwise(human, machine, shared.pairs) if pairwise else np.full(len(weights), np.nan),
-            ]
+    alike: dict[tuple[Unit, ...], list[str]] = {}
+    for name, judge in judges.items():
+        there = (unit for unit in asked if unit in judge.right)
+        chosen = tuple(sorted(there, key=lambda unit: (str(board(unit)), str(unit))))
+        alike.setdefault(chosen, []).append(name)
+    found: dict[str, Against] = {}
+    for units, names in alike.items():  # judges who were asked the same share all that people said
+        boards = [board(unit) for unit in units]
+        pairs, kind = _pairs(list(dict.fromkeys(boards)))
+        confidence = [_confidence(units, judges[name], levels) for name in names]
+        people = sorted({row.rater for row in rows})
+        shared = Shared(
+            table=tabulated(rows, questions, people, units, unit_of),
+            starts=np.array(
+                [n for n, one in enumerate(boards) if not n or boards[n - 1] != one], dtype=np.int64
+            ),
+            verdict=np.array(
+                [[judges[name].right[unit] for unit in units] for name in names], dtype=np.float64
+            ),
+            confidence=np.array([stated for stated, _ in confidence]).reshape(len(names), len(units)),
+            bins=tuple(_one_hot(_bin_places(stated, single)) for stated, single in confidence),
+            pairs=pairs,
         )
-
-    return statistic
-
-
-def masked_spearman(rows: Floats, fixed: Floats) -> Floats:
-    """Return Spearman's correlation of each row with a fixed one, over the places where the row has a number.
-
-    Args:
-        rows: shape (replicates, places).
-        fixed: shape (places,).
-
-    Returns:
-        Shape (replicates,); ``nan`` with fewer than three places, or where all values are alike.
-    """
-    from scipy.stats import rankdata
-
-    there = np.isfinite(rows)
-    number = there.sum(axis=1)
-    if not rows.shape[1]:
-        return np.full(len(rows), np.nan)
-    middle = (number[:, None] + 1) / 2
-    first = np.where(there, rankdata(np.where(there, rows, np.inf), axis=1) - middle, 0.0)
-    second = np.where(there, rankdata(np.where(there, fixed, np.inf), axis=1) - middle, 0.0)
-    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    return np.where(number >= 3, divided((first * second).sum(axis=1), spread), np.nan)
+        told = _estimated(shared, len(people), resampling)
+        for place, name in enumerate(names):
+            own = Estimate(told.values[place], told.low[place], told.high[place])
+            machine, human = per_board(shared, place)
+            found[name] = Against(
+                dict(zip(NAMES, scores(own, TOO_LITTLE, _counts(shared, place)), strict=True)),
+                spearman(machine, human), kendall(machine, human),
+                _told_bins(shared, place, confidence[place][1]), kind, len(asked) - len(units),
+            )  # fmt: skip
+    return {name: found[name] for name in judges}
 
 
-def _mean_per_board(values: Floats, story: Floats) -> Floats:
-    there = np.isfinite(values)
-    means = divided(np.where(there, values, 0.0) @ story, there.astype(np.float64) @ story)
-    return np.round(means, 12)  # thirds added in another order must tie
+def _estimated(shared: Shared, people: int, resampling: Resampling) -> Estimate:
+    """Return the values of all judges, shape (judges, values)."""
+    found = estimate(statistic_of(shared, pairwise=True), people, Resampling(0))
+    if shared.verdict.size:
+        often = estimate(statistic_of(shared, pairwise=len(shared.pairs) <= MOST_PAIRS), people, resampling)
+        found = Estimate(found.values, often.low, often.high)
+    shape = (len(NAMES), len(shared.verdict))
+    return Estimate(*(part.reshape(shape).T for part in (found.values, found.low, found.high)))
 
 
-def _pairwise(human: Floats, machine: Floats, pairs: NDArray[np.int64]) -> Floats:
-    first, second = pairs[:, 0], pairs[:, 1]
-    there = np.isfinite(human[:, first]) & np.isfinite(human[:, second])
-    same = np.sign(human[:, first] - human[:, second]) == np.sign(machine[first] - machine[second])
-    return divided((same & there).sum(axis=1).astype(np.float64), there.sum(axis=1).astype(np.float64))
-
-
-def _pairs(boards: Sequence[Unit]) -> tuple[NDArray[np.int64], str]:
+def _pairs(boards: Sequence[Unit]) -> tuple[Ints, str]:
     stories: dict[object, list[int]] = {}
     for place, board in enumerate(boards):
         stories.setdefault(board[-1], []).append(place)
@@ -202,41 +148,27 @@ def _confidence(units: Sequence[Unit], judge: Judged, levels: Mapping[str, float
     return np.array(means, dtype=np.float64), all(len(values) <= 1 for values in stated)
 
 
-def _bin_places(confidence: Floats, single: bool) -> NDArray[np.int64]:
+def _bin_places(confidence: Floats, single: bool) -> Ints:
     if single:
         return np.unique(confidence, return_inverse=True)[1].astype(np.int64)
     return np.minimum(np.nan_to_num(confidence) * BINS, BINS - 1).astype(np.int64)
 
 
-def _one_hot(places: NDArray[np.int64]) -> Floats:
+def _one_hot(places: Ints) -> Floats:
     width = int(places.max()) + 1 if len(places) else 0
     return np.eye(width)[places]
 
 
-def _per_board(shared: _Shared) -> tuple[Floats, Floats]:
-    share = divided(shared.table.right.sum(axis=0), shared.table.given.sum(axis=0))
-    both = np.stack([shared.verdict.astype(np.float64), share])
-    machine, human = _mean_per_board(both, shared.story)
-    return machine, human
-
-
-def _verdicts(shared: _Shared) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return where people have a majority, and where it agrees with the judge."""
-    lead = (2 * shared.table.right - shared.table.given).sum(axis=0)
-    known = lead != 0
-    return known, known & ((lead > 0) == shared.verdict)
-
-
-def _counts(shared: _Shared) -> list[dict[str, int]]:
-    known, _ = _verdicts(shared)
+def _counts(shared: Shared, judge: int) -> list[dict[str, int]]:
+    known, _ = verdicts(shared, judge)
     tied = {"questions": int(known.sum()), "divided": int((~known).sum())}
-    stated = {"answers": int((known & np.isfinite(shared.confidence)).sum())}
-    boards = {"storyboards": shared.story.shape[1]}
+    stated = {"answers": int((known & np.isfinite(shared.confidence[judge])).sum())}
+    boards = {"storyboards": len(shared.starts)}
     return [tied, stated, boards, boards, {"pairs": len(shared.pairs)}]
 
 
-def _told_bins(shared: _Shared, single: bool) -> tuple[Bin, ...]:
-    known, agrees = _verdicts(shared)
-    counted = known & np.isfinite(shared.confidence)
-    confidence, right = shared.confidence[counted], agrees[counted].astype(np.float64)
+def _told_bins(shared: Shared, judge: int, single: bool) -> tuple[Bin, ...]:
+    known, agrees = verdicts(shared, judge)
+    counted = known & np.isfinite(shared.confidence[judge])
+    confidence, right = shared.confidence[judge][counted], agrees[counted].astype(np.float64)
     return by_value(confidence, right) if single else by_width(confidence, right, BINS)

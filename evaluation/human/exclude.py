@@ -47,7 +47,7 @@ def exclude(rows: Sequence[HumanRow], rule: Exclusion) -> Kept:
             failed[row.rater] = failed.get(row.rater, 0) + 1
     consistency = _consistency(rows)
     people = {
-        rater: f"failed {count} attention checks"
+        rater: f"attention checks failed: {count}"
         for rater, count in failed.items()
         if count > rule.attention_failures
     }

@@ -83,7 +83,7 @@ def study_storyboards(
         },
         "preferences": as_plain(preferences(kept.rows, settings.resampling)),
         "agreement": as_plain(agreements(kept.rows, questions)),
-        "judges": {name: _judge(kept.rows, questions, judge, settings) for name, judge in judges.items()},
+        "judges": _judges(kept.rows, questions, judges, settings),
         "weights": None,
     }
     if settings.fit_split is not None:
@@ -186,18 +186,25 @@ def _valid(
     return None, "all"
 
 
-def _judge(
-    rows: Sequence[HumanRow], questions: Mapping[str, Question], judge: Judged, settings: StudySettings
+def _judges(
+    rows: Sequence[HumanRow],
+    questions: Mapping[str, Question],
+    judges: Mapping[str, Judged],
+    settings: StudySettings,
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"answers": {}, "moral_label": {}}
+    found: dict[str, Any] = {name: {"answers": {}, "moral_label": {}} for name in judges}
     for condition in CONDITIONS:
         told = [row for row in rows if row.condition == condition and not row.repeat]
         answers = [row for row in told if row.kind == "answer"]
         labels = [row for row in told if row.kind == "moral_label"]
         if answers:
-            compared = against(answers, questions, judge, settings.levels, settings.resampling)
-            found["answers"][condition] = as_plain(compared)
-        if labels:
-            found["moral_label"][condition] = as_plain(label_agreement(labels, judge, settings.resampling))
-    found["preferences"] = as_plain(preference_agreement(rows, questions, judge))
+            compared = against(answers, questions, judges, settings.levels, settings.resampling)
+            for name, one in compared.items():
+                found[name]["answers"][condition] = as_plain(one)
+        for name, judge in judges.items():
+            if labels:
+                agreement = label_agreement(labels, judge, settings.resampling)
+                found[name]["moral_label"][condition] = as_plain(agreement)
+    for name, judge in judges.items():
+        found[name]["preferences"] = as_plain(preference_agreement(rows, questions, judge))
     return found

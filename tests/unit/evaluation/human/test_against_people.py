@@ -9,12 +9,13 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import accuracy_score
 
-from fabula.evaluation.human.against import LEVELS, Against, against, masked_spearman
+from fabula.evaluation.human.against import LEVELS, Against, against
 from fabula.evaluation.human.choices import label_agreement, preference_agreement
 from fabula.evaluation.human.consistency import agreements
 from fabula.evaluation.human.judged import ENSEMBLE, judged
 from fabula.evaluation.human.preference import preferences
 from fabula.evaluation.human.resample import Resampling
+from fabula.evaluation.human.shared import spearman_of
 from fabula.evaluation.human.weights import fitted_weights
 from fabula.evaluation.stats.calibration import calibration_error
 from fabula.schemas.human import HumanRow
@@ -37,7 +38,7 @@ def test_agreement_when_worked_by_hand_is_that(
         for person, right in enumerate(answers)
     ]
     judge = judged([reply(item, right) for item, right in zip(items, (1, 0, 0, 1), strict=True)], questions)
-    found = against(rows, questions, judge["test:a"], LEVELS, FEW)
+    found = against(rows, questions, judge, LEVELS, FEW)["test:a"]
     # majorities right, right, wrong; the judge right, wrong, wrong
     assert found.values["agreement"].value == pytest.approx(2 / 3)
     assert found.values["agreement"].counts == {"questions": 3, "divided": 1}
@@ -67,7 +68,7 @@ def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
 ) -> None:
     rows, replies = random_study(line, reply, questions, seed)
     judge = judged(replies, questions)["test:a"]
-    found = against(rows, questions, judge, LEVELS, FEW)
+    found = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
     items = list(questions)
     votes = {
         item: [row.answer == questions[item].gold_answer for row in rows if row.item == item]
@@ -114,7 +115,7 @@ def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(
 
     def compared(turned: bool) -> Against:
         replies = [reply(item, right != turned) for item, right in truth.items()]
-        return against(rows, questions, judged(replies, questions)["test:a"], {"high": 1.0}, FEW)
+        return against(rows, questions, judged(replies, questions), {"high": 1.0}, FEW)["test:a"]
 
     assert compared(False).values["agreement"].value == 1
     assert compared(False).values["calibration_error"].value == 0
@@ -127,8 +128,8 @@ def test_comparison_when_nothing_is_shared_is_undefined(
     line: Line, reply: Reply, questions: dict[str, Question]
 ) -> None:
     one, two = list(questions)[:2]
-    judge = judged([reply(two, True)], questions)["test:a"]
-    found = against([line("answer", "p", one, right=True)], questions, judge, LEVELS, FEW)
+    judge = judged([reply(two, True)], questions)
+    found = against([line("answer", "p", one, right=True)], questions, judge, LEVELS, FEW)["test:a"]
     assert {score.status for score in found.values.values()} == {"undefined"}
     assert (found.not_judged, found.bins, found.kendall.value) == (1, (), None)
 
@@ -139,7 +140,7 @@ def test_pairs_when_a_story_has_two_methods_are_within_stories(
     item = next(iter(questions))
     rows = [line("answer", "p", item, right=True), line("answer", "p", item, right=False, method="n")]
     replies = [reply(item, True), reply(item, False, method="n")]
-    found = against(rows, questions, judged(replies, questions)["test:a"], LEVELS, FEW)
+    found = against(rows, questions, judged(replies, questions), LEVELS, FEW)["test:a"]
     assert (found.pairs, found.values["pairwise_agreement"].value) == ("within_story", 1.0)
 
 
@@ -151,7 +152,7 @@ def test_spearman_when_places_are_missing_leaves_them_out() -> None:
     for row in rows:
         there = np.isfinite(row)
         wanted.append(spearmanr(row[there], fixed[there]).statistic)
-    assert masked_spearman(rows, fixed) == pytest.approx(np.array(wanted), nan_ok=True)
+    assert spearman_of(rows, fixed[None])[:, 0] == pytest.approx(np.array(wanted), nan_ok=True)
 
 
 def test_ensemble_when_judges_disagree_goes_by_majority_and_ties_are_wrong(
@@ -248,3 +249,20 @@ def test_weights_when_fitted_are_log_odds_of_agreeing(
     bad = [reply(item, number < 1, "test:bad") for number, item in enumerate(items)]
     found = fitted_weights(rows, questions, judged([*good, *bad], questions))
     assert found == {"test:bad": 0.0, "test:good": pytest.approx(math.log(9 / 3))}
+
+
+def test_judges_when_asked_different_things_are_compared_each_on_its_own(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    rows, replies = random_study(line, reply, questions, 9)
+    others = [
+        one.model_copy(update={"judge": one.judge.model_copy(update={"spec": "test:b"})}) for one in replies
+    ]
+    judges = judged([*replies, *others[:7]], questions)
+    together = against(rows, questions, judges, LEVELS, FEW)
+    for name, judge in judges.items():
+        alone = against(rows, questions, {name: judge}, LEVELS, FEW)[name]
+        for value, score in alone.values.items():
+            other = together[name].values[value]
+            assert (score.value, score.low, score.high) == pytest.approx((other.value, other.low, other.high))
+    assert together["test:b"].not_judged == len(questions) - 7

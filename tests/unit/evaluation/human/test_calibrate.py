@@ -1,0 +1,213 @@
+"""The whole way: an archive, a release or suite, a file of made-up answers; and the command on top."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from fabula.cli.main import app
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive import write_archive
+from fabula.evaluation.hashes import release_sha256
+from fabula.evaluation.human.calibrate import calibrate
+from fabula.evaluation.human.resample import Resampling
+from fabula.evaluation.human.study import StudySettings
+from fabula.releases.loading import Release
+from fabula.releases.suites import write_suite
+from fabula.schemas.events import EventPrompt, Suite
+from fabula.schemas.human import HumanRow
+from fabula.schemas.judgement import EvaluationManifest, Judgement
+from fabula.schemas.katha import Question
+
+FEW = StudySettings(resampling=Resampling(50))
+Line = Callable[..., HumanRow]
+Reply = Callable[..., Judgement]
+
+
+def manifest(
+    kind: str, protocol: dict[str, Any], methods: Sequence[str], **environment: Any
+) -> EvaluationManifest:
+    subject = {"methods": {method: {} for method in methods}}
+    return EvaluationManifest.model_validate(
+        {"kind": kind, "protocol": protocol, "subject": subject, "environment": environment}
+    )
+
+
+@pytest.fixture
+def storyboards(tmp_path: Path, release: Release, reply: Reply, questions: dict[str, Question]) -> Path:
+    """An evaluation of one method by two judges."""
+    replies = [
+        reply(item, (number + shift) % 3 > 0, judge, condition=condition)
+        for number, item in enumerate(questions)
+        for shift, judge in enumerate(("test:a", "test:b"))
+        for condition in ("text", "image", "text_image")
+    ]
+    folder = tmp_path / "evaluation"
+    folder.mkdir()
+    sources = [{"role": "release", "name": "release", "path": str(release.path)}]
+    about = manifest("katha", {"release": {"sha256": release_sha256(release.path)}}, ["m"], sources=sources)
+    write_archive(folder, about, replies)
+    return folder
+
+
+@pytest.fixture
+def people(tmp_path: Path, line: Line, questions: dict[str, Question], release: Release) -> Path:
+    """A made-up study of four participants; nobody took part in it."""
+    rows = []
+    for number, item in enumerate(questions):
+        for person in range(4):
+            rows += [
+                line("answer", f"p{person}", item, number % 5 > 0, condition="text"),
+                line("answer", f"p{person}", item, (number + person) % 3 > 0, confidence="low"),
+                line("answer", f"p{person}", item, number % 7 > 0, condition="text_image"),
+            ]
+    for record in release.records:
+        for person in range(4):
+            rows += [
+                line("moral_label", f"p{person}", record.story_id, labels=(record.moral_label,)),
+                line("rating", f"p{person}", record.story_id, method="m", criterion="NCS", value=person + 1),
+                line("preference", f"p{person}", record.story_id, method="m", baseline="o", criterion="Q15",
+                     value=person - 1),
+            ]  # fmt: skip
+    rows.append(line("attention", "p9", "check", value=0))
+    rows.append(line("rating", "p9", release.records[0].story_id, method="m", criterion="NCS", value=1))
+    path = tmp_path / "people.jsonl"
+    path.write_text("".join(json.dumps(row.as_json()) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_study_when_whole_has_every_part(storyboards: Path, people: Path) -> None:
+    found = calibrate(storyboards, people, settings=FEW)
+    document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert document["people"]["raters"] == 4
+    assert document["people"]["excluded_raters"] == {"p9": "attention checks failed: 1"}
+    assert document["people"]["items_with_too_few_raters"] == []
+    method = document["methods"]["m"]
+    assert method["valid_set"] == "people"
+    assert 0 < method["questions_valid"] < method["questions_asked"]
+    gap = (
+        method["recoverability"]["text"]["overall"]["value"]
+        - method["recoverability"]["image"]["overall"]["value"]
+    )
+    assert method["stg"]["overall"]["value"] == pytest.approx(gap)
+    assert method["ratings"]["NCS"]["mean"]["value"] == 2.5
+    assert method["moral"]["image"]["HMR@1"]["value"] == 1.0
+    assert [one["criterion"] for one in document["preferences"]] == ["Q15"]
+    assert set(document["judges"]) == {"ensemble", "test:a", "test:b"}
+    assert set(document["judges"]["test:a"]["answers"]) == {"text", "image", "text_image"}
+    assert {one["what"] for one in document["agreement"]} >= {
+        "answer, image",
+        "rating, NCS",
+        "moral_label, image",
+    }
+    assert document["definitions"]["confidence"] == {"low": 0.25, "medium": 0.5, "high": 0.9}
+    lines = list(found.lines())
+    assert any("STG" in text for text in lines)
+    assert any("left out: p9" in text for text in lines)
+
+
+def test_study_when_run_twice_is_the_same(storyboards: Path, people: Path) -> None:
+    first, second = (calibrate(storyboards, people, settings=FEW).as_json() for _ in range(2))
+    assert json.dumps(first) == json.dumps(second)
+
+
+@pytest.mark.parametrize("valid", ["judges", "all"])
+def test_study_when_valid_questions_are_defined_otherwise_says_so(
+    storyboards: Path, people: Path, valid: str
+) -> None:
+    found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), valid=valid))
+    assert found.as_json()["methods"]["m"]["valid_set"] == valid
+    with pytest.raises(ConfigError):
+        StudySettings(valid="nobody")
+
+
+def test_study_when_weights_are_fitted_uses_one_split(
+    storyboards: Path, people: Path, release: Release
+) -> None:
+    split = next(iter(release.splits))
+    found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), fit_split=split))
+    weights = found.as_json()["weights"]
+    assert weights["split"] == split
+    assert set(weights["judges"]) == {"test:a", "test:b"}
+
+
+def test_study_when_people_are_few_lists_the_items(storyboards: Path, people: Path) -> None:
+    rows = [row for row in people.read_text().splitlines() if '"p3"' not in row and '"p2"' not in row]
+    people.write_text("\n".join(rows))
+    found = calibrate(storyboards, people, settings=FEW)
+    thin = found.as_json()["people"]["items_with_too_few_raters"]
+    assert len(thin) == found.as_json()["people"]["items"] > 0
+    assert any("too few people" in text for text in found.lines())
+
+
+def test_study_when_release_is_another_is_refused(
+    storyboards: Path, people: Path, tmp_path: Path, release: Release
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in release.path.iterdir():
+        if file.is_file():
+            (other / file.name).write_bytes(file.read_bytes())
+    (other / "annotations.jsonl").write_bytes((release.path / "annotations.jsonl").read_bytes() + b"\n")
+    with pytest.raises(InputError, match="the release that the archive was judged with"):
+        calibrate(storyboards, people, other, FEW)
+
+
+def test_videos_when_people_judged_tasks_are_aligned_by_class(tmp_path: Path) -> None:
+    prompt = EventPrompt.model_validate({"prompt": "x", "event_list": ["One", "Two"], "class": ["human"]})
+    suite = Suite({"a.mp4": prompt, "b.mp4": prompt})
+    folder = tmp_path / "events"
+    folder.mkdir()
+    write_suite(folder / "all_prompts.json", suite)
+    who = {"spec": "test:v", "provider": "test", "model": "v", "reported_model": None}
+    rates = {"x": [0, 0], "y": [1, 0], "z": [1, 1]}
+    replies = [
+        Judgement.model_validate({
+            "protocol": "events", "kind": "completion", "method": method, "unit": unit, "seed": None,
+            "item": unit,
+            "condition": "video", "judge": who, "vote": 0, "prompt": "", "outcome": "answered",
+            "reason": None,
+            "raw": None, "parsed": {"completion": done, "description": ""}, "input_tokens": None,
+            "output_tokens": None, "cost": None, "time": None,
+        })
+        for method, done in rates.items()
+        for unit in suite.prompts
+    ]  # fmt: skip
+    write_archive(folder, manifest("events", {"suite": {"sha256": suite.sha256()}}, list(rates)), replies)
+    key, rows = {}, []
+    for number, (method, done) in enumerate(rates.items()):
+        key[f"task_{number}"] = ["a.mp4", method]
+        rows.append({"kind": "completion", "rater": "p", "item": f"task_{number}", "completion": done})
+    (tmp_path / "key.json").write_text(json.dumps(key))
+    (tmp_path / "people.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = calibrate(folder, tmp_path / "people.jsonl", key=tmp_path / "key.json", settings=FEW)
+    judge = found.as_json()["judges"]["test:v"]
+    assert (judge["videos"], judge["not_answered"]) == (3, 0)
+    assert judge["classes"]["human"]["spearman"]["value"] == 1.0
+    assert any("human: 3 models, Spearman 1.000" in text for text in found.lines())
+
+
+def test_command_when_given_answers_prints_them_for_people_and_scripts(
+    storyboards: Path, people: Path
+) -> None:
+    options = ["calibrate", str(storyboards), "--human", str(people), "--resamples", "20"]
+    shown = CliRunner().invoke(app, options)
+    assert shown.exit_code == 0, shown.output
+    assert "Krippendorff's alpha" in shown.output
+    document = json.loads(CliRunner().invoke(app, [*options, "--json", "--confidence", "high=0.8"]).output)
+    assert document["definitions"]["confidence"]["high"] == 0.8
+
+
+def test_command_when_answers_or_options_are_wrong_exits_with_what_to_do(
+    storyboards: Path, people: Path
+) -> None:
+    people.write_text(people.read_text() + '{"kind": "rating"}\n')
+    done = CliRunner().invoke(app, ["calibrate", str(storyboards), "--human", str(people)])
+    assert done.exit_code == 1
+    assert "rater: expected the anonymised id of the person" in done.output
+    options = ["calibrate", str(storyboards), "--human", str(people), "--confidence"]
+    assert CliRunner().invoke(app, [*options, "sure=1"]).exit_code == 2
+    assert CliRunner().invoke(app, [*options, "high=2"]).exit_code == 2
