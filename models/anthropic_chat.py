@@ -4,14 +4,13 @@ A schema is enforced as output format (``structured = "schema"``), or by a force
 older models know, too. The API has no seed; none is sent.
 """
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage
+from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage, base64_text
 from .edge import Edge, text_or_none, tokens, usage_or_none
 from .keys import find_key
 from .options import ModelOptions
@@ -114,7 +113,7 @@ class AnthropicChat:
 
 def _part(part: Part) -> dict[str, Json]:
     if isinstance(part, Image):
-        data = base64.b64encode(part.data).decode("ascii")
+        data = base64_text(part.data)
         return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": data}}
     return {"type": "text", "text": part}
 

@@ -4,8 +4,10 @@ A request is identified by its own canonical form, never by what an SDK makes of
 is what the journal stores replies under.
 """
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..schemas.canonical import Json, digest, sha256_bytes
@@ -96,8 +98,21 @@ class ChatRequest:
 
 def _canonical_part(part: Part) -> Json:
     if isinstance(part, Image):
-        return {"image": sha256_bytes(part.data), "media_type": part.media_type}
+        return {"image": _picture_sha256(part.data), "media_type": part.media_type}
     return {"text": part}
+
+
+# The same few pictures are asked about again and again. A bytes object keeps its own hash, so that looking
+# it up costs nothing after the first time.
+@lru_cache(maxsize=128)
+def _picture_sha256(data: bytes) -> str:
+    return sha256_bytes(data)
+
+
+@lru_cache(maxsize=128)
+def base64_text(data: bytes) -> str:
+    """Return the bytes of a picture in base64, as services take them."""
+    return base64.b64encode(data).decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)

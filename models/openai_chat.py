@@ -3,12 +3,11 @@
 The SDK's ``parse`` is not used: it rewrites schemas, and loses reply and usage where the JSON is bad.
 """
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Message, Part, Reply, Usage
+from .chat import ChatRequest, Image, Message, Part, Reply, Usage, base64_text
 from .edge import Edge, text_or_none, tokens, usage_or_none
 from .keys import find_key
 from .options import ModelOptions
@@ -101,7 +100,7 @@ def _message(message: Message) -> dict[str, Json]:
 
 def _part(part: Part) -> dict[str, Json]:
     if isinstance(part, Image):
-        data = base64.b64encode(part.data).decode("ascii")
+        data = base64_text(part.data)
         return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
     return {"type": "text", "text": part}
 
