@@ -162,7 +162,7 @@ def _row(where: str, fields: dict[str, Any] | None, problems: list[UserError]) -
             problems.append(
                 _problem(place, "a value that the column allows", detail["msg"].removeprefix("Value error, "))
             )
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         problems.append(_problem(where, "values that JSON has", str(error)))
     return None
 

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import fabula
 from fabula.errors import InputError
 from fabula.evaluation.human.known import Known
 from fabula.evaluation.human.read import read_human
+from fabula.schemas.human import NEEDED, HumanRow
 
 Write = Callable[..., Path]
 ANSWER = {
@@ -175,3 +177,11 @@ def test_file_when_it_holds_anything_gives_problems_not_crashes(
     path = tmp_path / name
     path.write_bytes(text.encode("utf-8", "replace"))
     assert problems(path, known)
+
+
+def test_page_when_compared_names_every_column_and_kind() -> None:
+    page = Path(fabula.__file__).parent / "docs" / "human.md"
+    if not page.exists():
+        pytest.skip("the suite runs against an installed wheel, which has no docs")
+    text = page.read_text("utf-8")
+    assert [name for name in (*HumanRow.model_fields, *NEEDED) if f"| `{name}` |" not in text] == []
