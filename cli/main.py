@@ -13,6 +13,7 @@ from . import (
     doctor,
     edit,
     evaluate,
+    grade,
     imports,
     init,
     models,
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report):
+for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report, grade):
     verb.register(app)
 
 
