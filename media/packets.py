@@ -1,8 +1,13 @@
-"""Counting the frames of a video by its packets: when each is shown, and where decoding can begin."""
+"""Counting the frames of a video: when each is shown, and where decoding can begin."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
+
+_INDEXED = {"mov", "mp4", "matroska", "webm"}
+"""Containers that say of every packet when it is shown, and find a key frame exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,32 +16,42 @@ class Index:
 
     Attributes:
         times: of every frame, ascending.
-        keys: of the key frames, ascending.
+        keys: of the key frames, ascending; none where decoding can begin at the front only.
         end: when the last frame ends.
         discarded: packets that the file says are not shown.
         cut: whether a packet is incomplete.
     """
 
-    times: tuple[int, ...]
+    times: tuple[int | Fraction, ...]
     keys: tuple[int, ...]
-    end: int
+    end: int | Fraction
     discarded: int
     cut: bool
 
     def __len__(self) -> int:
         return len(self.times)
 
-    def key_before(self, time: int) -> int:
-        """Return the last key frame that is not after a time; the first one where there is none."""
-        place = bisect_right(self.keys, time)
-        return self.keys[max(place - 1, 0)] if self.keys else self.times[0]
+    def key_before(self, time: int | Fraction) -> int:
+        """Return the last key frame that is not after a time; the first one where there is none before."""
+        return self.keys[max(bisect_right(self.keys, time) - 1, 0)]
 
 
-def index_packets(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
-    """Read the packets of a stream and note their times; stops when there are more than so many.
+def index_video(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+    """Note when the frames of a stream are shown; stops when there are more than so many.
 
-    Formats that do not say when packets are shown (raw streams, old AVI files) are decoded once for it.
+    MP4 and Matroska say it in their packets. Of other containers (MPEG, AVI, raw streams) every frame is
+    decoded once for it.
     """
+    if _INDEXED & set(container.format.name.split(",")):
+        index = _index_packets(container, stream, most)
+        if index is not None:
+            return index
+        container.seek(0)
+    return _index_frames(container, stream, most)
+
+
+def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # noqa: ANN401 - PyAV's
+    """Return None where packets do not say when they are shown, or where no decoding can begin."""
     times: set[int] = set()
     keys: list[int] = []
     discarded, count, end, cut = 0, 0, 0, False
@@ -55,14 +70,20 @@ def index_packets(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN
                 keys.append(packet.pts)
         if count > most:
             break
-    if len(times) < count <= most:
-        return _index_frames(container, stream, discarded, cut)
+    if len(times) < count <= most or (times and not keys):
+        return None
     return Index(tuple(sorted(times)), tuple(sorted(keys)), end, discarded, cut)
 
 
-def _index_frames(container: Any, stream: Any, discarded: int, cut: bool) -> Index:  # noqa: ANN401 - PyAV's
-    container.seek(0)
-    times = [frame.pts for frame in container.decode(stream) if frame.pts is not None]
-    last = times[-1] - times[-2] if len(times) > 1 else 0
-    # Decoding always begins at the front: where key frames lie is not known by time.
-    return Index(tuple(sorted(set(times))), tuple(times[:1]), max(times, default=0) + last, discarded, cut)
+def _index_frames(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+    stamps: list[int | None] = []
+    for frame in container.decode(stream):
+        stamps.append(frame.pts)
+        if len(stamps) > most:
+            break
+    step = 1 / (Fraction(stream.guessed_rate or 25) * Fraction(stream.time_base))
+    told = [stamp for stamp in stamps if stamp is not None]
+    times: list[int | Fraction] = [*told]
+    if len(told) < len(stamps) or any(a >= b for a, b in pairwise(told)):
+        times = [number * step for number in range(len(stamps))]
+    return Index(tuple(times), (), times[-1] + step if times else 0, 0, cut=False)

@@ -1,7 +1,9 @@
 """Looking at videos and taking frames out of them, with bounded memory.
 
 The packets are counted first, without decoding; then only the stretches that hold the wanted frames are
-decoded, one frame in memory at a time besides those that are kept. Needs the extra ``video`` (PyAV).
+decoded, one frame in memory at a time. Containers without an exact index are decoded from the front, twice.
+Needs the extra ``video`` (PyAV). Its logging stays off, as it is by default: switched on, even to its
+quietest level, it can block a decoder's threads for ever.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
-from .packets import Index, index_packets
+from .packets import Index, index_video
 from .problems import MediaProblem
 
 if TYPE_CHECKING:
@@ -110,10 +112,11 @@ def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Itera
         if len(index) < count:
             raise _problem(path, "too_few_frames", f"at least {count} frames", str(len(index)))
         wanted = even_indices(len(index), count)
+        base = Fraction(stream.time_base)
         try:
-            yield from _taken(container, stream, index, wanted, path)
-        except MediaProblem:
-            raise
+            taken = _taken(container, stream, index, wanted) if index.keys else _walked(path, wanted)
+            for number, frame in zip(wanted, taken, strict=True):
+                yield Frame(number, (index.times[number] - index.times[0]) * base, _image(frame))
         except Exception as error:  # decoder boundary
             raise _problem(path, "damaged", "frames that can be decoded", _told(error)) from error
 
@@ -136,9 +139,9 @@ def _opened(path: Path, limits: VideoLimits) -> Iterator[tuple[Any, Any, Index]]
             expected = f"at most {limits.max_pixels:,} pixels a frame"
             raise _problem(path, "too_many_pixels", expected, f"{width} x {height}")
         try:
-            index = index_packets(container, stream, limits.max_frames)
+            index = index_video(container, stream, limits.max_frames)
         except Exception as error:  # decoder boundary
-            raise _problem(path, "damaged", "packets that can be read", _told(error)) from error
+            raise _problem(path, "damaged", "a video that can be read to its end", _told(error)) from error
         _check_index(path, stream, index, limits)
         yield container, stream, index
 
@@ -186,13 +189,10 @@ def _info(stream: Any, index: Index) -> VideoInfo:  # noqa: ANN401 - PyAV's
     return VideoInfo(len(index), duration, len(index) / duration, context.width, context.height)
 
 
-def _taken(
-    container: Any, stream: Any, index: Index, wanted: Sequence[int], path: Path  # noqa: ANN401 - PyAV's
-) -> Iterator[Frame]:  # fmt: skip
+def _taken(container: Any, stream: Any, index: Index, wanted: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
     """Yield the wanted frames; jump ahead where a key frame lies between two of them."""
     stream.thread_type = "AUTO"
-    base, first = Fraction(stream.time_base), index.times[0]
-    place: int | None = None
+    place: int | Fraction | None = None
     frames: Iterator[Any] = iter(())
     for number in wanted:
         target = index.times[number]
@@ -200,15 +200,22 @@ def _taken(
         if place is None or key > place:
             container.seek(key, stream=stream, backward=True)
             frames = container.decode(stream)
-        for frame in frames:
-            if frame.pts is not None and frame.pts >= target:
-                break
-        else:
-            raise _problem(path, "damaged", f"frame {number}", "the decoder left it out")
-        if frame.pts != target:
-            raise _problem(path, "damaged", f"frame {number}", "the decoder left it out")
+        frame = next((one for one in frames if one.pts is not None and one.pts >= target), None)
+        if frame is None or frame.pts != target:
+            raise ValueError(f"the decoder left out frame {number}")
         place = target
-        yield Frame(number, (target - first) * base, _image(frame))
+        yield frame
+
+
+def _walked(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+    """Yield the wanted frames of a file in which nothing can be found but by decoding from its front."""
+    left = set(wanted)
+    with _library().open(str(path), metadata_errors="replace") as container:
+        for number, frame in enumerate(container.decode(container.streams.video[0])):
+            if number in left:
+                yield frame
+            if number >= wanted[-1]:
+                return
 
 
 def _image(frame: Any) -> "Image":  # noqa: ANN401 - PyAV's
@@ -227,7 +234,6 @@ def _library() -> Any:  # noqa: ANN401 - a module
             found="none",
             fix="pip install 'fabula[video]'",
         ) from error
-    av.logging.set_level(av.logging.PANIC)
     return av
 
 

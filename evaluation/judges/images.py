@@ -1,6 +1,7 @@
 """From the files of a storyboard to the pictures that judges get: decoded once, encoded once, no metadata."""
 
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,7 +99,7 @@ def keep_pictures(pictures: Iterable[PreparedPicture], store: Path) -> tuple[str
         names.append(picture.file_name)
         target = store / picture.file_name
         if not target.exists():
-            part = store / f".{picture.file_name}.{os.getpid()}"
+            part = store / f".{picture.file_name}.{os.getpid()}.{threading.get_ident()}"
             part.write_bytes(picture.data)
             part.replace(target)
     return tuple(names)

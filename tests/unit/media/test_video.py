@@ -6,6 +6,7 @@ from pathlib import Path
 
 import av
 import pytest
+from PIL import Image
 
 from fabula.errors import MissingRequirement
 from fabula.media.problems import MediaProblem
@@ -75,12 +76,56 @@ def test_sample_frames_when_asked_gives_the_frames_of_those_places(video: Path, 
         assert abs(frame.image.getpixel((32, 24))[0] - frame_level(frame.index)) < 15
 
 
-@pytest.mark.parametrize("suffix", ["avi", "mkv", "mov", "ts"])
+@pytest.mark.parametrize("suffix", ["avi", "mkv", "mov", "ts", "m4v"])
 def test_sample_frames_when_container_is_another_gives_the_same_frames(tmp_path: Path, suffix: str) -> None:
     path = write_video(tmp_path / f"drawn.{suffix}", 30)
     assert probe(path).frames == 30
     for level, index in zip(levels(path, 7), even_indices(30, 7), strict=True):
         assert abs(level - frame_level(index)) < 15
+
+
+def encoded(path: Path, codec: str, options: dict[str, str]) -> Path:
+    """40 frames, frame i of the brightness that frame_level says."""
+    if codec not in av.codec.codecs_available:
+        pytest.skip(f"this PyAV has no {codec}")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=25, options=options)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(40):
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (frame_level(number),) * 3))
+            frame.pts = number
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "options"),
+    [
+        ("open-gop.mp4", "libx264", {"g": "10", "bf": "3", "x264-params": "open-gop=1:scenecut=0"}),
+        ("b.mkv", "libx264", {"g": "12", "bf": "2"}),
+        ("b.ts", "libx264", {"g": "10", "bf": "3"}),
+        ("raw.h264", "libx264", {"g": "10", "bf": "2"}),
+        ("b.avi", "mpeg4", {"g": "10", "bf": "2"}),
+        ("b.mpg", "mpeg2video", {"g": "10", "bf": "2"}),
+        ("a.webm", "libvpx-vp9", {"g": "15"}),
+    ],
+)
+def test_sample_frames_when_frames_depend_on_later_ones_gives_each_in_its_place(
+    tmp_path: Path, name: str, codec: str, options: dict[str, str]
+) -> None:
+    path = encoded(tmp_path / name, codec, options)
+    assert (probe(path).frames, probe(path).fps) == (40, 25)
+    for count in (1, 2, 3, 7, 40):
+        for frame in sample_frames(path, count):
+            assert abs(frame.image.getpixel((32, 24))[0] - frame_level(frame.index)) < 18
+            assert frame.time == Fraction(frame.index, 25)
+
+
+def test_probe_when_done_leaves_the_logging_of_the_library_off(video: Path) -> None:
+    # Switched on, it can block the threads of a decoder that is being closed.
+    probe(video)
+    assert av.logging.get_level() is None
 
 
 def test_sample_frames_when_video_is_turned_gives_it_upright(tmp_path: Path, video: Path) -> None:
