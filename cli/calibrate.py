@@ -53,7 +53,8 @@ def calibrate(
         typer.Option("--min-consistency", help="Least share of repeated controls answered as before."),
     ] = None,
     fit_weights: Annotated[
-        str | None, typer.Option("--fit-weights", help="Split whose answers judges' weights are fitted on.")
+        Path | None,
+        typer.Option("--fit-weights", help="Write judges' weights here, fitted on the validation split."),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples.")] = 10_000,
     as_json: JsonOption = False,
@@ -61,6 +62,7 @@ def calibrate(
     """Compare judges with people, and show what people said; asks no model."""
     from ..evaluation.human.against import LEVELS
     from ..evaluation.human.calibrate import calibrate as compare
+    from ..evaluation.human.calibrate import write_weights
     from ..evaluation.human.exclude import Exclusion
     from ..evaluation.human.resample import Resampling
     from ..evaluation.human.study import StudySettings
@@ -70,10 +72,13 @@ def calibrate(
         resampling=Resampling(resamples),
         levels={**LEVELS, **_levels(confidence or [], tuple(LEVELS))},
         valid=valid,
-        fit_split=fit_weights,
+        fit_split=None if fit_weights is None else "validation",
     )
     source = release if release is not None else suite
-    show(compare(run, human, source, settings, key), as_json=as_json)
+    report = compare(run, human, source, settings, key)
+    if fit_weights is not None:
+        write_weights(report, fit_weights)
+    show(report, as_json=as_json)
     return 0
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
+from ...errors import ConfigError, InputError, TargetError, UserError
 from ...releases.loading import Release, load
 from ...releases.suites import SUITE, load_suite
+from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.judgement import EvaluationManifest
 from ..archive import Archive, check_hash, read_archive
 from ..completion.score import score_archive, subject_methods
@@ -71,6 +72,31 @@ def calibrate(
     methods = frozenset(archive.manifest.subject.get("methods", ()))
     rows = read_human(human, Known.of_records(release.records, methods))
     return HumanReport(study_storyboards(rows, release.records, archive.judgements, chosen))
+
+
+def write_weights(report: HumanReport, path: Path) -> None:
+    """Write the fitted weights as ``fabula score --weights`` reads them.
+
+    Raises:
+        InputError: none could be fitted, as nobody answered a judged question of the split.
+        TargetError: the file cannot be written.
+    """
+    fitted = report.document.get("weights")
+    if not fitted or not any(fitted["weights"].values()):
+        raise InputError(
+            [
+                UserError(
+                    "--fit-weights", expected="answers to judged questions of the validation split",
+                    found="none", fix="ask people about stories of that split, or leave the option out",
+                )
+            ]
+        )  # fmt: skip
+    try:
+        write_atomic(path, [pretty_bytes(fitted)])
+    except OSError as error:
+        raise TargetError(
+            str(path), expected="a file that can be written", found=str(error), fix="choose another place"
+        ) from error
 
 
 def _release(archive: Archive, source: str | Path | None) -> Release:

@@ -93,7 +93,7 @@ def study_storyboards(
         ]
         document["weights"] = {
             "split": settings.fit_split,
-            "judges": fitted_weights(fitting, questions, judges),
+            "weights": fitted_weights(fitting, questions, judges),
         }
     return document
 

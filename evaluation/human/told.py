@@ -31,7 +31,7 @@ def told(document: Json) -> Iterator[str]:
         yield from _classes(found) if document["kind"] == "events" else _judge(found)
     if document.get("weights"):
         yield from ("", f"weights fitted on the split {document['weights']['split']}")
-        for judge, weight in document["weights"]["judges"].items():
+        for judge, weight in document["weights"]["weights"].items():
             yield f"  {judge}: {weight:.4f}"
 
 

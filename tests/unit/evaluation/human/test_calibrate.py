@@ -15,6 +15,7 @@ from fabula.evaluation.hashes import release_sha256
 from fabula.evaluation.human.calibrate import calibrate
 from fabula.evaluation.human.resample import Resampling
 from fabula.evaluation.human.study import StudySettings
+from fabula.evaluation.recoverability.score import read_weights
 from fabula.releases.loading import Release
 from fabula.releases.suites import write_suite
 from fabula.schemas.events import EventPrompt, Suite
@@ -131,7 +132,7 @@ def test_study_when_weights_are_fitted_uses_one_split(
     found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), fit_split=split))
     weights = found.as_json()["weights"]
     assert weights["split"] == split
-    assert set(weights["judges"]) == {"test:a", "test:b"}
+    assert set(weights["weights"]) == {"test:a", "test:b"}
 
 
 def test_study_when_people_are_few_lists_the_items(storyboards: Path, people: Path) -> None:
@@ -211,3 +212,18 @@ def test_command_when_answers_or_options_are_wrong_exits_with_what_to_do(
     options = ["calibrate", str(storyboards), "--human", str(people), "--confidence"]
     assert CliRunner().invoke(app, [*options, "sure=1"]).exit_code == 2
     assert CliRunner().invoke(app, [*options, "high=2"]).exit_code == 2
+
+
+def test_command_when_weights_are_fitted_writes_what_scoring_reads(
+    storyboards: Path, people: Path, tmp_path: Path, release: Release
+) -> None:
+    options = ["calibrate", str(storyboards), "--human", str(people), "--resamples", "0", "--fit-weights"]
+    done = CliRunner().invoke(app, [*options, str(tmp_path / "weights.json")])
+    assert "validation" in release.splits
+    assert done.exit_code == 0, done.output
+    assert set(read_weights(tmp_path / "weights.json")) == {"test:a", "test:b"}
+    assert CliRunner().invoke(app, [*options, str(tmp_path / "none" / "w.json")]).exit_code == 2
+    stories = {record.story_id for record in release.splits["validation"]}
+    rows = [row for row in people.read_text().splitlines() if not any(story in row for story in stories)]
+    people.write_text("\n".join(rows))
+    assert CliRunner().invoke(app, [*options, str(tmp_path / "weights.json")]).exit_code == 1
