@@ -10,6 +10,7 @@ from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import accuracy_score
 
 from fabula.evaluation.human.against import LEVELS, Against, against
+from fabula.evaluation.human.answers import CONDITIONS
 from fabula.evaluation.human.choices import label_agreement, preference_agreement
 from fabula.evaluation.human.consistency import agreements
 from fabula.evaluation.human.judged import ENSEMBLE, judged
@@ -17,7 +18,12 @@ from fabula.evaluation.human.preference import preferences
 from fabula.evaluation.human.resample import Resampling
 from fabula.evaluation.human.shared import spearman_of
 from fabula.evaluation.human.weights import fitted_weights
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.items import items_of
+from fabula.evaluation.recoverability.replies import RIGHT, replies_of
+from fabula.evaluation.recoverability.votes import boards
 from fabula.evaluation.stats.calibration import calibration_error
+from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.judgement import Judgement
 from fabula.schemas.katha import Question
@@ -266,3 +272,29 @@ def test_judges_when_asked_different_things_are_compared_each_on_its_own(
             other = together[name].values[value]
             assert (score.value, score.low, score.high) == pytest.approx((other.value, other.low, other.high))
     assert together["test:b"].not_judged == len(questions) - 7
+
+
+def test_verdicts_when_judges_refuse_and_vote_are_those_that_scoring_uses(
+    reply: Reply, questions: dict[str, Question], release: Release
+) -> None:
+    random = np.random.default_rng(8)
+    replies = []
+    for item in questions:
+        for condition in CONDITIONS:
+            for judge in ("test:a", "test:b", "test:c", "test:d"):
+                for vote in range(2):
+                    one = reply(item, bool(random.integers(2)), judge, condition=condition, vote=vote)
+                    if random.uniform() < 0.2:
+                        one = one.model_copy(update={"outcome": "refused", "parsed": None})
+                    replies.append(one)
+    mine = judged(replies, questions)
+    items = items_of(release.records, release.variants)
+    stories = frozenset(release.by_id)
+    read = replies_of(replies, items, stories, Definitions())
+    board = boards(read, items, "question", Definitions())["m"]
+    for (condition, _, _, item), right in mine[ENSEMBLE].right.items():
+        place = CONDITIONS.index(str(condition)), items.question_places[str(item)]
+        assert bool(board.together[(0, *place)] == RIGHT) == right
+        for number, judge in enumerate(read.judges):
+            unit = (condition, None if condition == "text" else "m", None, item)
+            assert bool(board.single[(number, 0, *place)] == RIGHT) == mine[judge].right[unit]
