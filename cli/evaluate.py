@@ -74,6 +74,9 @@ def katha(
         list[str] | None, typer.Option("--story", help="Only this story id. Repeatable.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
+    matcher: Annotated[
+        str | None, typer.Option("--matcher", help="A model that also compares answers with accepted ones.")
+    ] = None,
     questions_only: Annotated[
         bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
     ] = False,
@@ -116,6 +119,7 @@ def katha(
         subset=subset,
         stories=tuple(stories or ()),
         limit=limit,
+        matcher=matcher,
         questions_only=questions_only,
         max_cost=max_cost,
         reuse=tuple(reuse or ()),

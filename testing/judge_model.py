@@ -58,6 +58,8 @@ class JudgeModel:
         fenced = [text for _, text in _FENCE.findall(asked.text)]
         if kind == "contrast":
             return self._contrast(asked, fenced)
+        if kind == "match":
+            return {"matched": any(fenced[2] == line.partition("] ")[2] for line in fenced[1].splitlines())}
         record = self._record(asked, condition, fenced)
         if kind == "label":
             right = self.answers(record.story_id, condition, "moral_label", asked.model)

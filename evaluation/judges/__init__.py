@@ -25,6 +25,7 @@ class EvaluateOptions:
         subset: only the stories that this file of the release lists, such as ``strict_gold_400``.
         stories: only these story ids.
         limit: only the first so many of those stories.
+        matcher: spec or name of a model that also says which answers mean the same as an accepted one.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
@@ -45,6 +46,7 @@ class EvaluateOptions:
     subset: str | None = None
     stories: Sequence[str] = ()
     limit: int | None = None
+    matcher: str | None = None
     questions_only: bool = False
     items: Sequence[str] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -75,6 +75,7 @@ class About:
             "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
             "judges": sorted(public_judge(spec).spec for spec in judges),
             "conditions": [name for name, specs in asked.items() if specs],
+            "matcher": [public_judge(spec).spec for spec in settings["match_answers"]["judges"]],
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
             "models": {

@@ -29,7 +29,7 @@ class Packet:
     """One question under one condition, before it is known who is asked.
 
     Attributes:
-        kind: ``question``, ``moral_label`` or ``contrast``.
+        kind: ``question``, ``moral_label``, ``contrast``, or ``match`` for a verdict on an answer.
         item: question id, story id or pair id.
         condition: which evidence is shown.
         prompt: the prompt.
@@ -39,7 +39,7 @@ class Packet:
         asked: the texts of the question itself, options included; everything else is evidence.
     """
 
-    kind: Literal["question", "moral_label", "contrast"]
+    kind: Literal["question", "moral_label", "contrast", "match"]
     item: str
     condition: Evidence
     prompt: Prompt

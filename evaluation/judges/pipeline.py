@@ -25,8 +25,9 @@ STAGES = (
     "judge_images",
     "judge_both",
     "judge_contrasts",
+    "match_answers",
 )
-ANSWERS = ("text_answers", "image_answers", "text_image_answers", "contrast_answers")
+ANSWERS = ("text_answers", "image_answers", "text_image_answers", "contrast_answers", "match_answers")
 
 PIPELINE = Pipeline(
     name=KIND,

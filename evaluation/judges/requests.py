@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...builders.registry import JUDGES, sections_of_others
@@ -57,6 +58,9 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     toml = _settings_file(options.config)
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, options.preset, named, toml)
+    if options.matcher is not None:
+        (matcher,) = judge_specs([options.matcher], None, named, toml)
+        options = replace(options, matcher=matcher)
     sets = [*_option_texts(options, judges), *_texts(options.settings)]
     return resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
@@ -84,6 +88,8 @@ def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[s
             given[f"{stage}.judges"] = list(judges)
         if options.votes is not None:
             given[f"{stage}.votes"] = options.votes
+    if options.matcher is not None:
+        given["match_answers.judges"] = [options.matcher]
     if options.questions_only:
         given["judge_contrasts.judges"] = []
         given |= {f"{stage}.labels": False for stage in LABELLED}

@@ -64,6 +64,16 @@ class LabelledSettings(JudgeSettings):
     labels: bool = Field(default=True, description="Whether the moral target is asked for (Eq. 39).")
 
 
+class MatcherSettings(JudgeSettings):
+    """The same for the stage that compares answers: one matcher, asked once."""
+
+    @model_validator(mode="after")
+    def _one_verdict(self) -> Self:
+        if len(self.judges) > 1 or self.votes != 1:
+            raise ValueError("one matcher, and one verdict on each answer")
+        return self
+
+
 def public_judge(spec: str) -> Judge:
     """Return a judge as archives name it: where a server is reached is nobody else's business.
 

@@ -287,6 +287,22 @@ def test_evaluation_when_judges_vote_several_times_asks_for_several_samples(
     assert server.count == 72 and counted(more, "vote")[3,] == 18
 
 
+def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer(
+    evaluate: Evaluate, server: ModelServer, release: Release
+) -> None:
+    matcher = f"{server.openai_url}#matcher"
+    archive = evaluate("one", "two", stories=("kb25k_0001",), questions_only=True, matcher=matcher)
+    answers = {one.question_id: one.accepted_answers for one in release.by_id["kb25k_0001"].questions}
+    verdicts = [one for one in archive.judgements if one.kind == "match"]
+    assert len(verdicts) == 36 and {one.vote for one in verdicts} == {0, 1}
+    for one in verdicts:
+        assert one.parsed is not None and one.judge.spec == "compatible:matcher"
+        assert (one.parsed["matcher"], one.parsed["of"]) == ("model", one.condition)
+        assert one.parsed["matched"] == (one.parsed["answer"] in answers[one.item])
+    assert archive.manifest.protocol["matcher"] == ["compatible:matcher"]
+    assert archive.manifest.protocol["judges"] == ["compatible:one", "compatible:two"]
+
+
 def test_evaluation_when_worker_processes_prepare_the_pictures_has_the_same_bytes(
     evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -346,6 +362,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"preset": "kathatrace-main"}, "qwen2.5-vl-7b, qwen2.5-vl-3b, smolvlm2-2.2b, smolvlm2-500m"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
+        ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
     ],
 )
 def test_request_when_an_option_is_wrong_says_what_there_is(
