@@ -10,6 +10,7 @@ from .definitions import Definitions
 from .estimates import Estimates, Sheet
 from .items import DIMENSIONS, GROUPINGS, Items
 from .method import (
+    GROUP_SETS,
     JUDGE_SETS,
     JUDGE_VALUES,
     MORAL,
@@ -92,7 +93,7 @@ def group_scores(
             sums, drawn = sheet.resampled(definitions, stories)
             for method in methods:
                 values = group_estimates_of(sheet, method, sums, drawn)
-                gaps = {name: _group_gaps(method, values, name, stories, items) for name in SETS}
+                gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
                 scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
                 found[method.name].setdefault(grouping, {})[group] = scores
     return found

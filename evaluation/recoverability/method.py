@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 
 MORAL = ("text", "image", "gap", "text_image")
 PAIRS = ("accuracy", "confusion", "contrastive_chosen", "text", "image", "gap")
+GROUP_SETS: tuple[SetName, ...] = ("raw", "filtered")
 JUDGE_SETS: tuple[SetName, ...] = ("raw", "filtered")
 JUDGE_VALUES = ("text", "image", "gap")
 
@@ -115,7 +116,7 @@ def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
 
 def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:
     """Put on the sheet what a method is scored by within a group of stories."""
-    for name in SETS:
+    for name in GROUP_SETS:
         sums = sums_of(method.outcomes, method.outcomes.sets[name], items)
         sheet.add((method.name, "question", name), sums.columns())
     sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
@@ -160,11 +161,11 @@ def estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> E
 
 def group_estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> Estimates:
     """Return the values of a method within a group; see :func:`estimates_of`."""
-    labels = [f"question.{name}.{value}" for name in SETS for value in names()]
+    labels = [f"question.{name}.{value}" for name in GROUP_SETS for value in names()]
     labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
 
     def statistic(totals: Floats) -> Floats:
-        parts = [_rates(sheet, totals, (method.name, "question", name)).everything() for name in SETS]
+        parts = [_rates(sheet, totals, (method.name, "question", name)).everything() for name in GROUP_SETS]
         parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
         return np.concatenate(parts, axis=-1)
 

@@ -150,52 +150,57 @@ class _Repeated(Exception):
     """Two judgements have the same key."""
 
 
+class _Asked:
+    """Replies that share all but item and vote, which most lines of an archive do."""
+
+    def __init__(self) -> None:
+        self.rows = {name: array("q") for name in ("item", "vote", "value", "loose")}
+        self.outcomes: Counter[str] = Counter()
+
+
 class _Collector:
     """Takes in judgements one by one."""
 
     def __init__(self, items: Items, known: frozenset[str], marker: Marker) -> None:
         self._items, self._known, self._marker = items, known, marker
-        self._names: dict[str, dict[object, int]] = {name: {} for name in ("method", "seed", "judge")}
-        self._rows = {kind: {name: array("q") for name in _FIELDS} for kind in KINDS}
-        self._outcomes: Counter[tuple[str, str | None, str, str, str]] = Counter()
-        self._units: set[str] = set()
+        self._asked: dict[tuple[str, str | None, int | None, str, str], _Asked] = {}
         self._outside = 0
+        self._units: set[str] = set()
         self._strangers: Counter[str] = Counter()
+        ids = [record.story_id for record in items.records]
         self._places = {
             "question": items.question_places,
             "moral_label": items.story_places,
             "contrast": items.pair_places,
         }
+        self._story = {
+            "question": [ids[place] for place in items.story],
+            "moral_label": ids,
+            "contrast": [ids[place] for place in items.pair_story],
+        }
 
     def add(self, judgement: Judgement) -> None:
         """Take in one judgement."""
-        kind = judgement.kind
-        if kind not in self._rows:
+        kind, unit = judgement.kind, judgement.unit
+        if kind not in self._places:
             return
-        if judgement.unit not in self._items.story_places:
-            if judgement.unit in self._known:
-                self._outside += 1
-            else:
-                self._strangers[f"story {judgement.unit}"] += 1
+        if unit not in self._items.story_places and unit in self._known:
+            self._outside += 1
             return
         item = self._places[kind].get(judgement.item)
-        if item is None or judgement.condition not in CONDITIONS:
-            self._strangers[f"{kind} {judgement.item} under {judgement.condition}"] += 1
+        place = (kind, judgement.method, judgement.seed, judgement.condition, judgement.judge.spec)
+        asked = self._asked.get(place) or self._asked.setdefault(place, _Asked())
+        if item is None or self._story[kind][item] != unit or not _is_shown_rightly(judgement):
+            self._strangers[f"{kind} {judgement.item} of {unit} under {judgement.condition}"] += 1
             return
-        self._units.add(judgement.unit)
-        judge = judgement.judge.spec
-        self._outcomes[judge, judgement.method, kind, judgement.condition, judgement.outcome] += 1
-        is_text = judgement.condition == "text"
-        row = self._rows[kind]
-        row["method"].append(-1 if is_text else self._place("method", judgement.method))
-        row["seed"].append(-1 if is_text else self._place("seed", judgement.seed))
-        row["item"].append(item)
-        row["condition"].append(CONDITIONS.index(judgement.condition))
-        row["judge"].append(self._place("judge", judge))
-        row["vote"].append(judgement.vote)
+        self._units.add(unit)
         value, loose = self._values(judgement, item)
-        row["value"].append(value)
-        row["loose"].append(loose)
+        rows = asked.rows
+        rows["item"].append(item)
+        rows["vote"].append(judgement.vote)
+        rows["value"].append(value)
+        rows["loose"].append(loose)
+        asked.outcomes[judgement.outcome] += 1
 
     def replies(self) -> Replies:
         """Return what was taken in.
@@ -205,29 +210,38 @@ class _Collector:
         """
         if self._strangers:
             raise InputError([_stranger(name, count) for name, count in sorted(self._strangers.items())])
-        columns = {
-            kind: Columns(
-                *(np.frombuffer(row[name], dtype=np.int64) if row[name] else _none() for name in _FIELDS)
-            )
-            for kind, row in self._rows.items()
-        }
-        for rows in columns.values():
-            if len(np.unique(rows.keys())) < len(rows):
-                raise _Repeated
-        orders = {name: _sorted_names(places) for name, places in self._names.items()}
-        columns = {kind: _renumbered(rows, orders) for kind, rows in columns.items()}
-        return Replies(
-            methods=tuple(str(name) for name in orders["method"][0]),
-            seeds=tuple(orders["seed"][0]),  # type: ignore[arg-type]
-            judges=tuple(str(name) for name in orders["judge"][0]),
-            columns=columns,
-            outcomes=self._outcomes,
-            units=frozenset(self._units),
-            outside=self._outside,
-        )
+        shown = [place for place in self._asked if place[3] != "text"]
+        methods = tuple(sorted({method for _, method, *_ in shown if method is not None}))
+        seeds = tuple(sorted({place[2] for place in shown}, key=lambda seed: (seed is not None, seed)))
+        judges = tuple(sorted({place[4] for place in self._asked}))
+        columns = {kind: self._columns(kind, methods, seeds, judges) for kind in KINDS}
+        if any(len(np.unique(rows.keys())) < len(rows) for rows in columns.values()):
+            raise _Repeated
+        outcomes: Counter[tuple[str, str | None, str, str, str]] = Counter()
+        for (kind, method, _, condition, judge), asked in self._asked.items():
+            for outcome, count in asked.outcomes.items():
+                outcomes[judge, method, kind, condition, outcome] += count
+        return Replies(methods, seeds, judges, columns, outcomes, frozenset(self._units), self._outside)
 
-    def _place(self, name: str, value: object) -> int:
-        return self._names[name].setdefault(value, len(self._names[name]))
+    def _columns(
+        self, kind: str, methods: tuple[str, ...], seeds: tuple[int | None, ...], judges: tuple[str, ...]
+    ) -> Columns:
+        parts: dict[str, list[Codes]] = {name: [_none()] for name in _FIELDS}
+        for (of, method, seed, condition, judge), asked in self._asked.items():
+            if of != kind or not asked.rows["item"]:
+                continue
+            shared = {
+                "method": -1 if method is None else methods.index(method),
+                "seed": -1 if method is None else seeds.index(seed),
+                "condition": CONDITIONS.index(condition),
+                "judge": judges.index(judge),
+            }
+            size = len(asked.rows["item"])
+            for name, code in shared.items():
+                parts[name].append(np.full(size, code, dtype=np.int64))
+            for name, codes in asked.rows.items():
+                parts[name].append(np.frombuffer(codes, dtype=np.int64))
+        return Columns(*(np.concatenate(parts[name]) for name in _FIELDS))
 
     def _values(self, judgement: Judgement, item: int) -> tuple[int, int]:
         parsed = judgement.parsed
@@ -276,21 +290,9 @@ def _marker_of(judgements: Iterable[Judgement], definitions: Definitions) -> Mar
     return Marker(matcher_of(definitions.matcher, verdicts), definitions.support)
 
 
-def _sorted_names(places: dict[object, int]) -> tuple[list[object], Codes]:
-    """Return the names sorted, None first, and for each place so far its new one."""
-    names = sorted(places, key=lambda name: (name is not None, name))
-    order = np.zeros(len(places), dtype=np.int64)
-    for place, name in enumerate(names):
-        order[places[name]] = place
-    return names, order
-
-
-def _renumbered(rows: Columns, orders: dict[str, tuple[list[object], Codes]]) -> Columns:
-    new = {
-        name: np.append(orders[name][1], -1)[getattr(rows, name)] if len(rows) else getattr(rows, name)
-        for name in orders
-    }  # -1 stays -1: it picks the entry that was appended
-    return replace(rows, **new)
+def _is_shown_rightly(judgement: Judgement) -> bool:
+    """Return whether the outputs of a method were shown exactly where the condition says so."""
+    return judgement.condition in CONDITIONS and (judgement.method is None) == (judgement.condition == "text")
 
 
 def _none() -> Codes:
