@@ -9,11 +9,14 @@ from .common import JsonOption, example, guarded, show
 from .score import (
     MatcherOption,
     NonresponseOption,
+    PartialOption,
     ReleaseOption,
     ResamplesOption,
     SeedOption,
     SupportOption,
+    VotingOption,
     WeightsOption,
+    event_definitions,
 )
 
 
@@ -27,6 +30,9 @@ def compare(
     first: Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)],
     release: ReleaseOption = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Event suite that was judged [the copies in the folders].")
+    ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option("--allow", help="Part of the protocol that may differ, such as prompts. Repeatable."),
@@ -35,15 +41,24 @@ def compare(
     nonresponse: NonresponseOption = "incorrect",
     support: SupportOption = "contradicted",
     weights: WeightsOption = None,
+    voting: VotingOption = "unanimous",
+    partial: PartialOption = "answered",
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     as_json: JsonOption = False,
 ) -> int:
     """Compare the methods of two evaluations with paired tests. Their protocols must be the same."""
+    from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.compare import compare_folders
     from ..evaluation.recoverability.definitions import Definitions
     from ..evaluation.recoverability.score import read_weights
 
+    if read_manifest(first).kind == "events":
+        from ..evaluation.completion.compare import compare_folders as compare_events
+
+        events = event_definitions(voting, partial, nonresponse, resamples, seed)
+        show(compare_events(first, second, suite, events, allow or ()), as_json=as_json)
+        return 0
     definitions = Definitions(
         matcher,
         nonresponse,  # type: ignore[arg-type]  # checked by the class

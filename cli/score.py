@@ -1,11 +1,14 @@
 """``fabula score``: numbers from an archive of judgements and the data that was judged."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import JsonOption, example, guarded, show
+
+if TYPE_CHECKING:
+    from ..evaluation.completion.voting import Definitions as EventDefinitions
 
 RunArgument = Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)]
 ReleaseOption = Annotated[
@@ -16,7 +19,7 @@ MatcherOption = Annotated[
 ]
 NonresponseOption = Annotated[
     str,
-    typer.Option("--nonresponse", help="What a judge that does not answer counts as: incorrect or excluded."),
+    typer.Option("--nonresponse", help="What no answer counts as: incorrect (zero, for events) or excluded."),
 ]
 SupportOption = Annotated[
     str,
@@ -28,10 +31,26 @@ WeightsOption = Annotated[
     Path | None,
     typer.Option("--weights", help="Weights of judges, fitted on a validation split [one vote each]."),
 ]
+VotingOption = Annotated[
+    str, typer.Option("--voting", help="Events: unanimous, at_least_K or average over the votes of a judge.")
+]
+PartialOption = Annotated[
+    str, typer.Option("--partial", help="Events: votes that count, answered or all that are required.")
+]
 ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+
+
+def event_definitions(
+    voting: str, partial: str, nonresponse: str, resamples: int, seed: int
+) -> "EventDefinitions":
+    """Return the definitions for events; what no answer counts as is called ``zero`` there."""
+    from ..evaluation.completion.voting import Definitions
+
+    named = "zero" if nonresponse == "incorrect" else nonresponse
+    return Definitions(voting, named, partial, resamples, seed)  # type: ignore[arg-type]  # checked by the class
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +72,8 @@ def score(
     nonresponse: NonresponseOption = "incorrect",
     support: SupportOption = "contradicted",
     weights: WeightsOption = None,
+    voting: VotingOption = "unanimous",
+    partial: PartialOption = "answered",
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     tables: Annotated[
@@ -67,7 +88,8 @@ def score(
     if read_manifest(run).kind == "events":
         from ..evaluation.completion.score import score_folder
 
-        show(score_folder(run, suite), as_json=as_json)
+        events = event_definitions(voting, partial, nonresponse, resamples, seed)
+        show(score_folder(run, suite, events), as_json=as_json)
         return 0
     definitions = Definitions(
         matcher,

@@ -16,7 +16,7 @@ def with_intervals(
     members: Mapping[str, Sequence[bool]],
     definitions: Definitions,
 ) -> dict[str, Score]:
-    """Return scores with their 95 % percentile intervals over 10,000 drawings of the prompts, seed 42.
+    """Return scores with their 95 % percentile intervals over drawings of the prompts.
 
     All scores see the same drawings.
 
@@ -38,9 +38,9 @@ def with_intervals(
         member = np.ones(len(videos)) if name == SILENT else np.array(members[name], dtype=float)
         top, bottom = (~answered, member) if name == SILENT else (rates * member, counted * member)
         columns += [np.asarray(top, dtype=float), bottom]
-    if not videos:
+    if not videos or not definitions.resamples:
         return dict(scores)
-    sums = resampled_sums(np.stack(columns, axis=1))
+    sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = percentile_interval(sums[:, ::2] / sums[:, 1::2])
     return {

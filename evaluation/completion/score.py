@@ -1,6 +1,7 @@
 """Scoring an archive of event judgements: completion rates per class and overall, and what is missing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import InputError, UserError
@@ -83,7 +84,7 @@ def _score_panel(
     others = ("average", *(f"at_least_{k}" for k in range(1, most)), "unanimous")
     alternatives = {
         name: _mean(
-            _videos(votes, scope, Definitions(name, definitions.nonresponse, definitions.partial)),
+            _videos(votes, scope, replace(definitions, voting=name)),
             definitions,
         )
         for name in others

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ...errors import ConfigError
 
@@ -22,11 +22,15 @@ class Definitions:
         nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
         partial: which votes of a prompt count: those ``answered``, which reproduces the published tables, or
             all that are ``required``, where a vote without an answer speaks against every event.
+        resamples: bootstrap resamples of the prompts; 0 for no intervals.
+        seed: of the bootstrap.
     """
 
     voting: str = "unanimous"
     nonresponse: NonResponse = "zero"
     partial: Partial = "answered"
+    resamples: int = 10_000
+    seed: int = 42
 
     def __post_init__(self) -> None:
         if self.voting not in ("unanimous", "average") and _K.fullmatch(self.voting) is None:
@@ -34,6 +38,14 @@ class Definitions:
                 "voting", expected="unanimous, average or at_least_K", found=self.voting,
                 fix="choose one of them",
             )  # fmt: skip
+        for name, known in (("nonresponse", get_args(NonResponse)), ("partial", get_args(Partial))):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    name,
+                    expected=" or ".join(known),
+                    found=str(getattr(self, name)),
+                    fix="choose one of them",
+                )
 
 
 def combine(votes: Sequence[Sequence[int]], voting: str) -> tuple[float, ...]:
