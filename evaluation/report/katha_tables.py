@@ -30,7 +30,8 @@ def headline(scores: KathaScores) -> ScoreTable:
     return ScoreTable(
         name="headline",
         title="Recoverability and Semantic Trajectory Gap",
-        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % bootstrap intervals over stories.",
+        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
+        "bootstrap intervals over stories.",
         measures=(TEXT, IMAGE, GAP, latent, AMBIGUITY),
         rows=tuple(rows),
     )

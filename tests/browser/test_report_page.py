@@ -1,0 +1,119 @@
+"""The report in a real browser: quiet, offline, on a phone, without JavaScript, and accessible."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.evaluation.report.writing import write_report
+from fabula.testing.report_documents import HOSTILE, made_report
+
+WIDEST = """() => [...document.querySelectorAll("body *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+    .filter((one) => {
+        for (let box = one.parentElement; box; box = box.parentElement)
+            if (getComputedStyle(box).overflowX !== "visible") return false;
+        return true;
+    })
+    .map((one) => one.outerHTML.slice(0, 120))"""
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(params=["plain", "hostile"])
+def report(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    texts = {"plain": ("The crow drops pebbles into the jar.",), "hostile": HOSTILE}[request.param]
+    write_report(made_report(tmp_path / "pics", texts), tmp_path / "report.html")
+    return tmp_path / "report.html"
+
+
+@pytest.mark.parametrize("width", [320, 380, 768, 1440])
+def test_page_when_opened_is_quiet_asks_for_nothing_and_fits(
+    opened: Opened, report: Path, width: int
+) -> None:
+    page = opened(report, width=width)
+    for one in page.locator("details").all():
+        one.evaluate("one => { one.open = true; }")
+    assert page.evaluate(WIDEST) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title() == "Made-up evaluation of three storyboards"
+    assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [380, 1200])
+def test_page_when_checked_by_axe_has_no_violation(
+    opened: Opened, report: Path, width: int, dark: bool
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = opened(report, width=width, dark=dark)
+    for one in page.locator("details").all():
+        one.evaluate("one => { one.open = true; }")
+    found = Axe().run(page)
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
+    # What axe cannot decide: text over several layers, and the direction marks of hostile text.
+    assert {one["id"] for one in found.response["incomplete"]} <= {"color-contrast"}
+
+
+def test_page_when_scripts_are_off_shows_everything_but_the_filter(opened: Opened, report: Path) -> None:
+    page = opened(report, scripts=False)
+    assert page.locator("article.case:visible").count() == 6
+    assert page.locator("table.sortable:visible").count() > 4
+    assert page.locator("svg.plot:visible").count() == 2
+    assert page.locator("form:visible").count() == 0
+    assert page.locator("th button").count() == 0
+    summary = page.locator("details.item summary").nth(1)
+    summary.click()  # details open without scripts
+    assert page.locator("details.item").nth(1).locator("table:visible").count() == 1
+    assert page.complaints == []
+
+
+def test_tables_when_a_heading_is_pressed_are_sorted_both_ways(opened: Opened, report: Path) -> None:
+    page = opened(report)
+    table = page.locator("table.headline")
+    heading = table.locator("thead th").nth(3)
+
+    def column() -> list[str]:
+        return [one.strip() for one in table.locator("tbody tr td:nth-child(4) .v").all_inner_texts()]
+
+    assert column() == ["+29.0", "+38.0", "+47.0"]
+    heading.locator("button").press("Enter")  # by keyboard
+    assert column() == ["+47.0", "+38.0", "+29.0"]
+    assert heading.get_attribute("aria-sort") == "descending"
+    heading.locator("button").click()
+    assert column() == ["+29.0", "+38.0", "+47.0"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    table.locator("thead th").nth(4).locator("button").click()  # undefined values come last
+    assert table.locator("tbody tr").last.locator("td").nth(3).inner_text().startswith("undefined")
+    assert page.complaints == []
+
+
+def test_cases_when_filtered_are_those_that_fit(opened: Opened, report: Path) -> None:
+    page = opened(report)
+    shown, count = page.locator("article.case:visible"), page.locator("form output")
+    assert count.inner_text() == "6 of 6 shown"
+    page.select_option("select[name=why]", "typical")
+    assert shown.count() == 3 and count.inner_text() == "3 of 6 shown"
+    page.select_option("select[name=method]", "sdxl + planner")
+    assert shown.count() == 1
+    page.select_option("select[name=group]", "causal")
+    assert page.locator("details.item:visible").count() == 1
+    page.select_option("select[name=wrong]", "text")
+    assert shown.count() == 0 and count.inner_text() == "0 of 6 shown"
+    for name in ("why", "method", "group", "wrong"):
+        page.select_option(f"select[name={name}]", "")
+    page.fill("input[name=words]", "KB25K_0004")
+    assert shown.count() == 1
+    assert page.complaints == []
+
+
+def test_page_when_text_is_hostile_runs_none_of_it(opened: Opened, report: Path) -> None:
+    page = opened(report)
+    page.wait_for_timeout(50)
+    assert page.title() == "Made-up evaluation of three storyboards"
+    assert page.locator("script").count() == 1
+    assert page.evaluate("document.querySelectorAll('[onerror], [onclick], iframe, object').length") == 0
+    assert page.complaints == []
