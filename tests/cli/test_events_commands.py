@@ -1,9 +1,13 @@
-"""Importing published results and correlating tables through the real command line."""
+"""Suites, videos, published results and tables through the real command line."""
 
 import json
 from pathlib import Path
 
 import pytest
+
+from fabula.testing.drawn import write_video
+from fabula.testing.event_model import EventModel
+from fabula.testing.model_server import ModelServer
 
 UNIT = "A_cup_falls_and_then_breaks.mp4"
 PROMPT = {
@@ -55,3 +59,43 @@ def test_correlate_when_a_name_is_spelt_otherwise_takes_the_alias(fabula_command
     assert aliased["columns"][0]["correlations"]["spearman"]["value"] == pytest.approx(1)
     wrong = fabula_command("correlate", first, second, *options, "--alias", "zz")
     assert wrong.returncode == 2
+
+
+def test_build_and_evaluate_when_walked_through_end_in_a_graded_suite(
+    fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds, run = tmp_path / "seeds.jsonl", tmp_path / "suite"
+    rows = ["A dog runs, and then sleeps.", "A lamp glows, and then fades.", "A man jumps, and then sits."]
+    seeds.write_text("".join(json.dumps({"prompt": row}) + "\n" for row in rows))
+    built = fabula_command("build", "events", seeds, "--out", run)
+    assert built.returncode == 0, built.stderr
+    suite, videos = run / "all_prompts.json", tmp_path / "videos" / "model-x"
+    videos.mkdir(parents=True)
+    for number, name in enumerate(sorted(json.loads(suite.read_text()))):
+        write_video(videos / name, 20, size=(48 + 16 * number, 48))
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    with ModelServer(EventModel({rows[0]: (1, 0), rows[1]: (0, 0)})) as server:
+        config = tmp_path / "fabula.toml"
+        config.write_text(f'[models."openai:tested"]\nbase_url = "{server.openai_url}"\n')
+        asked = (
+            "evaluate", "events", "--suite", suite, "--outputs", videos, "--judge", "openai:tested",
+            "--config", config,
+        )  # fmt: skip
+        dry = json.loads(fabula_command(*asked, "--dry-run", "--json").stdout)
+        assert (dry, len(server.log)) == ({"videos": 3, "present": 3, "judges": 1, "calls": 18}, 0)
+        judged = fabula_command(*asked, "--out", tmp_path / "eval")
+        assert judged.returncode == 0, judged.stderr
+        assert len(server.log) == 18
+    assert "model-x: 3 of 3 videos judged, 15 frames" in judged.stdout
+    scores = json.loads(fabula_command("score", tmp_path / "eval", "--json").stdout)
+    assert scores["panels"][0]["classes"]["average"]["value"] == pytest.approx(0.5)
+    status = fabula_command("run", "status", tmp_path / "eval")
+    assert status.returncode == 0, status.stderr
+    final = tmp_path / "final.json"
+    numbers = ("--easy", 1, "--hard", 1)
+    graded = fabula_command("grade-suite", suite, "--run", tmp_path / "eval", *numbers, "--out", final)
+    assert graded.returncode == 0, graded.stderr
+    labels = [entry["class"] for entry in json.loads(final.read_text()).values()]
+    assert [" ".join(one) for one in labels] == [
+        "animal medium 2_events", "object hard 2_events", "human easy 2_events",
+    ]  # fmt: skip
