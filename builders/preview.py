@@ -114,6 +114,8 @@ def not_asked(prompt_id: str) -> ConfigError:
 def _asking(settings: Own) -> Own:
     """Return a stage's settings as if they named a model, which one it ever is."""
     values = settings.as_json()
+    if "judges" in values:
+        return type(settings).model_validate(values | {"judges": values["judges"][:1] or [NOBODY]})
     named = values.get("model") or NOBODY
     wanted = {"model": named, "planner": "model", "verifier": values.get("verifier") or named}
     known = {name: value for name, value in wanted.items() if name in values}

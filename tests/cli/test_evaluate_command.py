@@ -84,6 +84,10 @@ def test_evaluation_when_run_tells_the_budget_first_and_can_be_repeated_shown_an
     assert status.returncode == 0 and "judge_images" in status.stdout
     shown = fabula_command("run", "show", run, "drawn/kb25k_0001")
     assert shown.returncode == 0 and "judge_contrasts" in shown.stdout
+    about = ("--run", run, "--story", "drawn/kb25k_0001")
+    rendered = fabula_command("prompts", "render", "judge/question_image", *about)
+    assert rendered.returncode == 0, rendered.stderr
+    assert "Image 5" in rendered.stdout and "[image/jpeg]" in rendered.stdout
 
 
 def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
