@@ -1,0 +1,152 @@
+"""The report on an evaluation of storyboards: numbers as scored, verdicts as counted."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive import read_archive
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.evaluation.report.katha import katha_report
+from fabula.evaluation.report.katha_spots import ALL, TYPICAL, WORST
+from fabula.evaluation.report.model import ReportDocument
+from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.writing import make_report
+from fabula.schemas.canonical import jsonl_lines, write_atomic
+from fabula.testing.drawn_storyboards import draw_outputs
+from fabula.testing.simulated_evaluations import Simulated, write_simulated
+from fabula.testing.simulated_judgements import Truth
+
+FEW = Definitions(resamples=50)
+METHODS = (("alpha", Truth()), ("beta", Truth(image=(0.3,) * 6, silent=0.2)))
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    """24 stories, 144 questions, two methods, three judges."""
+    return write_simulated(tmp_path_factory.mktemp("simulated"), 144, METHODS)
+
+
+@pytest.fixture(scope="module")
+def report(simulated: Simulated) -> ReportDocument:
+    return katha_report(simulated.run, simulated.release, definitions=FEW)
+
+
+def test_report_when_compared_with_the_scores_has_their_numbers(
+    simulated: Simulated, report: ReportDocument
+) -> None:
+    scores = score_folder(simulated.run, simulated.release, FEW)
+    for row in report.headline.rows:
+        main = scores.methods[row.label].gaps["question"]["filtered"]
+        assert row.scores["gap"] == main.gap
+        assert row.scores["latent_gap"] == main.latent_gap
+        assert row.scores["ambiguity"] == scores.methods[row.label].ambiguity
+    one = report.comparisons[0]
+    assert (one.first, one.second) == ("alpha", "beta")
+    assert one.difference.value == scores.comparisons[0].difference
+    assert one.p["Wilcoxon"] == scores.comparisons[0].p_wilcoxon_corrected
+    assert one.verdict == "alpha loses less."
+    assert report.facts["Stories"] == "24" and report.facts["Questions"] == "144"
+
+
+def test_report_when_counted_accounts_for_every_reply(simulated: Simulated, report: ReportDocument) -> None:
+    archive = read_archive(simulated.run)
+    table = next(one for one in report.accounting if one.name == "outcomes")
+    expected = Counter((one.judge.spec, one.outcome) for one in archive.judgements)
+    for row in table.rows:
+        told = {name: count for name, count in row.values.items() if name != "replies" and count}
+        assert told == {outcome: n for (judge, outcome), n in expected.items() if judge == row.label}
+        assert row.values["replies"] == sum(told.values())
+    triples = next(one for one in report.accounting if one.name == "triples")
+    assert len(triples.rows) == 8
+
+
+def test_verdicts_when_joined_by_majority_are_the_combined_ones(report: ReportDocument) -> None:
+    items = [item for case in report.cases.shown for item in case.items]
+    assert items
+    for item in items:
+        for condition, combined in item.combined.items():
+            votes = Counter(one.correct for one in item.verdicts if one.condition == condition)
+            assert sum(votes.values()) == 3
+            assert combined == (votes[True] > votes[False])
+        assert item.valid == item.combined["text_image"]
+
+
+def test_gap_of_a_case_when_recomputed_is_that_of_its_valid_questions(report: ReportDocument) -> None:
+    for case in report.cases.shown:
+        valid = [item.combined for item in case.items if item.valid]
+        if not valid:
+            assert case.score.status == "undefined"
+            continue
+        lost = sum(one["text"] for one in valid) - sum(one["image"] for one in valid)
+        assert case.score.value == pytest.approx(lost / len(valid))
+
+
+def test_cases_when_there_are_many_are_the_worst_and_typical_ones(report: ReportDocument) -> None:
+    cases = report.cases
+    assert cases.total > ALL
+    assert Counter(case.why for case in cases.shown) == {"worst": WORST, "typical": TYPICAL}
+    values = [case.score.value for case in cases.shown]
+    assert values[:WORST] == sorted(values[:WORST], reverse=True)
+    assert min(values[:WORST]) >= max(values[WORST:])
+
+
+def test_cases_when_there_are_few_are_all_shown_with_their_frames(tmp_path: Path) -> None:
+    small = write_simulated(tmp_path, 12, (("alpha", Truth()),))
+    outputs = draw_outputs(tmp_path / "alpha", small.items.records)
+    document = katha_report(small.run, small.release, [outputs], FEW)
+    assert len(document.cases.shown) == document.cases.total <= ALL
+    shown = [item.id for case in document.cases.shown for item in case.items]
+    assert sorted(shown) == sorted(key.question_id for key in small.items.keys)
+    for case in document.cases.shown:
+        assert case.frames and all(frame.data for frame in case.frames)
+        if case.place.startswith("scene "):
+            first, *last = case.place.removeprefix("scene ").split(" to ")
+            assert case.frames[0].label == f"Scene {first}"
+            assert case.frames[-1].label == f"Scene {(last or [first])[0]}"
+            assert all(frame.text for frame in case.frames)
+    assert document.comparisons == () and "one method" in document.comparison_note
+    assert "Only 2 stories" in document.warnings[0]
+    render_page(document)
+
+
+def test_report_when_a_judge_is_silent_says_so_first(tmp_path: Path, simulated: Simulated) -> None:
+    archive = read_archive(simulated.run)
+    judge = archive.judgements[0].judge.spec
+    lines = []
+    for one in archive.judgements:
+        silent = {"outcome": "refused", "reason": "would not", "parsed": None, "raw": None}
+        lines.append(one.as_json() | (silent if one.judge.spec == judge else {}))
+    write_atomic(tmp_path / "judgements.jsonl", jsonl_lines(lines))
+    (tmp_path / "evaluation.json").write_bytes((simulated.run / "evaluation.json").read_bytes())
+    document = katha_report(tmp_path, simulated.release, definitions=FEW)
+    assert any(one.startswith(f"{judge} answered 0 of ") for one in document.warnings)
+    refused = [
+        one for case in document.cases.shown for item in case.items for one in item.verdicts
+        if one.outcome == "refused" and one.judge == judge
+    ]  # fmt: skip
+    assert refused and all(one.correct is False and one.answer == "would not" for one in refused)
+    table = next(one for one in document.agreement if one.name == "agreement")
+    assert all(score.value is not None for score in table.rows[0].scores.values())
+
+
+def test_report_when_the_release_is_another_is_refused(tmp_path: Path, simulated: Simulated) -> None:
+    other = write_simulated(tmp_path, 12, METHODS)
+    with pytest.raises(InputError, match="SHA-256"):
+        make_report(simulated.run, other.release)
+
+
+def test_report_when_the_release_is_not_found_asks_for_it(simulated: Simulated) -> None:
+    with pytest.raises(ConfigError, match="--release"):
+        make_report(simulated.run)
+
+
+def test_report_when_the_archive_is_broken_is_refused(tmp_path: Path, simulated: Simulated) -> None:
+    (tmp_path / "evaluation.json").write_bytes((simulated.run / "evaluation.json").read_bytes())
+    (tmp_path / "judgements.jsonl").write_text('{"schema_version": "1"}\n')
+    with pytest.raises(InputError, match=r"judgements\.jsonl:1"):
+        make_report(tmp_path, simulated.release)
+    with pytest.raises(InputError, match=r"evaluation\.json"):
+        make_report(tmp_path / "nothing", simulated.release)
