@@ -75,7 +75,13 @@ def events(
     """
     from ..engine.execute import execute
     from ..engine.progress import choose_reporter
-    from ..evaluation.completion.requests import EventOptions, events_request, tell_events, video_budget
+    from ..evaluation.completion.requests import (
+        EventOptions,
+        estimate_events,
+        events_request,
+        tell_events,
+        video_budget,
+    )
 
     options = EventOptions(
         judges=tuple(judges or ()),
@@ -92,8 +98,14 @@ def events(
         retry_failed=retry_failed,
     )
     if dry_run:
-        scratch = Path(tempfile.gettempdir()) / "fabula-dry-run"
-        show(video_budget(events_request(suite, outputs, out or scratch, options)), as_json=as_json)
+        with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
+            request = events_request(suite, outputs, out or Path(scratch) / "run", options)
+            budget, plan = video_budget(request), estimate_events(request)
+        if as_json:
+            emit({"budget": budget.as_json(), "plan": plan.as_json()})
+        else:
+            for line in (*budget.lines(), *plan.lines()):
+                say(line)
         return 0
     if out is None:
         raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval-b")

@@ -18,6 +18,10 @@ from .settings import EventJudgeSettings
 
 DESCRIBE = "events/describe_video"
 SCORE = {"mark": "events/score_events", "structured": "events/score_events_structured"}
+REHEARSED = "rehearsed"
+"""Code of what a rehearsal answers, in which only questions are written down."""
+STAND_IN = "Something moves from frame to frame. " * 40
+"""As long as a usual description: what a rehearsal scores by."""
 AGAIN = ("refused", "blocked")
 """Outcomes in whose place another vote is asked for."""
 
@@ -83,22 +87,18 @@ async def _together(votes: Sequence[Any]) -> list[Json]:
 
 async def _vote(case: _Case, number: int) -> Json:
     """Return one vote: the video is described, and its events are scored by frames and description."""
-    events = case.prompt["event_list"]
-    count = {"count": len(case.pictures)}
-    scoring = load_prompt(SCORE[case.settings.reply])
     receipts: list[Receipt | None] = []
     step, said = "describing", dict[str, Json]()
     try:
-        told = await _ask(case, (load_prompt(DESCRIBE), number), count, _text)
+        told = await _describe(case, number)
         receipts.append(told.receipt)
         step = "scoring"
-        inputs = {**count, "description": told.value, "events": events, "prompt": case.prompt["prompt"]}
-        if case.settings.reply == "mark":
-            inputs["example"] = ", ".join("0" if place % 2 else "1" for place in range(len(events)))
-        answer = await _ask(case, (scoring, number), inputs, _reader(len(events)))
+        answer = await _score(case, number, told.value)
     except NoAnswer as none:
         outcome = OUTCOMES.get(none.code)
         if outcome is None:
+            if none.code == REHEARSED and step == "describing":
+                await _score(case, number, STAND_IN)  # so that it is written down, too
             raise
         said = {"outcome": outcome, "reason": f"{step}: {none.code}: {none.reason}", "parsed": None}
         receipts.append(none.receipt)
@@ -106,7 +106,22 @@ async def _vote(case: _Case, number: int) -> Json:
         receipts.append(answer.receipt)
         parsed = {"completion": answer.value, "description": told.value}
         said = {"outcome": "answered", "reason": None, "parsed": parsed}
-    return _row(case.spec, (number, scoring.label), said, receipts)
+    return _row(case.spec, (number, load_prompt(SCORE[case.settings.reply]).label), said, receipts)
+
+
+async def _describe(case: _Case, number: int) -> Answer[str]:
+    return await _ask(case, (load_prompt(DESCRIBE), number), {"count": len(case.pictures)}, _text)
+
+
+async def _score(case: _Case, number: int, description: str) -> Answer[list[int]]:
+    events = case.prompt["event_list"]
+    inputs = {
+        "count": len(case.pictures), "description": description, "events": events,
+        "prompt": case.prompt["prompt"],
+    }  # fmt: skip
+    if case.settings.reply == "mark":
+        inputs["example"] = ", ".join("0" if place % 2 else "1" for place in range(len(events)))
+    return await _ask(case, (load_prompt(SCORE[case.settings.reply]), number), inputs, _reader(len(events)))
 
 
 async def _ask(

@@ -19,9 +19,11 @@ from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
 
 if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
 
 SETTINGS_FILE = "fabula.toml"
+REHEARSED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,19 @@ def video_budget(request: RunRequest) -> VideoBudget:
     present = sum((place / unit).is_file() for place in places for unit in units)
     votes = sum(asking.votes_of(spec) for spec in asking.judges)
     return VideoBudget(len(places) * len(units), present, len(asking.judges), 2 * votes * present)
+
+
+def estimate_events(request: RunRequest) -> "CallPlan":
+    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
+
+    Frames are taken from the first :data:`REHEARSED` items; the numbers are scaled up from these.
+
+    Raises:
+        FabulaError: the suite, a folder or a setting is wrong.
+    """
+    from ...engine.estimate import plan_calls
+
+    return plan_calls(request, without_judges(request.config), sample=REHEARSED)
 
 
 def tell_events(request: RunRequest, reporter: "Reporter") -> None:

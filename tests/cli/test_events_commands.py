@@ -82,7 +82,9 @@ def test_build_and_evaluate_when_walked_through_end_in_a_graded_suite(
             "--config", config,
         )  # fmt: skip
         dry = json.loads(fabula_command(*asked, "--dry-run", "--json").stdout)
-        assert (dry, len(server.log)) == ({"videos": 3, "present": 3, "judges": 1, "calls": 18}, 0)
+        assert dry["budget"] == {"videos": 3, "present": 3, "judges": 1, "calls": 18}
+        assert sum(stage["calls"] for stage in dry["plan"]["stages"]) == 18
+        assert len(server.log) == 0
         judged = fabula_command(*asked, "--out", tmp_path / "eval")
         assert judged.returncode == 0, judged.stderr
         assert len(server.log) == 18
