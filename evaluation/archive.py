@@ -4,15 +4,17 @@ An **evaluation folder** is a run folder, or any folder with these two files: ``
 canonical JSON line per reply, sorted by :func:`sort_key`; and ``evaluation.json``, the manifest.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import ValidationError
 
 from ..errors import InputError, TargetError, UserError
-from ..schemas.canonical import canonical_text, jsonl_lines, pretty_bytes, write_atomic
+from ..schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
 from ..schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ..schemas.paths import format_path
 
@@ -95,9 +97,64 @@ def write_archive(folder: Path, manifest: EvaluationManifest, judgements: Iterab
         InputError: different answers of one judge to one question.
         OSError: the folder cannot be written.
     """
-    kept = merged([("the archive", judgements)])
-    write_atomic(folder / JUDGEMENTS, jsonl_lines(judgement.as_json() for judgement in kept))
+    write_judgements(folder, judgements)
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: EvaluationManifest) -> None:
+    """Write the manifest of an archive into a folder that exists.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     write_atomic(folder / EVALUATION, [pretty_bytes(manifest.as_json())])
+
+
+def write_judgements(
+    folder: Path, judgements: Iterable[Judgement], kept: Callable[[Judgement], None] | None = None
+) -> None:
+    """Write the judgements of an archive into a folder that exists, sorted, each once.
+
+    They are taken one at a time and wait for their turn on disk: only their keys are held.
+
+    Args:
+        folder: where.
+        judgements: in any order.
+        kept: is told of each that is written, the first time that it comes.
+
+    Raises:
+        InputError: different answers of one judge to one question.
+        OSError: the folder cannot be written.
+    """
+    places: dict[SortKey, tuple[int, int, bytes]] = {}
+    with tempfile.TemporaryFile(dir=folder) as spool:
+        end = 0
+        for judgement in judgements:
+            key, said = sort_key(judgement), _said_digest(judgement)
+            known = places.get(key)
+            if known is not None and known[2] == said:
+                continue
+            line = canonical_bytes(judgement.as_json()) + b"\n"
+            if known is not None:
+                spool.seek(known[0])
+                first = Judgement.model_validate_json(spool.read(known[1]))
+                raise InputError([_contradicted("the archive", judgement, "the archive", first)])
+            spool.write(line)
+            places[key] = (end, len(line), said)
+            end += len(line)
+            if kept is not None:
+                kept(judgement)
+        write_atomic(folder / JUDGEMENTS, _in_order(spool, [places[key] for key in sorted(places)]))
+
+
+def _in_order(spool: IO[bytes], places: Iterable[tuple[int, int, bytes]]) -> Iterator[bytes]:
+    for start, length, _ in places:
+        spool.seek(start)
+        yield spool.read(length)
+
+
+def _said_digest(judgement: Judgement) -> bytes:
+    return hashlib.sha256(canonical_bytes(_said(judgement))).digest()
 
 
 def export_archive(source: str | Path, target: Path) -> Archive:
@@ -224,13 +281,15 @@ def _distinct(judgements: Iterable[tuple[str, Judgement]], problems: list[UserEr
         earlier = first.setdefault(judgement.key(), (where, judgement))
         if earlier[1] is judgement or _said(earlier[1]) == _said(judgement):
             continue
-        problems.append(
-            _problem(
-                where, f"one answer to {_named(judgement)}, which is {_quoted(earlier[1])} in {earlier[0]}",
-                _quoted(judgement), "keep the line that is right, or give one of them another vote number",
-            )
-        )  # fmt: skip
+        problems.append(_contradicted(where, judgement, *earlier))
     return [judgement for _, judgement in first.values()]
+
+
+def _contradicted(where: str, judgement: Judgement, earlier: str, first: Judgement) -> UserError:
+    return _problem(
+        where, f"one answer to {_named(judgement)}, which is {_quoted(first)} in {earlier}",
+        _quoted(judgement), "keep the line that is right, or give one of them another vote number",
+    )  # fmt: skip
 
 
 def _said(judgement: Judgement) -> tuple[Any, ...]:

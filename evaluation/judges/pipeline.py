@@ -9,7 +9,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ..archive import merged, write_archive
+from ..archive import write_judgements, write_manifest
 from .about import About
 from .answers import judgement_of
 
@@ -51,10 +51,9 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
                 for row in item[answers]:
                     yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
 
-    kept = merged([("the run", judgements())])  # text-only answers stand in every method's items
-    for judgement in kept:
-        about.count(judgement)
-    write_archive(folder, about.manifest(), kept)
+    # Text-only answers stand in the items of every method; each is kept and counted once.
+    write_judgements(folder, judgements(), about.count)
+    write_manifest(folder, about.manifest())
     write_atomic(folder / FRAMES, jsonl_lines(frames))
 
 

@@ -20,6 +20,7 @@ from fabula.evaluation.archive import (
     read_judgements,
     sort_key,
     write_archive,
+    write_judgements,
 )
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 
@@ -121,6 +122,17 @@ def test_archive_when_a_file_is_missing_names_it(folder: Path, name: str) -> Non
 def test_archive_when_its_manifest_is_of_another_protocol_says_so(folder: Path) -> None:
     write_archive(folder, manifest("events"), [judgement()])
     assert "judgements of events" in problems(folder)[0]
+
+
+def test_archive_when_written_with_contradicting_answers_refuses_and_leaves_the_old_one(folder: Path) -> None:
+    before = (folder / JUDGEMENTS).read_bytes()
+    told: list[Judgement] = []
+    other = judgement(parsed=ANSWER | {"answer": "a mouse"})
+    with pytest.raises(InputError, match=r"(?s)a lion.* found .*a mouse"):
+        write_judgements(folder, [judgement(), judgement(cost=1.0), other], told.append)
+    assert told == [judgement()]
+    assert (folder / JUDGEMENTS).read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == sorted([EVALUATION, JUDGEMENTS])
 
 
 def test_merged_when_two_archives_disagree_shows_both_and_agreeing_ones_are_kept_once() -> None:
