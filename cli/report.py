@@ -38,8 +38,9 @@ def report(
     as_json: JsonOption = False,
 ) -> int:
     """Write a self-contained page with the scores and the frames behind them, and JSON and CSV beside it."""
-    from ..evaluation.report.writing import PAGE, make_report, write_report
+    from ..evaluation.report.writing import PAGE, check_page, make_report, write_report
 
-    document = make_report(run, release, tuple(outputs or ()))
-    show(write_report(document, out or run / PAGE), as_json=as_json)
+    page = out or run / PAGE
+    check_page(page)
+    show(write_report(make_report(run, release, tuple(outputs or ())), page), as_json=as_json)
     return 0

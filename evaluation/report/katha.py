@@ -67,7 +67,7 @@ def katha_report(
         kind="katha",
         title=_title(scores),
         facts=_facts(scores, accounts, judged),
-        warnings=tuple(_warnings(scores, accounts)),
+        warnings=tuple(_warnings(scores, accounts, judged)),
         reading=READING,
         headline=headline(scores),
         plots=plots(scores),
@@ -104,7 +104,9 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
     }
 
 
-def _warnings(scores: KathaScores, accounts: Accounts) -> Iterator[str]:
+def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:
+    if judged.manifest.environment.get("simulation"):
+        yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
     stories = scores.scope["stories"]
     if stories < FEW_STORIES:
         yield f"Only {stories} stories were judged: intervals and tests on so few are not to be relied on."

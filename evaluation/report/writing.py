@@ -85,17 +85,27 @@ def make_report(folder: Path, release: Path | None = None, outputs: Sequence[Pat
     return events_report(folder, release)
 
 
-def write_report(document: ReportDocument, page: Path) -> Written:
-    """Write the page, and JSON and CSV files of the same name beside it.
+def check_page(page: Path) -> None:
+    """Check that a report can be written as this page, before anything is computed.
 
     Raises:
-        TargetError: a file cannot be written.
+        TargetError: it is no HTML file, or the JSON beside it would replace a file of another kind.
     """
     if page.suffix.lower() not in (".html", ".htm"):
         raise TargetError(
             str(page), expected="a file name that ends in .html", found=page.name or "a folder",
             fix="give --out such as report.html",
         )  # fmt: skip
+    _refuse_others(page.with_suffix(".json"))
+
+
+def write_report(document: ReportDocument, page: Path) -> Written:
+    """Write the page, and JSON and CSV files of the same name beside it.
+
+    Raises:
+        TargetError: a file cannot be written, or see :func:`check_page`.
+    """
+    check_page(page)
     stem = page.stem
     files = {
         "page": page,
@@ -103,7 +113,6 @@ def write_report(document: ReportDocument, page: Path) -> Written:
         "scores as CSV": page.with_name(f"{stem}.csv"),
         "verdicts as CSV": page.with_name(f"{stem}_verdicts.csv"),
     }
-    _refuse_others(files["JSON"])
     beside = {name: path.name for name, path in list(files.items())[1:]}
     contents = (
         render_page(document, beside).encode("utf-8"),

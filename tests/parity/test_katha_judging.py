@@ -1,49 +1,20 @@
 """The six published storyboards, judged through the real SDK: records by the rules, answers from a table."""
 
-import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha import BuildOptions, build_katha
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
 from fabula.evaluation.judges.images import ImageSettings, prepare_storyboard
 from fabula.releases.loading import Release
-from fabula.testing.drawn_storyboards import judged_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer
 
 pytestmark = pytest.mark.parity
 
 CREATED = "2026-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def demo(reference: Path, tmp_path: Path) -> tuple[Release, Path]:
-    """A release of the six stories as the rules draft them, and the published storyboards under its ids."""
-    boards = json.loads((reference / "kathatrace_demo" / "storyboards.json").read_text("utf-8"))
-    stories, shown = tmp_path / "stories.jsonl", tmp_path / "published"
-    rows = []
-    for number, board in enumerate(boards, 1):
-        story_id = f"demo_{number:04}"
-        rows.append(
-            {
-                "id": story_id, "title": board["title"], "language": "en", "text": board["story"],
-                "source_collection": "aesop", "rights_status": "public_domain_or_rights_compatible",
-            }
-        )  # fmt: skip
-        shutil.copytree(reference / "kathatrace_demo" / "storyboards" / board["id"], shown / story_id)
-    stories.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    build_katha(stories, tmp_path / "build", BuildOptions(workers=0, created_at=CREATED))
-    bundles = [
-        json.loads(line)["payload"]
-        for line in (tmp_path / "build" / "records.jsonl").read_text("utf-8").split("\n")
-        if line
-    ]
-    return judged_release(tmp_path / "release", bundles), shown
 
 
 def test_published_storyboards_when_judged_give_the_answers_of_the_table(

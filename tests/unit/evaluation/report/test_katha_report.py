@@ -108,7 +108,8 @@ def test_cases_when_there_are_few_are_all_shown_with_their_frames(tmp_path: Path
             assert case.frames[-1].label == f"Scene {(last or [first])[0]}"
             assert all(frame.text for frame in case.frames)
     assert document.comparisons == () and "one method" in document.comparison_note
-    assert "Only 2 stories" in document.warnings[0]
+    assert document.warnings[0].startswith("Simulation: ")
+    assert document.warnings[1].startswith("Only 2 stories")
     render_page(document)
 
 
