@@ -13,6 +13,7 @@ from . import (
     doctor,
     edit,
     evaluate,
+    export,
     grade,
     imports,
     init,
@@ -40,7 +41,7 @@ app = typer.Typer(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate):
+for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export):
     app.add_typer(noun.app)
 for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report, grade):
     verb.register(app)

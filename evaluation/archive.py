@@ -160,11 +160,14 @@ def _said_digest(judgement: Judgement) -> bytes:
 def export_archive(source: str | Path, target: Path) -> Archive:
     """Copy the archive of an evaluation folder, checked and in canonical form, into a new folder.
 
+    The copy does not say where on this machine release and outputs were.
+
     Raises:
         InputError: as for :func:`read_archive`.
         TargetError: the new folder is not empty, or cannot be written.
     """
-    archive = read_archive(source)
+    read = read_archive(source)
+    archive = Archive(_without_paths(read.manifest), read.judgements)
     try:
         target.mkdir(parents=True, exist_ok=True)
         taken = next((path.name for path in target.iterdir()), None)
@@ -179,6 +182,16 @@ def export_archive(source: str | Path, target: Path) -> Archive:
             str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
         )
     return archive
+
+
+def _without_paths(manifest: EvaluationManifest) -> EvaluationManifest:
+    told = dict(manifest.environment)
+    if isinstance(told.get("sources"), list):
+        told["sources"] = [
+            {name: value for name, value in one.items() if name != "path"} if isinstance(one, dict) else one
+            for one in told["sources"]
+        ]
+    return manifest.model_copy(update={"environment": told})
 
 
 def merged(parts: Iterable[tuple[str, Iterable[Judgement]]]) -> tuple[Judgement, ...]:

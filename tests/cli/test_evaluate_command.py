@@ -129,3 +129,18 @@ def test_evaluation_when_the_key_is_missing_stops_before_any_work(
     done = evaluate("--judge", "openai:gpt-4.1-mini", "--outputs", boards, "--out", tmp_path / "run")
     assert done.returncode == 3
     assert "OPENAI_API_KEY" in done.stderr
+
+
+def test_export_when_an_evaluation_is_copied_can_be_scored_with_its_release(
+    evaluate, fabula_command, boards: Path, server: ModelServer, release: Release, tmp_path: Path
+) -> None:
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    done = evaluate("--outputs", boards, "--judge", f"{server.openai_url}#one", "--out", run)
+    assert done.returncode == 0, done.stderr
+    exported = fabula_command("export", "archive", run, "--out", copy, "--json")
+    assert json.loads(exported.stdout)["judgements"] == 115
+    assert str(tmp_path) not in (copy / EVALUATION).read_text()
+    assert (copy / JUDGEMENTS).read_bytes() == (run / JUDGEMENTS).read_bytes()
+    scored = fabula_command("score", copy, "--release", release.path, "--json", "--resamples", 10)
+    assert scored.returncode == 0, scored.stderr
+    assert fabula_command("export", "archive", run, "--out", copy).returncode == 2

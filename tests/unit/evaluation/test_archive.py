@@ -155,8 +155,12 @@ def test_check_hash_when_the_release_is_another_one_refuses_it() -> None:
 def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(
     folder: Path, tmp_path: Path
 ) -> None:
-    assert export_archive(folder, tmp_path / "a" / "b").judgements == (judgement(),)
-    assert read_archive(tmp_path / "a" / "b") == read_archive(folder)
+    told = {"sources": [{"role": "release", "name": "mine", "path": "/home/me/mine"}]}
+    write_archive(folder, manifest().model_copy(update={"environment": told}), [judgement()])
+    exported = export_archive(folder, tmp_path / "a" / "b")
+    assert exported == read_archive(tmp_path / "a" / "b")
+    assert exported.judgements == (judgement(),)
+    assert exported.manifest.environment == {"sources": [{"role": "release", "name": "mine"}]}
     assert read_judgements(tmp_path / "a" / "b" / JUDGEMENTS) == (judgement(),)
     with pytest.raises(TargetError, match="a new or empty folder"):
         export_archive(folder, tmp_path / "a" / "b")
