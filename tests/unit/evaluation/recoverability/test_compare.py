@@ -1,0 +1,104 @@
+"""Comparing two evaluations, the tables behind the scores, and both commands."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from fabula.cli.main import app
+from fabula.errors import InputError
+from fabula.evaluation.recoverability.compare import compare_folders
+from fabula.evaluation.recoverability.definitions import Definitions
+
+QUICK = Definitions(resamples=200)
+
+
+def lossy(made, share):
+    lost = set(sorted(made.questions)[: int(len(made.questions) * share)])
+    return lambda q, condition, judge: condition != "image" or q not in lost
+
+
+@pytest.fixture
+def pair(bench):
+    """Two evaluations of the same stories: in the second, images lose half of the answers."""
+    first, second = bench(4, "first"), bench(4, "second")
+    first.ask(lossy(first, 0))
+    second.ask(lossy(second, 0.5))
+    return first, second
+
+
+def test_compare_when_protocols_match_gives_the_paired_difference(pair):
+    first, second = pair
+    found = compare_folders(first.write(), second.write(), None, QUICK)
+    (one,) = found.comparisons
+    assert one.difference == pytest.approx(-0.5)
+    assert one.low < -0.5 < one.high <= 0
+    assert found.stories == 4
+    assert list(found.gaps.values()) == [{"m": 0.0}, {"m": pytest.approx(0.5)}]
+
+
+def test_compare_when_protocols_differ_lists_every_difference(pair):
+    first, second = pair
+    first.write(prompts={"judge/question_image": "v1"}, seed=1)
+    second.write(prompts={"judge/question_image": "v2"}, seed=2)
+    with pytest.raises(InputError) as caught:
+        compare_folders(first.run, second.run, None, QUICK)
+    assert [one.where for one in caught.value.problems] == [
+        "protocol prompts.judge/question_image", "protocol seed"
+    ]  # fmt: skip
+    found = compare_folders(first.run, second.run, None, QUICK, allowed=("prompts", "seed"))
+    assert [one.path for one in found.differences] == ["prompts.judge/question_image", "seed"]
+
+
+def test_compare_when_stories_differ_uses_those_of_both(bench):
+    first, second = bench(4, "first"), bench(4, "second")
+    left_out = first.release.records[0].story_id
+    first.ask(lambda *_: True)
+    second.ask(lambda q, c, j: None if second.questions[q].story_id == left_out else True)
+    assert compare_folders(first.write(), second.write(), None, QUICK).stories == 3
+
+
+def test_score_command_when_asked_for_json_prints_the_scores(pair):
+    run = pair[1].write()
+    result = CliRunner().invoke(app, ["score", str(run), "--resamples", "50", "--json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    gap = document["methods"]["m"]["gaps"]["question"]["filtered"]["gap"]
+    assert gap["value"] == pytest.approx(0.5)
+    assert gap["low"] <= 0.5 <= gap["high"]
+    assert document["definitions"]["aggregation"] == "majority"
+
+
+def test_score_command_when_asked_for_lines_prints_points_with_intervals(pair):
+    result = CliRunner().invoke(app, ["score", str(pair[0].write()), "--resamples", "50"])
+    assert result.exit_code == 0, result.output
+    assert "STG 0.0 [0.0, 0.0]" in result.stdout
+    assert "72 of 72 replies are answers" in result.stdout
+
+
+def test_score_command_when_tables_are_wanted_writes_matches_and_masks(pair, tmp_path):
+    made = pair[1]
+    target = tmp_path / "tables"
+    result = CliRunner().invoke(
+        app, ["score", str(made.write()), "--resamples", "0", "--tables", str(target)]
+    )
+    assert result.exit_code == 0, result.output
+    matches = [json.loads(line) for line in (target / "matches.jsonl").read_text("utf-8").splitlines()]
+    questions = [json.loads(line) for line in (target / "questions.jsonl").read_text("utf-8").splitlines()]
+    assert len(matches) == 72
+    assert {row["answer"] for row in matches if not row["matched"]} == {"nobody knows"}
+    assert sum(not row["image"] for row in questions) == 12
+    assert all(row["filtered"] and row["common"] and not row["ambiguous"] for row in questions)
+
+
+def test_score_command_when_a_definition_is_unknown_says_which_there_are(pair):
+    result = CliRunner().invoke(app, ["score", str(pair[0].write()), "--nonresponse", "ignored"])
+    assert result.exit_code == 2
+    assert "incorrect or excluded" in result.output
+
+
+def test_compare_command_when_the_same_folder_is_given_twice_finds_no_difference(pair):
+    run = str(pair[1].write())
+    result = CliRunner().invoke(app, ["compare", run, run, "--resamples", "50", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["comparisons"][0]["difference"] == 0.0
