@@ -30,7 +30,7 @@ class Seed(Own):
 class LoadSettings(Own):
     """How many prompts a model is to add."""
 
-    generate: int = Field(default=0, ge=0, le=100_000, description="Prompts that a model is asked for.")
+    generate: int = Field(default=0, ge=0, le=20_000, description="Prompts that a model is asked for.")
     examples: int = Field(default=6, ge=1, le=50, description="Seeds that each of these requests shows.")
     creative_share: float = Field(
         default=0.3, ge=0, le=1, description="Share of these that are to be impossible in the real world."

@@ -16,7 +16,7 @@ from .settings import VideoSelection
 
 SUITE_ROLE, OUTPUTS = "suite", "outputs"
 """Roles of the sources."""
-_SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
+_SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 
 SPEC = StageSpec(
     name="load_videos",
@@ -127,7 +127,7 @@ def strays_of(folder: Path, suite: Suite) -> list[str]:
 def item_id(video: Json) -> str:
     """Return the id of the item for one video: method, name and, where there are several, seed."""
     seed = "" if video["seed"] is None else f"/seed_{video['seed']}"
-    return f"{video['method']}/{Path(video['unit']).stem}{seed}"
+    return f"{video['method']}/{video['unit']}{seed}"
 
 
 def _found(path: Path) -> dict[str, Json]:

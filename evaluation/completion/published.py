@@ -160,7 +160,7 @@ def _silence(text: str, why: str) -> tuple[JudgementOutcome, str]:
         return ("malformed", why) if text.strip() else ("failed", "an empty reply")
     if any(mark in text for mark in _BLOCKED):
         return "blocked", "the service's content policy"
-    return "failed", "the service could not be reached"
+    return "failed", " ".join(text.split())[:120]
 
 
 def _manifest(

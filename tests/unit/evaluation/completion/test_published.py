@@ -45,6 +45,7 @@ def test_a_result_file_when_imported_has_every_reply_with_its_outcome(results: P
         ("a.mp4", 0, "answered"), ("a.mp4", 1, "answered"), ("b.mp4", 0, "blocked"), ("b.mp4", 1, "failed"),
         ("c.mp4", 0, "malformed"), ("c.mp4", 1, "failed"),
     ]  # fmt: skip
+    assert "Connection aborted" in found.archive.judgements[3].reason
     first = found.archive.judgements[0]
     assert (first.method, first.judge.spec) == ("my_model1.5", "published:gpt4o")
     assert first.parsed == {"completion": [1, 0], "description": "seen"}
