@@ -1,6 +1,10 @@
 """fabula evaluate katha: the budget first, then the judges; exit codes for limits and missing things."""
 
 import json
+import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,3 +148,27 @@ def test_export_when_an_evaluation_is_copied_can_be_scored_with_its_release(
     scored = fabula_command("score", copy, "--release", release.path, "--json", "--resamples", 10)
     assert scored.returncode == 0, scored.stderr
     assert fabula_command("export", "archive", run, "--out", copy).returncode == 2
+
+
+def test_evaluation_when_killed_goes_on_and_loses_only_what_was_under_way(
+    evaluate, boards: Path, server: ModelServer, release: Release, tmp_path: Path
+) -> None:
+    judge = f"{server.openai_url}#one"
+    Path("fabula.toml").write_text(f'[models."{judge}"]\nconcurrency = 4\n')
+    server.latency = 0.05
+    options = ("--outputs", boards, "--judge", judge, "--out", tmp_path / "run")
+    command = [sys.executable, "-m", "fabula.cli.main", "evaluate", "katha", "--release", release.path]
+    with subprocess.Popen(
+        [*map(str, command), *map(str, options), "--workers", "0"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        while server.count < 40 and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+    assert 40 <= server.count < 115
+    server.latency = 0.0
+    assert evaluate(*options).returncode == 0
+    assert len(read_archive(tmp_path / "run").judgements) == 115
+    assert server.count <= 115 + 4
+    asked = Counter(exchange.asked.key for exchange in server.log)
+    assert len(asked) == 115 and sum(count > 1 for count in asked.values()) <= 4
