@@ -227,6 +227,11 @@ def _open(path: Path) -> Dataset:
 
 def _open_run(path: Path) -> Dataset:
     manifest = read_manifest(path)
+    if not (path / RECORDS).is_file() and manifest.kind != "katha":
+        raise UserError(
+            str(path), expected="a run that builds records", found=f"a run of kind {manifest.kind}",
+            fix="give the folder of a `fabula build katha` run",
+        )  # fmt: skip
     if not (path / RECORDS).is_file():
         raise UserError(
             str(path),
