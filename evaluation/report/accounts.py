@@ -68,7 +68,7 @@ class Accounts:
         columns = {"replies": "Replies", **{name: name.capitalize() for name in OUTCOMES}}
         return CountTable(
             name="outcomes", title="Replies by outcome", heading="Judge", columns=columns, rows=tuple(rows),
-            note="Every request has exactly one outcome. Text-only replies are asked once for all methods.",
+            note="Every request has exactly one outcome; replies that serve several methods count once.",
         )  # fmt: skip
 
     def cost_table(self) -> CountTable:

@@ -1,21 +1,19 @@
 """The report on an evaluation of videos by the events that they complete."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from ...releases.suites import SUITE, load_suite
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ...schemas.score import Score
 from ..archive import EVALUATION
 from ..completion.score import score_folder
-from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
+from ..completion.scores import AVERAGE, EventScores, PanelScore
 from ..completion.voting import Definitions
 from .accounts import Accounts, read_lines
+from .events_cases import CONDITION, chosen_prompts, prompt_case
 from .model import (
-    Case,
-    CaseItem,
     Cases,
     CountRow,
     CountTable,
@@ -26,13 +24,10 @@ from .model import (
     ReportDocument,
     ScoreRow,
     ScoreTable,
-    Verdict,
 )
-from .pictures import Pictures, pictures_of_run
+from .pictures import pictures_of_run
 from .showing import label_text
 
-WORST, TYPICAL = 12, 12
-CONDITION = "video"
 READING = (
     "A judge describes the frames of each video, and says of each event whether it is completed.",
     "The completion rate of a prompt is the share of its events that the votes together call completed; that "
@@ -57,7 +52,7 @@ def events_report(
     used = definitions or Definitions()
     scores = score_folder(folder, suite, used)
     loaded = load_suite(folder / SUITE if suite is None else suite)
-    chosen = _chosen(scores.panels)
+    chosen = chosen_prompts(scores.panels)
     units = {(panel.panel.method, video.unit) for panel, video, _ in chosen}
     accounts, votes = Accounts(), defaultdict[tuple[str | None, str], list[Judgement]](list)
     for judgement in read_lines(folder):
@@ -80,12 +75,12 @@ def events_report(
         accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
         cases=Cases(
             title="Prompts",
-            note=f"{len(chosen)} of {total:,}: the {WORST} with the lowest completion rate, "
-            f"and {TYPICAL} nearest to the median.",
+            note=f"{len(chosen)} of {total:,}: with the lowest completion rates, with rates nearest to the "
+            "mean, and with the highest, of each method and judge.",
             measure=Measure(name="rate", label="Completed", better="high"),
             total=total,
-            conditions={CONDITION: "Completed"},
-            shown=tuple(_case(one, loaded, votes, pictures) for one in chosen),
+            conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
+            shown=tuple(prompt_case(one, loaded, votes, pictures) for one in chosen),
         ),
         agreement_note="Verifiers are held against each other and against people by fabula correlate and "
         "fabula calibrate.",
@@ -104,7 +99,7 @@ def _named(panel: PanelScore) -> str:
 def _title(scores: EventScores) -> str:
     methods = list(dict.fromkeys(panel.panel.method for panel in scores.panels))
     name = methods[0] if len(methods) == 1 else f"{len(methods)} methods"
-    return f"Which events the videos of {name} complete"
+    return f"Events completed by {name}"
 
 
 def _facts(
@@ -127,7 +122,8 @@ def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
         if missing:
             yield f"{missing:,} of {len(panel.videos):,} prompts have no video by {panel.panel.method}."
         if silent:
-            yield f"{panel.panel.judge} answered nothing about {silent:,} prompts of {panel.panel.method}."
+            method, judge = panel.panel
+            yield f"{judge} answered nothing about {silent:,} of {len(panel.videos):,} prompts of {method}."
     if not accounts.total:
         yield "The archive has no replies."
 
@@ -203,65 +199,3 @@ def _reasons(scores: EventScores) -> Iterator[CountTable]:
             name="reasons", title="Why votes have no answer", heading="Outcome and reason",
             columns={"votes": "Votes"}, rows=rows,
         )  # fmt: skip
-
-
-Chosen = tuple[PanelScore, Video, str]
-
-
-def _chosen(panels: Sequence[PanelScore]) -> list[Chosen]:
-    """Return the prompts that are shown: the lowest rates of videos that were seen, and typical ones."""
-    known = [(one.rate, number, place) for number, panel in enumerate(panels)
-             for place, one in enumerate(panel.videos) if one.rate is not None]  # fmt: skip
-    known.sort()
-    if not known:
-        return []
-    middle = known[len(known) // 2][0]
-    rest = sorted(known[WORST:], key=lambda one: (abs(one[0] - middle), one))[:TYPICAL]
-    picked = [(one, "worst") for one in known[:WORST]] + [(one, "typical") for one in sorted(rest)]
-    return [(panels[number], panels[number].videos[place], why) for (_, number, place), why in picked]
-
-
-def _case(
-    chosen: Chosen,
-    suite: Suite,
-    votes: dict[tuple[str | None, str], list[Judgement]],
-    pictures: Pictures,
-) -> Case:
-    panel, video, why = chosen
-    method = panel.panel.method
-    said = [one for one in votes[method, video.unit] if one.judge.spec == panel.panel.judge]
-    seed = said[0].seed if said else None
-    events = suite.prompts[video.unit].event_list
-    return Case(
-        unit=video.unit,
-        title=suite.prompts[video.unit].prompt,
-        place="",
-        method=method,
-        seed=seed,
-        why=why,
-        score=Score(value=video.rate, status="ok")
-        if video.rate is not None
-        else Score(value=None, status="undefined", reason="no answer"),
-        frames=pictures.every((method, video.unit, seed)),
-        items=tuple(
-            CaseItem(
-                id=f"event {number + 1}",
-                group=f"event {number + 1}",
-                text=text,
-                verdicts=tuple(_verdict(one, number) for one in said),
-                combined={CONDITION: None if video.events is None else video.events[number] >= 0.5},
-            )
-            for number, text in enumerate(events)
-        ),
-    )
-
-
-def _verdict(one: Judgement, number: int) -> Verdict:
-    parsed = one.parsed or {}
-    listed = parsed.get("completion")
-    known = isinstance(listed, list) and number < len(listed)
-    return Verdict(
-        judge=one.judge.spec, condition=CONDITION, vote=one.vote, outcome=one.outcome,
-        answer=str(parsed["description"]) if parsed.get("description") else one.reason,
-        correct=bool(listed[number]) if known and listed is not None else None,
-    )  # fmt: skip

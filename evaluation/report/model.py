@@ -161,6 +161,9 @@ class Cases(Own):
     measure: Measure = Field(description="What their score is.")
     total: int = Field(description="How many there are.")
     conditions: dict[str, str] = Field(description="Condition -> name for readers, in order.")
+    right: str = Field(default="correct", description="What a verdict that counts is called.")
+    wrong: str = Field(default="incorrect", description="What one that does not is called.")
+    asked: str = Field(default="Question about", description="What the groups of items are called.")
     shown: tuple[Case, ...] = Field(description="Those that are shown.")
 
 

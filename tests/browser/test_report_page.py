@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.report.katha import katha_report
 from fabula.evaluation.report.writing import write_report
 from fabula.testing.report_documents import HOSTILE, made_report
+from fabula.testing.simulated_evaluations import write_simulated
+from fabula.testing.simulated_judgements import Truth
 
 WIDEST = """() => [...document.querySelectorAll("body *")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
@@ -116,4 +120,28 @@ def test_page_when_text_is_hostile_runs_none_of_it(opened: Opened, report: Path)
     assert page.title() == "Made-up evaluation of three storyboards"
     assert page.locator("script").count() == 1
     assert page.evaluate("document.querySelectorAll('[onerror], [onclick], iframe, object').length") == 0
+    assert page.complaints == []
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on a simulated evaluation of two methods, as the command writes it."""
+    folder = tmp_path_factory.mktemp("scored")
+    truths = (("alpha", Truth()), ("beta", Truth(silent=0.3)))
+    simulated = write_simulated(folder / "simulated", 48, truths)
+    document = katha_report(simulated.run, simulated.release, definitions=Definitions(resamples=50))
+    return write_report(document, folder / "report.html").files["page"]
+
+
+@pytest.mark.parametrize("width", [380, 1200])
+def test_page_of_scores_when_opened_is_quiet_fits_and_is_accessible(
+    opened: Opened, scored: Path, width: int
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = opened(scored, width=width)
+    assert page.evaluate(WIDEST) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    violations = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
     assert page.complaints == []

@@ -9,7 +9,8 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.evaluation.archive import write_archive
 from fabula.evaluation.completion.score import score_folder
-from fabula.evaluation.report.events import TYPICAL, WORST, events_report
+from fabula.evaluation.report.events import events_report
+from fabula.evaluation.report.events_cases import EACH
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.writing import make_report
 from fabula.releases.suites import SUITE, write_suite
@@ -83,7 +84,7 @@ def test_events_report_when_compared_with_the_scores_has_their_numbers(evaluatio
     prompts = next(one for one in document.accounting if one.name == "prompts")
     assert prompts.rows[0].values == {"prompts": 3, "answered": 1, "missing": 1, "silent": 1}
     assert document.warnings == (
-        "1 of 3 prompts have no video by m.", "openai:one answered nothing about 1 prompts of m."
+        "1 of 3 prompts have no video by m.", "openai:one answered nothing about 1 of 3 prompts of m."
     )  # fmt: skip
 
 
@@ -97,12 +98,14 @@ def test_events_report_when_a_prompt_is_shown_has_frames_events_and_votes(evalua
     assert case.items[0].verdicts[0].answer == "A cup falls."
 
 
-def test_events_report_when_there_are_many_prompts_shows_the_worst_and_typical(tmp_path: Path) -> None:
+def test_events_report_when_there_are_many_prompts_shows_the_worst_typical_and_best(tmp_path: Path) -> None:
     votes = {number: [(int(number > 20), int(number > 30)), (1, 1)] for number in range(60)}
     document = events_report(write_evaluation(tmp_path / "run", votes, 60))
     shown = document.cases.shown
-    assert [case.why for case in shown] == ["worst"] * WORST + ["typical"] * TYPICAL
-    assert all(case.score.value == 0 for case in shown[:WORST])
+    assert [case.why for case in shown] == ["worst"] * EACH + ["typical"] * EACH + ["best"] * EACH
+    values = [case.score.value for case in shown]
+    assert values == [0.0] * EACH + [0.5] * EACH + [1.0] * EACH  # 21, 10 and 29 prompts; the mean is 0.57
+    assert len({case.unit for case in shown}) == 3 * EACH
 
 
 def test_events_report_when_rendered_is_a_page(evaluation: Path) -> None:
