@@ -163,7 +163,7 @@ class _Forecast:
     def lines(self) -> Iterator[str]:
         yield from self.budget.lines()
         if self.plan is not None:
-            yield from self.plan.lines()
+            yield from self.plan.lines(sample=False)
         else:
             yield "with --outputs, tokens and cost are estimated too"
 
@@ -173,7 +173,10 @@ def _tell_subject(out: Path, *, as_json: bool) -> int:
     from ..evaluation.archive import read_manifest
 
     leaking = 0
-    for name, method in read_manifest(out).subject["methods"].items():
+    manifest = read_manifest(out)
+    if not as_json:
+        evaluate_events.tell_replies(manifest)
+    for name, method in manifest.subject["methods"].items():
         leaking += len(method["leaks"])
         if not as_json:
             valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"

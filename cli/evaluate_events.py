@@ -2,13 +2,16 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import ConfigOption, JsonOption, MaxCostOption, emit, example, guarded, say, show, warn
+
+if TYPE_CHECKING:
+    from ..schemas.judgement import EvaluationManifest
 
 
 def register(app: typer.Typer) -> None:
@@ -104,7 +107,7 @@ def events(
         if as_json:
             emit({"budget": budget.as_json(), "plan": plan.as_json()})
         else:
-            for line in (*budget.lines(), *plan.lines()):
+            for line in (*budget.lines(), *plan.lines(sample=False)):
                 say(line)
         return 0
     if out is None:
@@ -129,8 +132,20 @@ def _tell_subject(out: Path) -> None:
     """Tell which videos could not be judged."""
     from ..evaluation.archive import read_manifest
 
-    for name, method in read_manifest(out).subject["methods"].items():
+    manifest = read_manifest(out)
+    tell_replies(manifest)
+    for name, method in manifest.subject["methods"].items():
         say(f"{name}: {method['valid']} of {method['requested']} videos judged, {method['frames']} frames")
         for stray in method["strays"][:5]:
             warn(f"{name}: {stray} is the video of no prompt of the suite")
     say(f"run: {out}\nnext: fabula score {out}")
+
+
+def tell_replies(manifest: "EvaluationManifest") -> None:
+    """Tell of each judge whose replies are not all answers what they are; a judge never fails a run."""
+    for judge, told in manifest.environment["judges"].items():
+        outcomes = dict(told["outcomes"])
+        answered, asked = outcomes.pop("answered", 0), sum(told["outcomes"].values())
+        if outcomes:
+            others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+            warn(f"{judge}: {answered} of {asked} replies are answers ({others})")

@@ -126,8 +126,9 @@ class ModelUse:
             f" {self.output_tokens} out, {paid}"
         )
         if self.uncertain:
+            requests = "request" if self.uncertain == 1 else "requests"
             text += (
-                f"; {self.uncertain} requests without a reply may cost up to {self.uncertain_cost:.4f} more"
+                f"; {self.uncertain} {requests} without a reply may cost up to {self.uncertain_cost:.4f} more"
             )
         if self.taken_over:
             text += f"; {self.taken_over} replies taken over from other runs"

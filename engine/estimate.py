@@ -82,8 +82,8 @@ class CallPlan:
             "stages": [asdict(stage) for stage in self.stages],
         }
 
-    def lines(self) -> list[str]:
-        """Return the plan as lines for people."""
+    def lines(self, *, sample: bool = True) -> list[str]:
+        """Return the plan as lines for people; ``sample``: the command has an option of that name."""
         width = max((len(stage.stage) for stage in self.stages), default=5)
         row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>9}}  {{:>9}}  {{}}".format
         lines = [row("stage", "calls", "tokens in", "tokens out", "USD", "at most", "model")]
@@ -102,7 +102,8 @@ class CallPlan:
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
                 "tokens are estimated from the texts and the usual length of replies, without repairs and"
-                " questions that follow from answers; --sample N asks for N items and goes by what they cost"
+                " questions that follow from answers"
+                + ("; --sample N asks for N items and goes by what they cost" if sample else "")
             )
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(

@@ -336,10 +336,15 @@ def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:
 
 
 def _missing(path: Path, error: OSError) -> UserError:
+    begun = (path.parent / "run.json").is_file()
+    fix = (
+        "the run is not finished: give the command that began it again, it continues"
+        if begun
+        else "give the folder of an evaluation, such as fabula evaluate writes"
+    )
     return _problem(
-        str(path), f"the file {path.name} of an evaluation folder", error.strerror or str(error),
-        "give the folder of an evaluation, such as fabula evaluate writes",
-    )  # fmt: skip
+        str(path), f"the file {path.name} of an evaluation folder", error.strerror or str(error), fix
+    )
 
 
 def _problem(

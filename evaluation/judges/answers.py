@@ -63,7 +63,8 @@ async def _row(packet: Packet, asked: tuple[str, int], settings: JudgeSettings, 
         outcome = OUTCOMES.get(none.code)
         if outcome is None:
             raise
-        reason = f"{none.code}: {none.reason}" if outcome == "failed" else none.reason
+        named = outcome != "failed" or none.reason.startswith(f"{none.code}: ")
+        reason = none.reason if named else f"{none.code}: {none.reason}"
         receipt, said = none.receipt, _said(outcome, reason, None)
     else:
         receipt, said = answer.receipt, _said("answered", None, answer.value)
