@@ -1,6 +1,7 @@
 """``fabula evaluate``: have judges look at generated outputs; scoring is another command."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -170,7 +171,7 @@ class _Forecast:
 
 def _tell_subject(out: Path, *, as_json: bool) -> int:
     """Tell which generations could not be judged; return 1 where the leakage scan stopped one."""
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive import EVALUATION, read_manifest
 
     leaking = 0
     manifest = read_manifest(out)
@@ -182,6 +183,9 @@ def _tell_subject(out: Path, *, as_json: bool) -> int:
             valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
             scanned = f"{method['packets_scanned']} packets scanned"
             say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards stopped")
+            codes = Counter(code for one in method["invalid"] for code in one["codes"])
+            for code, count in sorted(codes.items()):
+                warn(f"{name}: {count} {code}; {EVALUATION} lists which")
     if not as_json:
         say(f"run: {out}\nnext: fabula score {out}")
     return int(leaking > 0)

@@ -1,6 +1,7 @@
 """``fabula evaluate events``: have judges look at generated videos; scoring is another command."""
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,12 +131,14 @@ def events(
 
 def _tell_subject(out: Path) -> None:
     """Tell which videos could not be judged."""
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive import EVALUATION, read_manifest
 
     manifest = read_manifest(out)
     tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
         say(f"{name}: {method['valid']} of {method['requested']} videos judged, {method['frames']} frames")
+        for code, count in sorted(Counter(one["code"] for one in method["invalid"]).items()):
+            warn(f"{name}: {count} {code}; {EVALUATION} lists which")
         for stray in method["strays"][:5]:
             warn(f"{name}: {stray} is the video of no prompt of the suite")
     say(f"run: {out}\nnext: fabula score {out}")

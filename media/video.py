@@ -164,7 +164,7 @@ def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> 
         raise _problem(path, "too_many_frames", f"at most {limits.max_frames:,} frames", "more")
     if index.cut or len(index) + index.discarded < stream.frames:
         expected = f"{stream.frames or 'all'} frames, as its header says"
-        raise _problem(path, "truncated", expected, f"{len(index)}: the file ends early")
+        raise _problem(path, "truncated", expected, f"{len(index)} frames: the file ends early")
     if not len(index):
         raise _problem(path, "no_frames", "at least one frame", "none")
 
@@ -238,7 +238,8 @@ def _library() -> Any:  # noqa: ANN401 - a module
 
 
 def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
+    # FFmpeg's own text ends with the path of the file, which is nobody's business in a published reason.
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"[:200]
 
 
 def _problem(path: Path, code: str, expected: str, found: str) -> MediaProblem:

@@ -84,7 +84,8 @@ class VideoBudget:
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""
         yield f"{self.videos} videos requested, {self.present} there"
-        yield f"{self.calls} calls of {self.judges} judges: each vote describes and then scores"
+        judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
+        yield f"{self.calls} calls of {judges}: each vote describes and then scores"
 
 
 def events_request(

@@ -107,7 +107,8 @@ class EventScores:
             others = ", ".join(f"{name}{_percent(score)}" for name, score in one.alternatives.items())
             yield f"  average under other votings: {others}"
             for why, count in sorted(one.outcomes["reasons"].items()):
-                yield f"  {count} votes without an answer, {why[:120]}"
+                votes = "vote" if count == 1 else "votes"
+                yield f"  {count} {votes} without an answer, {why[:120]}"
 
 
 def _percent(score: Score) -> str:
