@@ -82,8 +82,9 @@ def score(
     as_json: JsonOption = False,
 ) -> int:
     """Score an evaluation: archive and data in, numbers out. No model is asked."""
+    from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.definitions import Definitions
-    from ..evaluation.recoverability.score import judged_folder, read_manifest, read_weights, scores_of
+    from ..evaluation.recoverability.score import judged_folder, read_weights, scores_of
 
     if read_manifest(run).kind == "events":
         from ..evaluation.completion.score import score_folder

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
+from ..archive import read_manifest
 from ..protocols import Difference, check_alike
 from ..stats.correlation import Correlation, spearman
 from .compare_methods import Comparison, comparisons
 from .definitions import Definitions
 from .method import Method, compared
-from .score import Judged, estimated, judged_folder, read_manifest
+from .score import Judged, estimated, judged_folder
 from .scores import comparison_line
 
 

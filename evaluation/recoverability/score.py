@@ -7,13 +7,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release, load
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.katha import StoryRecord
-from ..archive import EVALUATION, Archive, check_hash, read_archive
+from ..archive import Archive, check_hash, read_manifest
 from ..hashes import release_sha256
 from .assemble import group_scores, method_scores
 from .compare_methods import comparisons
@@ -156,18 +154,6 @@ def estimated(
     return sheet, {method.name: estimates_of(sheet, method, sums, drawn) for method in methods}
 
 
-def read_manifest(folder: Path) -> EvaluationManifest:
-    """Return the manifest of an evaluation folder.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        return EvaluationManifest.model_validate_json((folder / EVALUATION).read_bytes())
-    except (OSError, ValidationError):
-        return read_archive(folder).manifest
-
-
 def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path | None) -> Path:
     """Return where the release is: as given, else where the manifest says that it was.
 
@@ -237,11 +223,17 @@ def _notes(judged: Judged) -> list[str]:
     told = judged.manifest.protocol.get("stories")
     count = told.get("count") if isinstance(told, Mapping) else None
     notes = []
-    about = judged.items.stories
-    if isinstance(count, int) and count != about and not judged.replies.outside:
+    there = judged.items.stories
+    if isinstance(count, int) and count != there and not judged.replies.outside:
         notes.append(
-            f"the manifest says that {count} stories were judged; there are judgements about {about}"
+            f"the manifest says that {count} stories were judged; there are judgements about {there}"
         )
+    for name, about in (judged.manifest.subject.get("methods") or {}).items():
+        if isinstance(about, Mapping) and about.get("leaks"):
+            notes.append(
+                f"{name}: {len(about['leaks'])} storyboards were not shown to judges, as the leakage "
+                "scan found something in them; their questions are unjudged"
+            )
     if judged.replies.outside:
         notes.append(f"{judged.replies.outside} judgements are about stories that are not scored here")
     return notes

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
-from ..recoverability.score import read_manifest
+from ..archive import read_manifest
 from .flat import scores_csv, verdicts_csv
 from .model import ReportDocument
 from .page import render_page
