@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.builders.katha.pipeline import PIPELINE
-from fabula.engine.pipeline import load_pipeline
+from fabula.builders.registry import BUILDERS, EVALUATIONS
+from fabula.engine.pipeline import load_object, load_pipeline
 
 ROOT = Path(fabula.__file__).parent
 GOLDEN = Path(__file__).parents[1] / "golden" / "stage_versions.json"
-COMPUTING = ("builders", "prompts", "validators", "schemas")
+COMPUTING = ("builders", "evaluation", "media", "prompts", "validators", "schemas")
 
 
 def module_file(parts: tuple[str, ...]) -> Path | None:
@@ -79,12 +79,17 @@ def without_docstrings(path: Path) -> str:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="syntax trees differ between versions of Python")
 def test_stage_versions_when_code_changed_are_raised() -> None:
     found = {}
-    for stage in load_pipeline(PIPELINE).stages:
-        path = Path(str(import_module(stage.path).__file__))
+    stages = {
+        f"{kind}/{stage.name}": stage
+        for kind, place in BUILDERS + EVALUATIONS
+        for stage in load_pipeline(load_object(place)).stages
+    }
+    for name, stage in stages.items():
+        path = Path(str(import_module(stage.path.partition(":")[0]).__file__))
         modules = closure(path)
         text = "\n".join([*map(without_docstrings, modules), *map(hash_of, data_beside(modules))])
         sha256 = hashlib.sha256(text.encode()).hexdigest()
-        found[stage.name] = {"version": stage.spec.version, "sha256": sha256}
+        found[name] = {"version": stage.spec.version, "sha256": sha256}
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
     pinned = json.loads(GOLDEN.read_text())
