@@ -1,7 +1,8 @@
 """The report on an evaluation of storyboards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -119,10 +120,20 @@ def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterat
         invalid, requested = (method.generations[f"generations_{one}"] for one in ("invalid", "requested"))
         if invalid:
             yield f"{invalid:,} of {requested:,} generations of {name} are invalid and could not be judged."
+        leaks = _about(judged, name).get("leaks") or ()
+        if leaks:
+            yield f"The leakage scan kept {len(leaks):,} storyboards of {name} from judges; see the manifest."
         below = [one for one in method.negative["scores"] if one.startswith("question.filtered.")]
         if below:
             named = ", ".join(one.removeprefix("question.filtered.").replace("_", " ") for one in below)
             yield f"{name} has a negative gap ({named}): more is recovered from images than from text."
+
+
+def _about(judged: Judged, method: str) -> Mapping[str, Any]:
+    """Return what the manifest says of a method."""
+    methods = judged.manifest.subject.get("methods")
+    told = methods.get(method) if isinstance(methods, Mapping) else None
+    return told if isinstance(told, Mapping) else {}
 
 
 def _comparison_note(scores: KathaScores) -> str:

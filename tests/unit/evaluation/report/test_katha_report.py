@@ -1,5 +1,6 @@
 """The report on an evaluation of storyboards: numbers as scored, verdicts as counted."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -131,6 +132,26 @@ def test_report_when_a_judge_is_silent_says_so_first(tmp_path: Path, simulated: 
     assert refused and all(one.correct is False and one.answer == "would not" for one in refused)
     table = next(one for one in document.agreement if one.name == "agreement")
     assert all(score.value is not None for score in table.rows[0].scores.values())
+
+
+def test_report_when_generations_are_invalid_or_leak_says_so_first(
+    tmp_path: Path, simulated: Simulated
+) -> None:
+    manifest = json.loads((simulated.run / "evaluation.json").read_bytes())
+    story = simulated.items.records[0].story_id
+    manifest["subject"]["methods"]["alpha"] |= {
+        "invalid": [{"story_id": story, "seed": None, "codes": ["missing"]}],
+        "leaks": [{"story_id": story, "seed": None, "leaks": []}],
+    }
+    (tmp_path / "evaluation.json").write_text(json.dumps(manifest))
+    (tmp_path / "judgements.jsonl").write_bytes((simulated.run / "judgements.jsonl").read_bytes())
+    document = katha_report(tmp_path, simulated.release, definitions=FEW)
+    told = [one for one in document.warnings if "alpha" in one]
+    assert told[0] == "1 of 24 generations of alpha are invalid and could not be judged."
+    assert told[1].startswith("The leakage scan kept 1 storyboards of alpha")
+    table = next(one for one in document.accounting if one.name == "generations")
+    assert [row.values["generations_invalid"] for row in table.rows] == [1, 0]
+    assert all((case.method, case.unit) != ("alpha", story) for case in document.cases.shown)
 
 
 def test_report_when_the_release_is_another_is_refused(tmp_path: Path, simulated: Simulated) -> None:
