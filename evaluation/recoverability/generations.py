@@ -41,8 +41,10 @@ class Generations:
 
 def invalid_generations(manifest: EvaluationManifest, method: str) -> Iterator[tuple[str, int | None]]:
     """Yield story and seed of each generation of a method that cannot be judged, as the manifest says."""
-    for one in _about(manifest, method).get("invalid", ()):
-        yield one["story_id"], one.get("seed")
+    listed = _about(manifest, method).get("invalid")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("story_id"), str):
+            yield one["story_id"], one.get("seed")
 
 
 def generations(manifest: EvaluationManifest, replies: Replies, items: Items) -> dict[str, Generations]:
@@ -55,7 +57,8 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
     found = {}
     for number, method in enumerate(replies.methods):
         requested = np.zeros((len(places), items.stories), dtype=bool)
-        named = [places[seed] for seed in _about(manifest, method).get("seeds", ()) if seed in places]
+        listed = _about(manifest, method).get("seeds")
+        named = [places[seed] for seed in places if isinstance(listed, list) and seed in listed]
         requested[named or _judged_seeds(replies, number)] = True
         valid = requested.copy()
         for story, seed in invalid_generations(manifest, method):
@@ -63,6 +66,18 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
                 valid[places[seed], items.story_places[story]] = False
         found[method] = Generations(requested, valid)
     return found
+
+
+def requested_of(manifest: EvaluationManifest) -> tuple[set[str], set[int | None]]:
+    """Return the methods that the manifest names, and the seeds that it names for any of them."""
+    methods = manifest.subject.get("methods")
+    names = set(methods) if isinstance(methods, Mapping) else set()
+    seeds: set[int | None] = set()
+    for name in names:
+        listed = _about(manifest, name).get("seeds")
+        named = listed if isinstance(listed, list) else []
+        seeds.update(seed for seed in named if seed is None or isinstance(seed, int))
+    return names, seeds
 
 
 def _judged_seeds(replies: Replies, method: int) -> list[int]:

@@ -142,10 +142,11 @@ class Marker:
         """
         if condition == "text_image":
             answer, status = parsed.get("final_answer"), parsed.get("image_support")
-            unsure = status in REFUSED_SUPPORT[self.support]
+            spoiled = REFUSED_SUPPORT[self.support]
         else:
             answer, status = parsed.get("answer"), parsed.get("evidence_status")
-            unsure = status in UNCERTAIN
+            spoiled = UNCERTAIN
+        unsure = isinstance(status, str) and status in spoiled  # imported replies may hold anything
         says = isinstance(answer, str) and self._matches(key, answer)
         return (status in key.accepted if unsure else says), says
 

@@ -128,6 +128,20 @@ def replies_of(
     return collector.replies()
 
 
+def extended(replies: Replies, methods: Iterable[str], seeds: Iterable[int | None]) -> Replies:
+    """Return replies that also know methods and seeds without a judgement, as where all is invalid."""
+    every = tuple(sorted({*replies.methods, *methods}))
+    all_seeds = tuple(sorted({*replies.seeds, *seeds}, key=lambda seed: (seed is not None, seed)))
+    # The last entry stands for -1, which text-only judgements have.
+    method = np.array([*(every.index(name) for name in replies.methods), -1], dtype=np.int64)
+    seed = np.array([*(all_seeds.index(one) for one in replies.seeds), -1], dtype=np.int64)
+    columns = {
+        kind: replace(rows, method=method[rows.method], seed=seed[rows.seed])
+        for kind, rows in replies.columns.items()
+    }
+    return replace(replies, methods=every, seeds=all_seeds, columns=columns)
+
+
 def moved(replies: Replies, items: Items, chosen: Items) -> Replies:
     """Return replies whose items have the places of ``chosen``, which holds every story they are about."""
     places = {

@@ -18,10 +18,10 @@ from .compare_methods import comparisons
 from .coverage import coverage_of
 from .definitions import Definitions
 from .estimates import Estimates, Sheet
-from .generations import generations, invalid_generations
+from .generations import generations, invalid_generations, requested_of
 from .items import Items, items_of
 from .method import Method, add_columns, estimates_of, methods_of
-from .replies import KINDS, Replies, moved, read_replies
+from .replies import KINDS, Replies, extended, moved, read_replies
 from .robustness import filtering_control, half_data_control, judge_control, range_over
 from .scores import KathaScores
 from .votes import Verdicts, boards
@@ -93,6 +93,7 @@ def judged_folder(
     records = [one for one in _records(loaded, splits) if stories is None or one.story_id in stories]
     every = items_of(records, loaded.variants)
     replies = read_replies(place, every, frozenset(loaded.by_id), definitions)
+    replies = extended(replies, *requested_of(manifest))
     if not replies.methods:
         raise _unusable(place, "judgements about the outputs of a method", "none")
     _check_weights(replies, definitions)
@@ -228,8 +229,9 @@ def _notes(judged: Judged) -> list[str]:
         notes.append(
             f"the manifest says that {count} stories were judged; there are judgements about {there}"
         )
-    for name, about in (judged.manifest.subject.get("methods") or {}).items():
-        if isinstance(about, Mapping) and about.get("leaks"):
+    methods = judged.manifest.subject.get("methods")
+    for name, about in methods.items() if isinstance(methods, Mapping) else ():
+        if isinstance(about, Mapping) and isinstance(about.get("leaks"), list) and about["leaks"]:
             notes.append(
                 f"{name}: {len(about['leaks'])} storyboards were not shown to judges, as the leakage "
                 "scan found something in them; their questions are unjudged"

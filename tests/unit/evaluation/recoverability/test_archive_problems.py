@@ -97,6 +97,20 @@ def test_stories_when_fewer_than_the_manifest_says_are_noted(bench):
     assert scores.notes == ("the manifest says that 5 stories were judged; there are judgements about 2",)
 
 
+@pytest.mark.parametrize("told", [{"invalid": 3, "seeds": "x", "leaks": 1}, {"invalid": [{}, 1]}, [], None])
+def test_subject_when_it_is_of_another_form_is_passed_over(bench, told):
+    made = bench(1)
+    made.ask(lambda *_: True)
+    assert score_folder(made.write({"m": told}), None, quick()).methods["m"].questions["valid"] == 6
+
+
+def test_leaks_when_the_scan_found_some_are_noted(bench):
+    made = bench(1)
+    made.ask(lambda *_: True)
+    scores = score_folder(made.write({"m": {"leaks": [{"story_id": "x"}]}}), None, quick())
+    assert "leakage scan" in scores.notes[0]
+
+
 def test_stories_when_only_some_of_the_release_were_judged_are_the_only_ones(bench):
     made = bench(4)
     chosen = made.release.records[1].story_id

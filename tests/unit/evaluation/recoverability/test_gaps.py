@@ -134,6 +134,30 @@ def test_invalid_generation_when_counted_is_lost_in_raw_and_left_out_of_filtered
     assert method.ambiguity.value == 0.0
 
 
+def test_method_when_all_its_generations_are_invalid_is_still_counted(bench):
+    made = bench(1)
+    story = made.release.records[0].story_id
+    made.ask(lambda *_: True)
+    subject = {"m": {"seeds": [None]}, "n": {"seeds": [None], "invalid": [{"story_id": story, "seed": None}]}}
+    method = made.score(None, **subject).methods["n"]
+    assert method.generations["generations_invalid"] == 1
+    assert method.questions["invalid_generation"] == 6
+    assert method.gaps["question"]["raw"].gap.value == 1.0
+    assert method.gaps["question"]["filtered"].gap.status == "undefined"
+
+
+def test_seed_when_all_its_generations_are_invalid_is_still_counted(bench):
+    made = bench(1)
+    story = made.release.records[0].story_id
+    made.ask(lambda *_: True, conditions=("text",))
+    made.ask(lambda *_: True, conditions=("image", "text_image"), seed=1)
+    subject = {"m": {"seeds": [1, 2], "invalid": [{"story_id": story, "seed": 2, "codes": ["missing"]}]}}
+    method = made.score(None, **subject).methods["m"]
+    assert method.generations["generations_requested"] == 2
+    assert method.gaps["question"]["raw"].gap.value == 0.5
+    assert method.gaps["question"]["filtered"].gap.value == 0.0
+
+
 def test_story_level_when_stories_have_different_sizes_weighs_stories_alike(bench):
     made = bench(2)
     first, second = (record.story_id for record in made.release.records)

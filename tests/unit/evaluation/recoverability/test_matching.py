@@ -57,6 +57,12 @@ def test_mark_when_images_do_not_support_the_answer_follows_the_definition(repli
     assert marker.marks(key(), "text_image", said) == (right, True)
 
 
+@pytest.mark.parametrize("status", [["recoverable"], {}, None, 3])
+def test_mark_when_the_status_is_no_text_goes_by_the_answer(status):
+    said = {"answer": "he is afraid", "evidence_status": status}
+    assert Marker(accepted).marks(key(), "image", said) == (True, True)
+
+
 def test_mark_when_the_answer_is_no_text_is_wrong():
     assert Marker(accepted).marks(key(), "image", {"answer": None, "evidence_status": "recoverable"}) == (
         False, False
