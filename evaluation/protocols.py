@@ -47,6 +47,15 @@ def check_alike(
     Raises:
         InputError: other parts differ; all of them are listed.
     """
+    if first.kind != second.kind:
+        raise InputError(
+            [
+                UserError(
+                    "protocol kind", expected=first.kind, found=second.kind,
+                    fix="compare evaluations of one kind: storyboards (katha) or videos (events)",
+                )
+            ]
+        )  # fmt: skip
     differences = protocol_differences(first, second)
     refused = [one for one in differences if one.path.partition(".")[0] not in allowed]
     if refused:

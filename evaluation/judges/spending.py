@@ -39,6 +39,7 @@ class JudgingBudget:
         calls: what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the
             methods, the others once per generation. Without invalid generations these are exact.
         one_judge: calls of one judge for the questions of one generation per story: three per question.
+        there: pictures that lie in the folders, whatever they hold; None without outputs.
     """
 
     stories: int
@@ -50,6 +51,7 @@ class JudgingBudget:
     judges: int
     calls: dict[str, int]
     one_judge: int
+    there: int | None = None
 
     @property
     def total(self) -> int:
@@ -63,12 +65,15 @@ class JudgingBudget:
     def lines(self) -> list[str]:
         """Return the numbers as lines for people."""
         asked = ", ".join(f"{count} {name.replace('_', '+')}" for name, count in self.calls.items())
-        return [
+        lines = [
             f"{self.stories} stories, {self.generations} storyboards of {self.panels} panels,"
             f" {self.questions} questions, {self.labels} moral targets, {self.pairs} contrastive pairs",
             f"{self.one_judge} calls of one judge for the questions of one storyboard per story",
             f"{self.total} calls of {self.judges} judge{'' if self.judges == 1 else 's'}: {asked}",
         ]
+        if self.there is not None and self.there != self.panels:
+            lines.append(f"but {self.there} pictures are there: fabula outputs check says which are amiss")
+        return lines
 
 
 def judging_budget(request: RunRequest) -> JudgingBudget:
@@ -86,19 +91,27 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records) for folder in folders]
     if not shown:
-        shown = [(1, sum(len(record.scenes) for record in records))]
-    return _budget(release, records, shown, request.config)
+        return _budget(release, records, [(1, sum(len(record.scenes) for record in records))], request.config)
+    there = sum(pictures for _, _, pictures in shown)
+    budget = _budget(release, records, [(seeds, panels) for seeds, panels, _ in shown], request.config)
+    return replace(budget, there=there)
 
 
-def _generations(folder: Path, records: Sequence[StoryRecord]) -> tuple[int, int]:
-    """Return how many seeds a method has, and how many panels one seed of all stories must have."""
+def _generations(folder: Path, records: Sequence[StoryRecord]) -> tuple[int, int, int]:
+    """Return a method's number of seeds, the panels that one seed of all stories must have, and its pictures."""
     manifest = read_manifest(folder)
     panels = sum(manifest.panels_of(record) for record in records)
-    if manifest.seeds is not None:
-        return len(set(manifest.seeds)), panels
-    stories = (folder / record.story_id for record in records)
-    seeds = {seed for story in stories if story.is_dir() for seed, _ in list_folder(story).seeds}
-    return max(1, len(seeds)), panels
+    stories = [folder / record.story_id for record in records]
+    listed = [list_folder(story) for story in stories if story.is_dir()]
+    seeds = {seed for one in listed for seed, _ in one.seeds}
+    wanted = seeds if manifest.seeds is None else set(manifest.seeds)
+    pictures = sum(len(one.panels) for one in listed) + sum(
+        len(list_folder(place, with_seeds=False).panels)
+        for one in listed
+        for seed, place in one.seeds
+        if seed in wanted
+    )
+    return max(1, len(wanted)), panels, pictures
 
 
 def _budget(

@@ -1,5 +1,6 @@
 """The scores of an evaluation of storyboards, as values, as JSON and as lines for people."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -169,14 +170,20 @@ def coverage_lines(coverage: tuple[Coverage, ...]) -> Iterator[str]:
     asked = sum(one.asked for one in coverage)
     answered = sum(one.outcomes["answered"] for one in coverage)
     yield f"{answered} of {asked} replies are answers"
+    speaking = {one.judge for one in coverage if one.outcomes["answered"]}
+    for judge in sorted({one.judge for one in coverage} - speaking):
+        silent = [one for one in coverage if one.judge == judge]
+        missing = _missing(sum((Counter(one.outcomes) for one in silent), Counter()))
+        yield f"  {judge} answered nothing: {missing} of {sum(one.asked for one in silent)}"
     for one in coverage:
-        if one.asked == one.outcomes["answered"]:
-            continue
-        missing = ", ".join(
-            f"{count} {name}" for name, count in one.outcomes.items() if count and name != "answered"
-        )
-        shown = "" if one.method is None else f"{one.method}, "
-        yield f"  {one.judge}, {shown}{one.kind} under {one.condition}: {missing} of {one.asked}"
+        if one.judge in speaking and one.asked != one.outcomes["answered"]:
+            shown = "" if one.method is None else f"{one.method}, "
+            told = _missing(one.outcomes)
+            yield f"  {one.judge}, {shown}{one.kind} under {one.condition}: {told} of {one.asked}"
+
+
+def _missing(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in outcomes.items() if count and name != "answered")
 
 
 def _method_lines(name: str, method: MethodScores) -> Iterator[str]:

@@ -234,6 +234,8 @@ def test_judges_when_one_is_of_no_use_are_told_apart_and_the_others_keep_their_s
     document = json.loads(scored.stdout)
     told = [one for one in document["coverage"] if one["judge"] == "compatible:bad"]
     assert sum(one["outcomes"][wanted] for one in told) == missing
+    lines = cli("score", tmp_path / "run", "--resamples", 0).stdout
+    assert ("compatible:bad answered nothing: " in lines) == (bad["answered"] == 0)
     alone = json.loads(cli("score", judged.run, "--resamples", 0, "--json").stdout)
     with_bad, without = (one["methods"]["drawn"]["judges"]["compatible:one"] for one in (document, alone))
     assert with_bad["raw"] == without["raw"]

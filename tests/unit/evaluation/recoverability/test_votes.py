@@ -58,7 +58,7 @@ def test_coverage_when_a_judge_fails_on_everything_says_so(bench):
     assert {(one.condition, one.asked, one.outcomes["failed"]) for one in rows} == {
         ("text", 12, 12), ("image", 12, 12), ("text_image", 12, 12)
     }  # fmt: skip
-    assert any("12 failed of 12" in line for line in scores.lines())
+    assert any("c answered nothing: 36 failed of 36" in line for line in scores.lines())
 
 
 def test_votes_of_a_judge_when_several_are_joined_before_judges(bench):
