@@ -98,7 +98,7 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
 
 
 def _generations(folder: Path, records: Sequence[StoryRecord]) -> tuple[int, int, int]:
-    """Return a method's number of seeds, the panels that one seed of all stories must have, and its pictures."""
+    """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
     manifest = read_manifest(folder)
     panels = sum(manifest.panels_of(record) for record in records)
     stories = [folder / record.story_id for record in records]

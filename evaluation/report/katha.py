@@ -62,7 +62,8 @@ def katha_report(
     for judgement in read_lines(folder):
         accounts.add(judgement)
         replies.add(judgement)
-    pictures = pictures_of_outputs(outputs, records) if outputs else pictures_of_run(folder)
+    told = judged.manifest.subject.get("methods") or {}
+    pictures = pictures_of_outputs(outputs, records, told) if outputs else pictures_of_run(folder)
     shown = Shown(replies, pictures, judged.replies.seeds, used)
     return ReportDocument(
         kind="katha",

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...errors import InputError, UserError
 from ...schemas.katha import StoryRecord
-from ..judges.outputs import check_outputs
+from ..judges.outputs import OutputsReport, check_outputs
 from .model import Frame
 from .thumbnails import Thumbnails
 
@@ -85,18 +86,40 @@ def pictures_of_run(folder: Path) -> Pictures:
     return Pictures(found)
 
 
-def pictures_of_outputs(folders: Sequence[Path], records: Sequence[StoryRecord]) -> Pictures:
+def pictures_of_outputs(
+    folders: Sequence[Path], records: Sequence[StoryRecord], judged: Mapping[str, Any]
+) -> Pictures:
     """Return the pictures in folders of outputs, one method each.
 
+    Args:
+        folders: of outputs.
+        records: the stories that were judged.
+        judged: method -> what the manifest says of its outputs.
+
     Raises:
-        InputError: a folder is not there, or its manifest cannot be read.
+        InputError: a folder is not there, its manifest cannot be read, or it is not what judges saw.
     """
     found: dict[Place, Shown] = {}
     for folder in folders:
         report = check_outputs(folder, records)
+        _check_judged(folder, report, judged)
         for board in report.storyboards:
             found[report.method, board.story_id, board.seed] = Shown(tuple(board.files), tuple(board.scenes))
     return Pictures(found)
+
+
+def _check_judged(folder: Path, report: OutputsReport, judged: Mapping[str, Any]) -> None:
+    """Refuse outputs that judges did not see: the page would show them beside verdicts on others."""
+    about = judged.get(report.method)
+    seen = about.get("outputs_sha256") if isinstance(about, Mapping) else None
+    if judged and about is None:
+        expected, found = f"outputs of one of {', '.join(judged)}", f"outputs of {report.method}"
+    elif seen in (None, report.sha256):
+        return
+    else:
+        expected, found = f"the outputs that were judged, SHA-256 {seen}", f"SHA-256 {report.sha256}"
+    fix = "give the folder as it was judged, or leave --outputs out"
+    raise InputError([UserError(str(folder), expected=expected, found=found, fix=fix)])
 
 
 def _shown(folder: Path, row: Mapping[str, Any]) -> Shown:

@@ -78,7 +78,7 @@ def judged(cli: Cli, release: Release, tmp_path_factory: pytest.TempPathFactory)
         )  # fmt: skip
     assert done.exit_code == 0, done.output
     yield SimpleNamespace(
-        run=place / "run", lines=(place / "run" / JUDGEMENTS).read_text("utf-8").splitlines()
+        boards=boards, run=place / "run", lines=(place / "run" / JUDGEMENTS).read_text("utf-8").splitlines()
     )
 
 
@@ -303,6 +303,32 @@ def test_release_when_its_hash_is_not_that_of_the_archive_is_refused_by_every_re
         assert "expected the release that the archive was judged with, SHA-256" in done.stderr
         assert done.stdout == ""
     assert sorted(judged.run.iterdir()) == before
+
+
+def test_outputs_when_judges_did_not_see_them_are_not_shown_beside_their_verdicts(
+    cli: Cli, judged: SimpleNamespace, release: Release, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    for folder, said in (
+        (draw_outputs(tmp_path / "drawn", release.records, side=48), "expected the outputs that were judged"),
+        (draw_outputs(tmp_path / "another", release.records), "expected outputs of one of drawn"),
+    ):
+        done = cli("report", judged.run, "--outputs", folder, "--out", page)
+        assert done.exit_code == 1, done.output
+        assert said in done.stderr
+    assert not page.exists()
+    assert cli("report", judged.run, "--outputs", judged.boards, "--out", page).exit_code == 0
+    assert page.exists()
+
+
+def test_outputs_when_the_folder_is_a_wrong_one_is_said_before_anything_is_asked(
+    cli: Cli, release: Release, boards: Path
+) -> None:
+    asked = ("evaluate", "katha", "--release", release.path, "--judge", "openai:x", "--dry-run", "--outputs")
+    assert "pictures are there" not in cli(*asked, boards).stdout
+    done = cli(*asked, boards.parent)
+    assert done.exit_code == 0, done.output
+    assert "but 0 pictures are there: fabula outputs check says which are amiss" in done.stdout
 
 
 def test_people_when_raters_are_missing_or_items_unknown_are_all_named_and_nothing_is_computed(
