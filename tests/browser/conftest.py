@@ -15,7 +15,7 @@ FLAGS = (
 IN_CI = bool(os.environ.get("CI"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # longer, and Playwright's event loop would run under everybody's tests
 def chromium() -> Iterator[Any]:
     """A running Chromium, driven by Playwright."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
