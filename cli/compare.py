@@ -38,7 +38,7 @@ def compare(
         typer.Option("--allow", help="Part of the protocol that may differ, such as prompts. Repeatable."),
     ] = None,
     matcher: MatcherOption = "accepted",
-    nonresponse: NonresponseOption = "incorrect",
+    nonresponse: NonresponseOption = None,
     support: SupportOption = "contradicted",
     weights: WeightsOption = None,
     voting: VotingOption = "unanimous",
@@ -61,7 +61,7 @@ def compare(
         return 0
     definitions = Definitions(
         matcher,
-        nonresponse,  # type: ignore[arg-type]  # checked by the class
+        nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
         support,  # type: ignore[arg-type]
         None if weights is None else read_weights(weights),
         resamples,

@@ -18,8 +18,10 @@ MatcherOption = Annotated[
     str, typer.Option("--matcher", help="accepted, exact, keyword, or a matcher with archived verdicts.")
 ]
 NonresponseOption = Annotated[
-    str,
-    typer.Option("--nonresponse", help="What no answer counts as: incorrect (zero, for events) or excluded."),
+    str | None,
+    typer.Option(
+        "--nonresponse", help="No answer counts as incorrect (zero) or is excluded [excluded; events: zero]."
+    ),
 ]
 SupportOption = Annotated[
     str,
@@ -44,12 +46,12 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap."
 
 
 def event_definitions(
-    voting: str, partial: str, nonresponse: str, resamples: int, seed: int
+    voting: str, partial: str, nonresponse: str | None, resamples: int, seed: int
 ) -> "EventDefinitions":
     """Return the definitions for events; what no answer counts as is called ``zero`` there."""
     from ..evaluation.completion.voting import Definitions
 
-    named = "zero" if nonresponse == "incorrect" else nonresponse
+    named = "zero" if nonresponse in (None, "incorrect") else nonresponse
     return Definitions(voting, named, partial, resamples, seed)  # type: ignore[arg-type]  # checked by the class
 
 
@@ -69,7 +71,7 @@ def score(
         list[str] | None, typer.Option("--split", help="Only stories of this split. Repeatable.")
     ] = None,
     matcher: MatcherOption = "accepted",
-    nonresponse: NonresponseOption = "incorrect",
+    nonresponse: NonresponseOption = None,
     support: SupportOption = "contradicted",
     weights: WeightsOption = None,
     voting: VotingOption = "unanimous",
@@ -94,7 +96,7 @@ def score(
         return 0
     definitions = Definitions(
         matcher,
-        nonresponse,  # type: ignore[arg-type]  # checked by the class
+        nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
         support,  # type: ignore[arg-type]
         None if weights is None else read_weights(weights),
         resamples,

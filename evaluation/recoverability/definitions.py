@@ -39,7 +39,7 @@ class Definitions:
     """
 
     matcher: str = "accepted"
-    nonresponse: Nonresponse = "incorrect"
+    nonresponse: Nonresponse = "excluded"
     support: Support = "contradicted"
     weights: Mapping[str, float] | None = field(default=None, hash=False)
     resamples: int = RESAMPLES

@@ -16,34 +16,31 @@ def raw_image(scores, judge=None):
     return method.gaps["question"]["raw"].image.value
 
 
+COUNTED = Definitions(nonresponse="incorrect", resamples=0)
+
+
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("said", "expected", "counted_wrong"),
     [
-        ((True, True, False), 1.0),
-        ((True, False), 0.0),  # a tie is incorrect
-        ((True, "refused"), 0.0),  # so is one with a judge that did not answer
-        ((True, True, "blocked"), 1.0),
-        (("refused", "failed"), 0.0),
+        ((True, True, False), 1.0, 1.0),
+        ((True, False), 0.0, 0.0),  # a tie is incorrect
+        ((True, "refused"), 1.0, 0.0),  # who does not answer has no vote, unless that is to count as wrong
+        ((True, True, "blocked"), 1.0, 1.0),
+        (("refused", "failed"), None, 0.0),
     ],
 )
-def test_judges_when_joined_need_more_than_half(bench, said, expected):
+def test_judges_when_joined_need_more_than_half_of_those_who_answer(bench, said, expected, counted_wrong):
     made = bench(1)
     judges = tuple("abc"[: len(said)])
     made.ask(lambda q, condition, judge: said[judges.index(judge)] if condition == "image" else True, judges)
     assert raw_image(made.score()) == expected
-
-
-def test_silent_judge_when_excluded_has_no_vote(bench):
-    made = bench(1)
-    made.ask(lambda q, c, judge: "refused" if judge == "b" and c == "image" else True, ("a", "b"))
-    assert raw_image(made.score(Definitions(nonresponse="excluded", resamples=0))) == 1.0
-    assert raw_image(made.score()) == 0.0
+    assert raw_image(made.score(COUNTED)) == counted_wrong
 
 
 def test_question_when_every_judge_is_silent_and_excluded_is_unjudged(bench):
     made = bench(1)
     made.ask(lambda q, c, judge: "failed" if c == "image" else True)
-    method = made.score(Definitions(nonresponse="excluded", resamples=0)).methods["m"]
+    method = made.score().methods["m"]
     assert method.questions["unjudged"] == 6
     assert method.gaps["question"]["raw"].gap.status == "undefined"
 
@@ -53,7 +50,8 @@ def test_coverage_when_a_judge_fails_on_everything_says_so(bench):
     made.ask(lambda q, c, judge: "failed" if judge == "c" else True, ("a", "b", "c"))
     scores = made.score()
     assert raw_image(scores) == 1.0
-    assert raw_image(scores, "c") == 0.0
+    assert raw_image(scores, "c") is None, "a failure is no score"
+    assert raw_image(made.score(COUNTED), "c") == 0.0
     rows = [one for one in scores.coverage if one.judge == "c"]
     assert {(one.condition, one.asked, one.outcomes["failed"]) for one in rows} == {
         ("text", 12, 12), ("image", 12, 12), ("text_image", 12, 12)
