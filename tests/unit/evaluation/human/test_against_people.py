@@ -290,8 +290,9 @@ def test_verdicts_when_judges_refuse_and_vote_are_those_that_scoring_uses(
     mine = judged(replies, questions)
     items = items_of(release.records, release.variants)
     stories = frozenset(release.by_id)
-    read = replies_of(replies, items, stories, Definitions())
-    board = boards(read, items, "question", Definitions())["m"]
+    counted_wrong = Definitions(nonresponse="incorrect")  # as people who leave a question out are counted
+    read = replies_of(replies, items, stories, counted_wrong)
+    board = boards(read, items, "question", counted_wrong)["m"]
     for (condition, _, _, item), right in mine[ENSEMBLE].right.items():
         place = CONDITIONS.index(str(condition)), items.question_places[str(item)]
         assert bool(board.together[(0, *place)] == RIGHT) == right
