@@ -11,7 +11,20 @@ import typer
 from ..errors import ConfigError
 from . import build_events
 from .advice import incomplete_lines, summary_first
-from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    example,
+    guarded,
+    say,
+    show,
+)
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
@@ -53,9 +66,7 @@ def katha(
         str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
     ] = None,
     max_cost: MaxCostOption = None,
-    reuse: Annotated[
-        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
-    ] = None,
+    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
     ] = False,
@@ -66,21 +77,15 @@ def katha(
         Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
     ] = None,
     config: ConfigOption = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
     stage: Annotated[str | None, typer.Option("--stage", help="Stop after this stage.")] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run what failed before again.")
-    ] = False,
-    created_at: Annotated[
-        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
-    ] = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Turn stories into KathaBench records: scenes, transitions, questions, contrastive variants.

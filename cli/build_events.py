@@ -8,7 +8,20 @@ import typer
 
 from ..errors import ConfigError
 from .advice import summary_first
-from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    example,
+    guarded,
+    say,
+    show,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -37,23 +50,15 @@ def events(
     ] = None,
     most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
     max_cost: MaxCostOption = None,
-    reuse: Annotated[
-        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
-    ] = None,
+    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
     ] = False,
     config: ConfigOption = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run what failed before again.")
-    ] = False,
-    created_at: Annotated[
-        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
-    ] = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Make a suite of event prompts from seeds: captions of real videos, prompts by people, and by a model.

@@ -26,6 +26,17 @@ ConfigOption = Annotated[
 MaxCostOption = Annotated[
     float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
 ]
+ReuseOption = Annotated[
+    list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
+]
+SettingsOption = Annotated[
+    list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
+]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")]
+RetryFailedOption = Annotated[bool, typer.Option("--retry-failed", help="Run what failed before again.")]
+CreatedAtOption = Annotated[
+    str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
+]
 
 
 def example(*lines: str) -> str:

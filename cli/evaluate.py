@@ -13,7 +13,21 @@ import typer
 from ..errors import ConfigError
 from . import evaluate_events
 from .advice import summary_first
-from .common import ConfigOption, JsonOption, MaxCostOption, example, guarded, say, show, warn
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    example,
+    guarded,
+    say,
+    show,
+    warn,
+)
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
@@ -82,23 +96,15 @@ def katha(
         bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
     ] = False,
     max_cost: MaxCostOption = None,
-    reuse: Annotated[
-        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
-    ] = None,
+    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what would be asked, and the cost.")
     ] = False,
     config: ConfigOption = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run what failed before again.")
-    ] = False,
-    created_at: Annotated[
-        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
-    ] = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Ask judges the questions of a release about storyboards, and keep every reply (KathaTrace).

@@ -9,7 +9,22 @@ import typer
 
 from ..errors import ConfigError
 from .advice import summary_first
-from .common import ConfigOption, JsonOption, MaxCostOption, emit, example, guarded, say, show, warn
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    emit,
+    example,
+    guarded,
+    say,
+    show,
+    warn,
+)
 
 if TYPE_CHECKING:
     from ..schemas.judgement import EvaluationManifest
@@ -55,21 +70,13 @@ def events(
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N prompts.")] = None,
     max_cost: MaxCostOption = None,
-    reuse: Annotated[
-        list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
-    ] = None,
+    reuse: ReuseOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked.")] = False,
     config: ConfigOption = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run what failed before again.")
-    ] = False,
-    created_at: Annotated[
-        str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
-    ] = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Ask judges which events of its prompt each video shows completed, and keep every reply (StoryEval).

@@ -35,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Build, validate and release visual-story benchmarks.",
+    help="Build, validate, release and evaluate visual-story benchmarks.",
     epilog=example(
         "fabula build katha stories.jsonl --planner rules --out runs/mine",
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
@@ -61,7 +61,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Build, validate and release visual-story benchmarks."""
+    """Build, validate, release and evaluate visual-story benchmarks."""
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .advice import incomplete_lines, summary_first
-from .common import JsonOption, MaxCostOption, example, guarded, say, show
+from .common import JsonOption, MaxCostOption, WorkersOption, example, guarded, say, show
 
 app = typer.Typer(
     name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
@@ -64,7 +64,7 @@ def show_one(
 def retry(
     run: RunArgument,
     failed: Annotated[bool, typer.Option("--failed", help="Run failed items again.")] = False,
-    workers: Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")] = None,
+    workers: WorkersOption = None,
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> int:

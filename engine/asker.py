@@ -50,16 +50,6 @@ class Line:
     price: Price | None
 
 
-@dataclass(slots=True)
-class Tally:
-    """What was answered in this execution: from the journal, by models, and in how many tokens."""
-
-    found: int = 0
-    answered: int = 0
-    repaired: int = 0
-    mended: int = 0
-
-
 class Desk:
     """Gets replies, each at most once: what all items and stages of an execution share.
 
@@ -81,7 +71,6 @@ class Desk:
     ) -> None:
         self.calls = calls
         self.budget = budget
-        self.tally = Tally()
         self.closing: FabulaError | Closed | None = None
         self._options = options
         self._open_line = open_line
@@ -118,7 +107,6 @@ class Desk:
         if task is None:
             known = self.calls.find(key, sample)
             if known is not None:
-                self.tally.found += 1
                 return key, known
             other = self.calls.elsewhere(key, sample)
             work = self._ask(request, key, sample, stage) if other is None else self._take_over(other, stage)
@@ -173,12 +161,10 @@ class Desk:
         except FabulaError as error:
             self.close_with(error)
             raise Closed from error
-        self.tally.answered += 1
         return called.reply
 
     async def _take_over(self, call: Call, stage: str) -> Reply:
         await self._keep(replace(call, stage=stage), 0)
-        self.tally.found += 1
         return call.reply
 
     async def _keep(self, call: Call, sent: int) -> None:
@@ -323,7 +309,6 @@ class ItemAsker:
             if not ask.repair:
                 raise _malformed(problem, first) from problem
             again = _repair_request(request, first.reply, str(problem))
-        self._desk.tally.repaired += 1
         second = await self._reply(again, ask.sample)
         try:
             answer = _read(ask, request, second)

@@ -45,14 +45,10 @@ class Spending:
     Attributes:
         spent: USD over the whole life of the run, what may have been charged included.
         before: USD spent before the stage that runs now.
-        answered: calls that models answered in this execution.
-        found: calls that the journal answered.
     """
 
     spent: float
     before: float
-    answered: int
-    found: int
 
 
 class ModelPool:
@@ -110,7 +106,7 @@ class ModelPool:
         desk = self._desk
         if desk is None:
             return None
-        return Spending(desk.budget.spent, self._before, desk.tally.answered, desk.tally.found)
+        return Spending(desk.budget.spent, self._before)
 
     def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
         """Yield results in small groups as they come; empty ones while nothing comes.

@@ -24,8 +24,9 @@ from fabula.errors import (
     ModelUnavailable,
     RunError,
 )
+from fabula.models import registry
+from fabula.models.chat import ChatRequest, Reply
 from fabula.testing.model_server import (
-    Answer,
     Asked,
     Dropped,
     EchoSecretsInReply,
@@ -469,10 +470,22 @@ def test_schema_when_sent_is_the_one_that_replies_are_checked_with(asks: Asks, s
     assert server.log[0].asked.schema_name == SCHEMA.name
 
 
-def test_answer_when_usage_is_not_told_counts_at_the_bound(asks: Asks, server: ModelServer) -> None:
-    server.handler = lambda asked: Answer(json.dumps(reply_to(asked)), usage=None)
-    (use,) = execute(asks("a cat\n")).models
-    assert use.cost >= 0
+class WithoutUsage:
+    """A chat model of somebody's own that does not tell what it used."""
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        return Reply("ok", json.dumps({"text": f"answer to {request.messages[0].parts[0]}"}))
+
+    async def close(self) -> None:
+        pass
+
+
+def test_cost_when_usage_is_not_told_is_the_bound(asks: Asks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "open_model", lambda *_: WithoutUsage())
+    request = asks("a cat\n")
+    (use,) = execute(request).models
+    assert (use.input_tokens, use.output_tokens) == (0, 0)
+    assert use.cost > PRICES["output"] * 100 / 1e6, "more than the longest reply alone"
 
 
 def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
