@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError
-from ..models.chat import Reply
+from ..models.chat import Reply, Usage
 from ..schemas.canonical import Json
 from . import journal_file
 from .journal import Done, Journal
@@ -236,6 +236,16 @@ class Calls:
         """Return the USD spent so far: what was charged, and the bounds of what may have been."""
         charged = self._number("SELECT coalesce(sum(cost), 0) FROM calls")
         return charged + self._number("SELECT coalesce(sum(bound), 0) FROM sent")
+
+    def unpriced(self) -> list[tuple[str, Usage]]:
+        """Return model and tokens of each call that was answered when its price was not known."""
+        sql = (
+            "SELECT model, coalesce(input_tokens, 0), coalesce(output_tokens, 0) FROM calls"
+            " WHERE cost IS NULL AND attempts > 0"
+        )
+        with explained(self._journal.path):
+            rows = self._reader.execute(sql).fetchall()
+        return [(model, Usage(sent, received)) for model, sent, received in rows]
 
     def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
         """Keep which calls a result was made from."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FabulaError
 from ..models.client import ModelClient
+from ..models.prices import cost as call_cost
 from ..models.prices import price_of
 from ..models.secrets import Redactor
 from ..models.settings import ModelSettings
@@ -27,6 +28,7 @@ from .codec import Encoded, encode, gather_fields
 from .journal import Journal
 from .pipeline import Stage, load_stage
 from .pool import Result
+from .preflight import unknown_price
 from .stage import Failed, Item, Tools
 from .worker import Job, Task, checked, failure
 
@@ -148,7 +150,7 @@ class ModelPool:
         calls = Calls(self._journal, self._reuse)
         try:
             calls.mark_lost()
-            budget = Budget(self._max_cost, calls.spent())
+            budget = Budget(self._max_cost, calls.spent() + self._unpriced_cost(calls))
         except BaseException:
             calls.close()
             raise
@@ -157,6 +159,19 @@ class ModelPool:
         self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
         self._thread.start()
         return self._desk, self._loop
+
+    def _unpriced_cost(self, calls: Calls) -> float:
+        """Return what calls made before their price was known cost at today's; 0 where nothing is limited."""
+        if self._max_cost is None:
+            return 0.0
+        total = 0.0
+        for spec, usage in calls.unpriced():
+            options = self._options.get(spec)
+            price = None if options is None else price_of(parse_spec(spec), options, self._day)
+            if price is None:
+                raise unknown_price(spec)
+            total += call_cost(price, usage)
+        return total
 
     def _open_line(self, spec: str) -> Line:
         from ..models.registry import open_model

@@ -37,9 +37,14 @@ def known_price(text: str, options: ModelOptions) -> Price:
     """
     price = price_of(parse_spec(text), options)
     if price is None:
-        raise ConfigError(
-            f"--max-cost with {text}", expected="a model whose price is known", found="no price",
-            fix=f'give it in fabula.toml: [models."{text}"] prices = {{input = 0.4, output = 1.6}},'
-            " in USD per million tokens (0 where it costs nothing)",
-        )  # fmt: skip
+        raise unknown_price(text)
     return price
+
+
+def unknown_price(text: str) -> ConfigError:
+    """Return the error for a cost limit beside a model whose price nobody knows."""
+    return ConfigError(
+        f"--max-cost with {text}", expected="a model whose price is known", found="no price",
+        fix=f'give it in fabula.toml: [models."{text}"] prices = {{input = 0.4, output = 1.6}},'
+        " in USD per million tokens (0 where it costs nothing)",
+    )  # fmt: skip

@@ -507,3 +507,16 @@ def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
 def test_run_when_what_is_to_be_reused_is_no_run_says_so(tmp_path: Path, asks: Asks) -> None:
     with pytest.raises(RunError, match="nothing"):
         execute(asks(options=Options(workers=0, reuse=(tmp_path / "nothing",))))
+
+
+def test_budget_when_earlier_calls_had_no_price_counts_them_at_the_one_given_since(
+    asks: Asks, server: ModelServer
+) -> None:
+    text = "".join(f"i{n} cat\n" for n in range(100))
+    (use,) = execute(asks(text, settings={"prices": None})).models
+    earlier = (use.input_tokens + 10 * use.output_tokens) / 1e6
+    with pytest.raises(BudgetStop):  # one more call alone would fit
+        execute(asks(f"{text}d dog\n", options=Options(workers=0, max_cost=earlier)))
+    assert server.count == 100
+    execute(asks(f"{text}d dog\n", options=Options(workers=0, max_cost=earlier + 0.01)))
+    assert server.count == 101
