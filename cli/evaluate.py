@@ -92,6 +92,10 @@ def katha(
     matcher: Annotated[
         str | None, typer.Option("--matcher", help="A model that also compares answers with accepted ones.")
     ] = None,
+    prompts: Annotated[
+        str | None,
+        typer.Option("--prompts", help="The judges' prompts: main, or heldout for another wording [main]."),
+    ] = None,
     questions_only: Annotated[
         bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
     ] = False,
@@ -127,6 +131,7 @@ def katha(
         stories=tuple(stories or ()),
         limit=limit,
         matcher=matcher,
+        prompts=prompts,
         questions_only=questions_only,
         max_cost=max_cost,
         reuse=tuple(reuse or ()),

@@ -54,7 +54,7 @@ class JudgeModel:
         prompt = judge_prompt_of(asked)
         if prompt is None:
             raise ValueError(f"not a prompt that this judge knows: {asked.system[:80]!r}")
-        kind, _, condition = prompt.removeprefix("judge/").partition("_")
+        kind, _, condition = prompt.rpartition("/")[2].partition("_")
         fenced = [text for _, text in _FENCE.findall(asked.text)]
         if kind == "contrast":
             return self._contrast(asked, fenced)

@@ -26,6 +26,7 @@ class EvaluateOptions:
         stories: only these story ids.
         limit: only the first so many of those stories.
         matcher: spec or name of a model that also says which answers mean the same as an accepted one.
+        prompts: the set of judges' prompts, ``main`` or ``heldout``; None for the settings' one, else main.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
@@ -47,6 +48,7 @@ class EvaluateOptions:
     stories: Sequence[str] = ()
     limit: int | None = None
     matcher: str | None = None
+    prompts: str | None = None
     questions_only: bool = False
     items: Sequence[str] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from ...engine.stage import Item
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
+from .prompt_sets import of_sets
 from .settings import public_judge
 
 ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
@@ -81,7 +82,10 @@ class About:
             "models": {
                 public_judge(spec).spec: _identity(self._run.models.get(spec, {})) for spec in sorted(judges)
             },
-            "prompts": {name: load_prompt(name).label for name in sorted(self._run.prompts)},
+            "prompts": {
+                name: load_prompt(name).label
+                for name in of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
+            },
             "images": settings["prepare_images"],
             "seed": self._run.seed,
         }

@@ -4,26 +4,32 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from .answers import ask_judges
 from .frames import pictures_of, record_of
 from .packets import label_packet, question_packets
+from .prompt_sets import in_all_sets
 from .settings import LabelledSettings
 
 SPEC = StageSpec(
     name="judge_both",
-    version=1,
+    version=2,
     shape="map",
     reads=("record", "frames", "scan"),
     writes=("text_image_answers",),
     settings=LabelledSettings,
-    asks=("judge/dimension", "judge/label_text_image", "judge/question_text_image"),
+    asks=in_all_sets("dimension", "label_text_image", "question_text_image"),
 )
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return one row per question, judge and vote, none where nothing may be shown."""
-    assert isinstance(tools.settings, LabelledSettings)
+    settings = tools.settings
+    assert isinstance(settings, LabelledSettings)
     if not item["frames"] or item["scan"]["leaks"]:
         return Made({"text_image_answers": []})
     record, pictures = record_of(item), pictures_of(item["frames"], tools.store)
-    packets = list(question_packets(record, "text_image", pictures, tools.seed))
-    label = label_packet(record, "text_image", pictures, tools.seed) if tools.settings.labels else None
+    packets = list(question_packets(record, "text_image", pictures, tools.seed, settings.prompts))
+    label = (
+        label_packet(record, "text_image", pictures, tools.seed, settings.prompts)
+        if settings.labels
+        else None
+    )
     rows = await ask_judges([*packets, *([label] if label else [])], tools)
     return Made({"text_image_answers": rows})

@@ -7,24 +7,26 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from .answers import ask_judges
 from .frames import record_of
 from .packets import label_packet, question_packets
+from .prompt_sets import in_all_sets
 from .settings import LabelledSettings
 
 SPEC = StageSpec(
     name="judge_text",
-    version=1,
+    version=2,
     shape="map",
     reads=("record",),
     writes=("text_answers",),
     settings=LabelledSettings,
-    asks=("judge/dimension", "judge/label_text", "judge/question_text"),
+    asks=in_all_sets("dimension", "label_text", "question_text"),
 )
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return one row per question, judge and vote."""
-    assert isinstance(tools.settings, LabelledSettings)
+    settings = tools.settings
+    assert isinstance(settings, LabelledSettings)
     record = record_of(item)
-    packets = list(question_packets(record, "text", (), tools.seed))
-    label = label_packet(record, "text", (), tools.seed) if tools.settings.labels else None
+    packets = list(question_packets(record, "text", (), tools.seed, settings.prompts))
+    label = label_packet(record, "text", (), tools.seed, settings.prompts) if settings.labels else None
     rows = await ask_judges([*packets, *([label] if label else [])], tools)
     return Made({"text_answers": rows})

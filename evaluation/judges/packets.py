@@ -11,11 +11,12 @@ from ...engine.asking import BadReply
 from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.settings import ModelSettings
 from ...prompts.filters import fenced
-from ...prompts.loader import Prompt, load_prompt
+from ...prompts.loader import Prompt
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.text import normalize_answer
 from ...schemas.vocabulary import vocabulary
+from .prompt_sets import MAIN, PromptSet, judge_prompt
 
 Evidence = Literal["text", "image", "text_image"]
 EVIDENCE: tuple[Evidence, ...] = ("text", "image", "text_image")
@@ -71,12 +72,12 @@ def labelled(pictures: Sequence[Image]) -> Iterator[Part]:
 
 
 def question_packets(
-    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int
+    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int, prompts: PromptSet = MAIN
 ) -> Iterator[Packet]:
     """Yield one packet per recoverability question of a story, in the record's order."""
-    prompt = load_prompt(f"judge/question_{condition}")
+    prompt = judge_prompt(f"question_{condition}", prompts)
     for question in record.questions:
-        instruction = dimension_instruction(question, seed)
+        instruction = dimension_instruction(question, seed, prompts)
         inputs = {"instruction": instruction, "question": question.question}
         asked = (question.question, fenced(question.question), instruction)
         yield Packet(
@@ -86,7 +87,7 @@ def question_packets(
 
 
 def label_packet(
-    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int
+    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int, prompts: PromptSet = MAIN
 ) -> Packet | None:
     """Return the packet that asks for a story's moral target (Eq. 39); None where the story has none."""
     if record.moral_label is None:
@@ -94,16 +95,17 @@ def label_packet(
     options = shuffled(vocabulary("moral_label").values, seed, record.story_id)
     inputs = {"options": options, **_evidence(record, condition, pictures)}
     return Packet(
-        "moral_label", record.story_id, condition, load_prompt(f"judge/label_{condition}"), inputs,
+        "moral_label", record.story_id, condition, judge_prompt(f"label_{condition}", prompts), inputs,
         _shown(condition, pictures), read_label, tuple(options),
     )  # fmt: skip
 
 
 def contrast_packets(
-    record: StoryRecord, variants: Sequence[Variant], pictures: Sequence[Image], seed: int
-) -> Iterator[Packet]:
+    record: StoryRecord, variants: Sequence[Variant], pictures: Sequence[Image], seed: int,
+    prompts: PromptSet = MAIN,
+) -> Iterator[Packet]:  # fmt: skip
     """Yield one packet per contrastive variant: do the pictures show the story or the variant (C.8)."""
-    prompt = load_prompt("judge/contrast_image")
+    prompt = judge_prompt("contrast_image", prompts)
     for variant in variants:
         if not variant.has_variant:
             continue
@@ -117,7 +119,7 @@ def contrast_packets(
         )  # fmt: skip
 
 
-def dimension_instruction(question: Question, seed: int) -> str:
+def dimension_instruction(question: Question, seed: int, prompts: PromptSet = MAIN) -> str:
     """Return what a judge is told about the kind of answer that a question wants (Table 35).
 
     Raises:
@@ -126,7 +128,7 @@ def dimension_instruction(question: Question, seed: int) -> str:
     if question.question_type not in vocabulary("question_type").values:
         raise ValueError(f"{question.question_id}: {question.question_type!r} is no scored dimension")
     labels = shuffled(vocabulary("moral_label").values, seed, question.question_id)
-    return load_prompt("judge/dimension").render(dimension=question.question_type, labels=labels)
+    return judge_prompt("dimension", prompts).render(dimension=question.question_type, labels=labels)
 
 
 def shuffled(values: Sequence[str], seed: int, item: str) -> list[str]:

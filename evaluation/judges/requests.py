@@ -77,17 +77,20 @@ def _settings_file(named: Path | None) -> Path | None:
 def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[str]:
     """Yield the options as settings of the stages."""
     given: dict[str, object] = {}
+    asked: dict[str, object] = {}
     for name in ("split", "stories"):
         if values := list(getattr(options, name)):
             given[f"load_items.{name}"] = values
     for name in ("subset", "limit"):
         if (value := getattr(options, name)) is not None:
             given[f"load_items.{name}"] = value
-    for stage in ASKING:
-        if judges:
-            given[f"{stage}.judges"] = list(judges)
-        if options.votes is not None:
-            given[f"{stage}.votes"] = options.votes
+    if options.prompts is not None:
+        asked["prompts"] = given["scan_packets.prompts"] = options.prompts
+    if options.votes is not None:
+        asked["votes"] = options.votes
+    if judges:
+        asked["judges"] = list(judges)
+    given |= {f"{stage}.{name}": value for stage in ASKING for name, value in asked.items()}
     if options.matcher is not None:
         given["match_answers.judges"] = [options.matcher]
     if options.questions_only:

@@ -7,14 +7,17 @@ from ...prompts.filters import fenced
 from .frames import pictures_of, record_of
 from .leakage import fixed_texts, scan_packet
 from .packets import Packet, label_packet, question_packets
+from .prompt_sets import in_all_sets
+from .settings import ScanSettings
 
 SPEC = StageSpec(
     name="scan_packets",
-    version=1,
+    version=2,
     shape="map",
     reads=("record", "shown", "frames"),
     writes=("scan",),
-    prompts=("judge/dimension", "judge/label_image", "judge/question_image"),
+    settings=ScanSettings,
+    prompts=in_all_sets("dimension", "label_image", "question_image"),
 )
 
 _MARKS = {"instruction": "@@instruction@@", "question": "@@question@@"}
@@ -24,12 +27,15 @@ _CUTS = [form for mark in _MARKS.values() for form in (fenced(mark), mark)]
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return how many packets were scanned, and the leaks."""
+    settings = tools.settings
+    assert isinstance(settings, ScanSettings)
     if not item["frames"]:
         return Made({"scan": {"packets": 0, "leaks": []}})
     record, method = record_of(item), item["shown"]["method"]
     pictures = pictures_of(item["frames"], tools.store)
-    label = label_packet(record, "image", pictures, tools.seed)
-    packets = [*question_packets(record, "image", pictures, tools.seed), *([label] if label else [])]
+    shown = (record, "image", pictures, tools.seed, settings.prompts)
+    label = label_packet(*shown)
+    packets = [*question_packets(*shown), *([label] if label else [])]
     leaks = []
     for number, packet in enumerate(packets):
         # The pictures are the same in all packets: their bytes, where there are any, are looked at once.

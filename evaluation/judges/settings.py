@@ -9,6 +9,7 @@ from ...models.settings import ModelSettings
 from ...models.spec import parse_spec
 from ...schemas.base import Own
 from ...schemas.judgement import Judge
+from .prompt_sets import MAIN, PromptSet
 
 
 class SelectionSettings(Own):
@@ -58,7 +59,19 @@ class JudgeSettings(ModelSettings):
         return ModelSettings.model_validate(shared | {"model": spec})
 
 
-class LabelledSettings(JudgeSettings):
+class WordedSettings(JudgeSettings):
+    """The same for a stage whose prompts come in several wordings."""
+
+    prompts: PromptSet = Field(default=MAIN, description="Which set of judges' prompts is used.")
+
+
+class ScanSettings(Own):
+    """Settings of the leakage scan: it scans what the judges would be sent."""
+
+    prompts: PromptSet = Field(default=MAIN, description="Which set of judges' prompts is used.")
+
+
+class LabelledSettings(WordedSettings):
     """The same for a stage that also asks for the moral target of each story."""
 
     labels: bool = Field(default=True, description="Whether the moral target is asked for (Eq. 39).")
