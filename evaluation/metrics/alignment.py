@@ -1,0 +1,96 @@
+"""Prompt alignment: scene, shot, character interaction, individual action, and their average.
+
+Question: does the picture show what the script asks for?
+Formula: a judge's rating 0 to 4 per shot (per character for individual action); the mean over shots for a
+    story; the average is the mean of the four, equally weighted (section H, Table S4).
+Input: ratings, integers 0 to 4; None where a judge gave none.
+Output: 0 to 4, or 0 to 100 as 25 times that; higher is better.
+Undefined when: no rating is known; the average also where one of the four is undefined.
+Source: ViStoryBench, supplement section H and the metrics page; its public code.
+Departures from the source: a judge that fails is left out and counted, where the code writes 0. Two
+    definitions. ``paper`` (default): character interaction is asked of shots with two characters or more
+    (H.1), individual actions are averaged as they are. ``code``: interaction is asked of every shot,
+    individual action is rounded to an integer per shot and per story (half to even), and a shot where
+    characters were detected but none was matched counts 0.
+Example: scene ratings 4, 2 and none: 3.0 over 2 of 3 shots; on the hundred-point scale 75.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ...schemas.score import Score
+from .spec import Spec
+
+DIMENSIONS = ("scene", "shot", "interaction", "action")
+SPECS = {
+    name: Spec(f"alignment_{name}", 1, "story", "higher", (0.0, 4.0), "mean of stories", (f"replies:{name}",))
+    for name in DIMENSIONS
+}
+Definition = Literal["paper", "code"]
+MOST = 4
+
+
+def alignment(ratings: Sequence[int | None]) -> Score:
+    """Return the mean rating of one story.
+
+    Args:
+        ratings: of each shot that was asked about; None where the judge gave none.
+
+    Raises:
+        ValueError: a rating is not one of 0 to 4.
+    """
+    known = [_checked(rating) for rating in ratings if rating is not None]
+    counts = {"asked": len(ratings), "answered": len(known)}
+    return Score.ratio(float(sum(known)), len(known), "no rating is known", **counts)
+
+
+def individual_action(
+    shots: Sequence[Sequence[int | None] | None], definition: Definition = "paper"
+) -> Score:
+    """Return the mean rating of the single characters' actions in one story.
+
+    Args:
+        shots: per shot the ratings of its matched characters; empty where none was matched, None where
+            nothing was detected or there is no image.
+        definition: ``paper`` or ``code``.
+
+    Raises:
+        ValueError: a rating is not one of 0 to 4.
+    """
+    seen = [shot for shot in shots if shot is not None]
+    known = [[_checked(rating) for rating in shot if rating is not None] for shot in seen]
+    counts = {
+        "shots": len(shots), "asked": sum(len(shot) for shot in seen),
+        "answered": sum(len(shot) for shot in known), "not_detected": len(shots) - len(seen),
+        "not_matched": sum(not shot for shot in seen),
+    }  # fmt: skip
+    if definition == "paper":
+        flat = [rating for shot in known for rating in shot]
+        return Score.ratio(float(sum(flat)), len(flat), "no rating is known", **counts)
+    rounded = [
+        round(sum(ratings) / len(ratings)) if ratings else 0
+        for shot, ratings in zip(seen, known, strict=True)
+        if ratings or not shot
+    ]
+    if not rounded:
+        return Score.ratio(0.0, 0, "no rating is known", **counts)
+    return Score.ratio(float(round(sum(rounded) / len(rounded))), 1, "no rating is known", **counts)
+
+
+def average(scores: Sequence[Score]) -> Score:
+    """Return the mean of the four sub-scores, equally weighted (Table S4)."""
+    values = [score.value for score in scores if score.value is not None]
+    if len(values) < len(DIMENSIONS):
+        return Score(value=None, status="undefined", reason="a sub-score is undefined")
+    return Score.ratio(sum(values), len(values), "no sub-score", sub_scores=len(values))
+
+
+def hundred(value: float) -> float:
+    """Return a rating of 0 to 4 on the scale of 0 to 100."""
+    return 25.0 * value
+
+
+def _checked(rating: int) -> int:
+    if not 0 <= rating <= MOST:
+        raise ValueError(f"a rating is 0 to {MOST}, not {rating}")
+    return rating

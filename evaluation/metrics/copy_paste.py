@@ -1,0 +1,90 @@
+"""Copy-paste rate.
+
+Question: is a generated character copied from the one reference picture rather than drawn anew?
+Formula: softmax over a character's references of cosine / 0.01, the share of the first reference (Eq. S1);
+    the mean over matched crops for a character, over characters for a story.
+Input: unit vectors of a character's matched crops and of its references, the first one the primary.
+Output: in [0, 1]; near 1 is copying; lower is better. With k alike references, 1 / k is "no preference".
+Undefined when: ``paper``: a character has a single reference; no crop was matched.
+Source: ViStoryBench, supplement section L, Eq. S1; its public code.
+Departures from the source: two definitions. ``paper`` (default) is Eq. S1; a character with one reference
+    has nothing to compare with and is left out and counted. ``code`` compares the first reference with its
+    own mirror image alone, whatever other references there are, so 0.5 is "no preference".
+Example: cosines 0.90 to the first and 0.88 to the second reference: 1 / (1 + exp(-2)) = 0.881.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from ...schemas.score import Score
+from .cids import Character
+from .spec import Spec
+from .vectors import Floats, Vectors, similarities
+
+SPEC = Spec(
+    "copy_paste_rate", 1, "story", "lower", (0.0, 1.0), "mean of stories",
+    ("detections", "embeddings:character"),
+)  # fmt: skip
+TEMPERATURE = 0.01
+Definition = Literal["paper", "code"]
+
+
+def copy_rates(cosines: Floats) -> Floats:
+    """Return the share of the first reference for each crop.
+
+    Args:
+        cosines: shape (crops, references), at least two references.
+
+    Returns:
+        Shape (crops,), in [0, 1].
+    """
+    scaled = (cosines - cosines.max(axis=1, keepdims=True)) / TEMPERATURE
+    weights = np.exp(scaled)
+    shares: Floats = weights[:, 0] / weights.sum(axis=1)
+    return shares
+
+
+def copy_paste(
+    characters: Sequence[Character],
+    crops: Mapping[str, Vectors],
+    mirrors: Mapping[str, Vectors] | None = None,
+    definition: Definition = "paper",
+) -> Score:
+    """Return the rate of one story.
+
+    Args:
+        characters: the characters of the script; the first reference of each is the primary one.
+        crops: character -> vectors of its matched crops, as :func:`.cids.cids` returns them.
+        mirrors: character -> vector of the mirror image of its first reference; only ``code`` needs it.
+        definition: ``paper`` or ``code``.
+    """
+    total, counts = 0.0, {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
+    for character in characters:
+        drawn = crops.get(character.key, Vectors({}))
+        rivals = _rivals(character, mirrors, definition)
+        if rivals is None:
+            counts["one_reference"] += 1
+            continue
+        cosines = similarities(drawn, rivals, character.encoders)
+        known = cosines[~np.isnan(cosines).any(axis=1)]
+        if not len(known):
+            counts["no_crop"] += 1
+            continue
+        counts["counted"] += 1
+        total += float(copy_rates(known).mean())
+    return Score.ratio(total, counts["counted"], "no character can be told", **counts)
+
+
+def _rivals(
+    character: Character, mirrors: Mapping[str, Vectors] | None, definition: Definition
+) -> Vectors | None:
+    """Return the vectors that share the probability, the primary first; None where there is only one."""
+    there = np.flatnonzero(character.references.known(character.encoders))
+    if definition == "paper":
+        return character.references.take(there.tolist()) if len(there) > 1 else None
+    mirror = None if mirrors is None else mirrors.get(character.key)
+    if not len(there) or mirror is None or not len(mirror):
+        return None
+    return Vectors.joined([character.references.take([int(there[0])]), mirror.take([0])])

@@ -1,0 +1,53 @@
+"""Inception score.
+
+Question: are the pictures each of something distinct, and of many different things?
+Formula: exp(mean_i KL(p(y | x_i) || mean_j p(y | x_j))), natural logarithm.
+Input: class probabilities of every picture of the set, shape (pictures, classes), rows adding to 1.
+Output: 1 to the number of classes; higher is better. With splits, mean and standard deviation over them.
+Undefined when: there is no picture, or fewer pictures than splits.
+Source: ViStoryBench, metrics page and public code (one split); Salimans et al. 2016.
+Departures from the source: the set is that of the stories under evaluation, where the code takes every image
+    under a time stamp. The value depends on the number of pictures; compare sets of equal size only.
+Example: two pictures, two classes, each sure of another class: KL = ln 2 for both, score 2.
+"""
+
+import numpy as np
+
+from ...schemas.score import Score
+from .spec import Spec
+from .vectors import Floats
+
+SPEC = Spec("inception", 1, "set", "higher", (1.0, 1000.0), "whole set", ("probabilities:inception",))
+FEW = 32
+"""Below so many pictures the public code warns that the value means little."""
+
+
+def inception_score(probabilities: Floats, splits: int = 1) -> tuple[Score, float | None]:
+    """Return the score of a set, and its standard deviation over splits (None with one split).
+
+    Args:
+        probabilities: shape (pictures, classes); rows are made to add to 1.
+        splits: parts of equal size, in order of the rows; the score is the mean over them.
+
+    Raises:
+        ValueError: splits is below 1, or a probability is negative.
+    """
+    if splits < 1:
+        raise ValueError("there is at least one split")
+    if (probabilities < 0).any():
+        raise ValueError("probabilities are 0 or more")
+    pictures = len(probabilities)
+    if pictures < splits or not pictures:
+        return Score.ratio(0.0, 0, "fewer pictures than splits", pictures=pictures), None
+    values = [_score(part) for part in np.array_split(probabilities, splits)]
+    score = Score.ratio(float(sum(values)), splits, "no picture", pictures=pictures)
+    return score, float(np.std(values)) if splits > 1 else None
+
+
+def _score(rows: Floats) -> float:
+    shares = rows / rows.sum(axis=1, keepdims=True)
+    whole = shares.mean(axis=0)
+    # 0 log 0 is 0; where a share is above 0 the mean is too.
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    means = np.log(whole, out=np.zeros_like(whole), where=whole > 0)
+    return float(np.exp((shares * (logs - means)).sum(axis=1).mean()))
