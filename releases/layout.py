@@ -6,6 +6,9 @@ from ..validators import dataset
 
 FORMAT = dataset.FORMAT
 KIND = "katha"
+EVENTS = "events"
+"""The other kind of release: a prompt suite."""
+KINDS = (KIND, EVENTS)
 
 ANNOTATIONS, VARIANTS, PRODUCERS = dataset.ANNOTATIONS, dataset.VARIANTS, dataset.PRODUCERS
 JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
@@ -19,6 +22,14 @@ README = "README.md"
 CROISSANT = "croissant_metadata.json"
 RELEASE = dataset.RELEASE
 SUMS = "SHA256SUMS"
+CANARY = "CANARY.txt"
+SUBSETS = "subsets.json"
+"""How close each subset is to the whole; their members stand in files of their own."""
+
+SUITE = "all_prompts.json"
+"""Name of the official file of a prompt suite."""
+PROMPTS = "prompts.jsonl"
+"""A prompt suite with its history, one line per prompt."""
 
 DATA = "data"
 HIDDEN_SPLIT = "hidden_test"

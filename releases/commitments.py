@@ -1,0 +1,174 @@
+"""Commitments to hidden-test stories: published with a version, they prove later what was fixed by then.
+
+A commitment is HMAC-SHA256 of a story's record and variants (canonical JSON) under a key of its own, which is
+HMAC-SHA256 of the story's id under a secret master salt of 32 bytes. Fables are widely known: a plain hash
+could be guessed from the tales that a hidden one might be, a salted one cannot. The salt never changes, so
+the commitment to a story changes exactly when the story does. With the key of one story, that story alone
+can be disclosed and proven; with the salt, all of them.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import ConfigError, InputError, TargetError, UserError
+from ..schemas.canonical import Json, canonical_bytes
+from .layout import ANNOTATIONS, VARIANTS
+
+SCHEME = "hmac-sha256/1"
+SALT_FILE = "hidden.salt"
+"""Where a run keeps its salt."""
+
+_SALT_BYTES = 32
+_HEX = re.compile(rb"([0-9a-f]{64})\n?")
+
+
+def record_key(salt: bytes, story_id: str) -> bytes:
+    """Return the key of one story (32 bytes), which can be disclosed without disclosing the others'."""
+    return hmac.digest(salt, b"fabula commitment 1\n" + story_id.encode("utf-8"), hashlib.sha256)
+
+
+def commitment(key: bytes, record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str:
+    """Return the commitment to one story (64 hexadecimal digits).
+
+    Args:
+        key: what :func:`record_key` returned for the story.
+        record: its record.
+        variants: its contrastive variants, in any order.
+    """
+    ordered = sorted(variants, key=lambda variant: str(variant["variant_id"]))
+    return hmac.new(key, canonical_bytes({"record": record, "variants": ordered}), hashlib.sha256).hexdigest()
+
+
+def commitments_of(folder: Path, salt: bytes) -> dict[str, str]:
+    """Return story id -> commitment of every story in a hidden folder.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError: the folder is damaged.
+    """
+    variants: dict[str, list[dict[str, Json]]] = {}
+    for variant in _rows(folder / VARIANTS):
+        variants.setdefault(variant["base_story_id"], []).append(variant)
+    return {
+        record["story_id"]: commitment(
+            record_key(salt, record["story_id"]), record, variants.get(record["story_id"], [])
+        )
+        for record in _rows(folder / ANNOTATIONS)
+    }
+
+
+def committed(commitments: Mapping[str, str]) -> dict[str, Json]:
+    """Return what ``release.json`` says of the commitments; their order tells nothing about the stories."""
+    return {"scheme": SCHEME, "values": sorted(commitments.values())}
+
+
+def salt_beside(hidden: Path) -> Path:
+    """Return where the salt of a hidden folder lies: beside it, never in it."""
+    return hidden.with_name(f"{hidden.name}.salt")
+
+
+def read_salt(path: Path) -> bytes:
+    """Return the salt that a file holds (32 bytes).
+
+    Raises:
+        InputError: the file cannot be read, or holds no salt.
+    """
+    try:
+        match = _HEX.fullmatch(path.read_bytes()[: 2 * _SALT_BYTES + 2])
+        found = "something else"
+    except OSError as error:
+        match, found = None, str(error.strerror)
+    if match is None:
+        raise InputError(
+            [
+                UserError(
+                    str(path),
+                    expected="a salt: 64 hexadecimal digits on one line",
+                    found=found,
+                    fix="give the file that packing wrote beside the hidden folder, or restore it from a "
+                    "copy; nothing can be proven with another salt",
+                )
+            ]
+        )
+    return bytes.fromhex(match[1].decode("ascii"))
+
+
+def keep_salt(run: Path, given: Path | None, earlier: Path | None) -> bytes:
+    """Return the salt of a run, which is made once and kept in its folder, for its owner's eyes only.
+
+    Args:
+        run: the run folder; nobody else may work on it meanwhile.
+        given: a salt file that a person named: that of an earlier version of the same benchmark.
+        earlier: the salt file of an earlier version, taken where the run has none yet and the file is there.
+
+    Raises:
+        ConfigError: the run has a salt already, and another one was named.
+        InputError: a salt file cannot be read.
+        TargetError: the salt cannot be written.
+    """
+    kept = run / SALT_FILE
+    named = None if given is None else read_salt(given)
+    if kept.exists() or kept.is_symlink():
+        salt = read_salt(kept)
+        if named is not None and named != salt:
+            raise ConfigError(
+                str(given),
+                expected=f"the salt that {kept} holds, under which this run's stories were committed",
+                found="another one",
+                fix=f"leave the option out, or remove {kept} if nothing was published from this run",
+            )
+        return salt
+    if named is None and earlier is not None and earlier.exists():
+        named = read_salt(earlier)
+    salt = secrets.token_bytes(_SALT_BYTES) if named is None else named
+    write_salt(kept, salt)
+    return salt
+
+
+def write_salt(path: Path, salt: bytes) -> bool:
+    """Write a salt for its owner's eyes only; return whether it was not there already.
+
+    Raises:
+        TargetError: another file is there, or the place cannot be written.
+    """
+    content = f"{salt.hex()}\n".encode("ascii")
+    try:
+        if path.exists() or path.is_symlink():
+            if path.is_file() and path.read_bytes() == content:
+                path.chmod(0o600)
+                return False
+            raise TargetError(
+                str(path),
+                expected="no file, or the salt of this run",
+                found="another file",
+                fix="move it to a safe place (it may be the salt of another release), and pack again",
+            )
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")  # mode 0600
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(name).replace(path)
+        finally:
+            with suppress(OSError):
+                Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise TargetError(
+            str(path),
+            expected="a place that can be written",
+            found=str(error.strerror or error),
+            fix="choose another --out, or free the disk",
+        ) from error
+    return True
+
+
+def _rows(path: Path) -> list[dict[str, Json]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
