@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
@@ -25,7 +25,39 @@ from .layout import (
     SUMS,
     VARIANTS,
 )
+from .licence import Licence
+from .options import PackOptions
 from .tables import tables
+
+
+class Described(Protocol):
+    """What the documents of a release of any kind say of it."""
+
+    @property
+    def options(self) -> PackOptions:
+        """What a person said about it."""
+        ...
+
+    @property
+    def licence(self) -> Licence:
+        """Its licence."""
+        ...
+
+    @property
+    def created_at(self) -> str:
+        """When the run was created."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a few sentences."""
+        ...
+
+    @property
+    def languages(self) -> list[str]:
+        """The language tags of its texts, sorted."""
+        ...
+
 
 _FILES = (
     (ANNOTATIONS, "one record per story: text, scenes, transitions, questions, provenance, status, split"),
@@ -65,7 +97,7 @@ def render_card(facts: Facts) -> str:
     """Return the dataset card of a release, front matter included."""
     producer_kinds, producer_rows = _producers(facts)
     balance = str(facts.balance.get("tolerance_status"))
-    return _render(
+    return render(
         "card.j2",
         front_matter=front_matter_text(front_matter(facts)),
         about=facts.options.as_json(),
@@ -94,7 +126,7 @@ def render_card(facts: Facts) -> str:
 
 def render_licence(facts: Facts) -> str:
     """Return the licence notice of a release."""
-    return _render(
+    return render(
         "license.j2",
         about=facts.options.as_json(),
         version=facts.options.version,
@@ -109,7 +141,7 @@ def responsible_ai(facts: Facts) -> dict[str, Json]:
 
     kinds, _ = _producers(facts)
     people = {"by hand", "author", "edit"}
-    text = _render(
+    text = render(
         "responsible_ai.j2",
         left_out=len(facts.left_out),
         collections=[source["label"] for source in facts.composition.manifest()],
@@ -141,7 +173,13 @@ def repository_card(release: Path) -> bytes:
         raise InputError([problem]) from error
 
 
-def _render(name: str, **values: object) -> str:
+def render(name: str, **values: object) -> str:
+    """Return a document of a release from its template.
+
+    Args:
+        name: file name of the template in this folder.
+        values: what the template needs, all of it.
+    """
     return str(_template(name).render(**values))
 
 

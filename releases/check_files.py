@@ -8,17 +8,18 @@ from pathlib import Path
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
 from ..schemas.issue import Issue
 from .documents import checksums
-from .layout import JSONL_FILES, RECORD_IDS, RELEASE, SUMS, files_in
+from .layout import RELEASE, SUMS, files_in
+from .shapes import KATHA, Shape
 
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
 _RESTORE = "fetch or pack the release again; a published version is never changed"
 
 
-def check_listing(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
+def check_listing(folder: Path, document: Mapping[str, Json], shape: Shape = KATHA) -> Iterator[Issue]:
     """Yield files that are missing, that nobody listed, or that are no plain files."""
     found = files_in(folder)
-    listed = set(_entries(document)) | {RELEASE, SUMS} | set(JSONL_FILES)
+    listed = set(_entries(document)) | {RELEASE, SUMS} | set(shape.record_ids)
     for path in sorted(listed - set(found)):
         yield Issue(path, "$", "file-missing", "the file is listed, and not there", _RESTORE)
     for path in sorted(set(found) - listed):
@@ -61,21 +62,24 @@ def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterat
             yield Issue(path, "$", "file-hash", f"size or hash is not the one in {RELEASE}", _RESTORE)
 
 
-def check_records(folder: Path, document: Mapping[str, Json], visit: Visit) -> Iterator[Issue]:
+def check_records(
+    folder: Path, document: Mapping[str, Json], visit: Visit, shape: Shape = KATHA
+) -> Iterator[Issue]:
     """Yield every line that is not canonical, not in order, or not the one whose hash was stated.
 
     Args:
         folder: the release.
         document: its ``release.json``.
         visit: is called with the file's name and each record that could be read.
+        shape: that of the release.
     """
     stated = document.get("records")
-    for name in JSONL_FILES:
+    for name, key in shape.record_ids.items():
         hashes = stated.get(name) if isinstance(stated, dict) else None
-        yield from _check_lines(folder / name, hashes if isinstance(hashes, dict) else {}, visit)
+        yield from _check_lines(folder / name, key, hashes if isinstance(hashes, dict) else {}, visit)
 
 
-def _check_lines(path: Path, hashes: Mapping[str, Json], visit: Visit) -> Iterator[Issue]:
+def _check_lines(path: Path, key: str, hashes: Mapping[str, Json], visit: Visit) -> Iterator[Issue]:
     seen: set[str] = set()
     previous = ""
     if not path.is_file():
@@ -84,7 +88,7 @@ def _check_lines(path: Path, hashes: Mapping[str, Json], visit: Visit) -> Iterat
         for number, line in enumerate(lines, 1):
             where = f"{path.name}:{number}"
             row = _parsed(line)
-            record_id = row.get(RECORD_IDS[path.name]) if isinstance(row, dict) else None
+            record_id = row.get(key) if isinstance(row, dict) else None
             if not isinstance(record_id, str):
                 yield Issue(where, "$", "record-unreadable", "no JSON record with an id", _RESTORE)
                 continue

@@ -8,18 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from .card import responsible_ai
+from .card import Described, responsible_ai
 from .facts import Facts
-from .layout import (
-    ANNOTATIONS,
-    DATA,
-    MORAL_BALANCE,
-    PRODUCERS,
-    SOURCE_MANIFEST,
-    STATISTICS,
-    VARIANTS,
-)
-from .tables import Column, Table, tables
+from .layout import DATA
+from .shapes import KATHA, Shape
+from .tables import Column, Table
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 ENCODINGS = {
@@ -29,8 +22,6 @@ ENCODINGS = {
     ".md": "text/markdown",
     "": "text/plain",
 }
-DESCRIBED = (ANNOTATIONS, VARIANTS, PRODUCERS, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST)
-"""The files that the distribution lists beside the Parquet tables."""
 
 CONTEXT: dict[str, Json] = {
     "@language": "en",
@@ -67,15 +58,34 @@ _TYPES: dict[str, Json] = {
 
 
 def croissant_document(facts: Facts, sizes: Mapping[str, int], hashes: Mapping[str, str]) -> dict[str, Json]:
+    """Return the Croissant metadata of a release of stories; see :func:`describe`."""
+    own: dict[str, Json] = {
+        "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
+        **{f"rai:{name}": value for name, value in responsible_ai(facts).items()},
+    }
+    return describe(facts, KATHA, own, sizes, hashes)
+
+
+def describe(
+    facts: Described,
+    shape: Shape,
+    own: Mapping[str, Json],
+    sizes: Mapping[str, int],
+    hashes: Mapping[str, str],
+) -> dict[str, Json]:
     """Return the Croissant metadata of a release.
 
     Args:
         facts: what is known about the release.
+        shape: that of its kind.
+        own: what only this kind says: keywords, and the responsible-AI properties.
         sizes: path of a data file -> its size in bytes.
         hashes: path of a data file -> its SHA-256 in hexadecimal.
     """
     about = facts.options.as_json()
-    present = [table for table in tables() if any(path.startswith(f"{DATA}/{table.name}/") for path in sizes)]
+    present = [
+        table for table in shape.tables if any(path.startswith(f"{DATA}/{table.name}/") for path in sizes)
+    ]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -89,10 +99,9 @@ def croissant_document(facts: Facts, sizes: Mapping[str, int], hashes: Mapping[s
         "creator": [{"@type": "sc:Organization", "name": name} for name in about["creators"]],
         "datePublished": facts.created_at,
         "inLanguage": facts.languages,
-        "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
         "citeAs": about["citation"],
         "isLiveDataset": False,
-        **{f"rai:{name}": value for name, value in responsible_ai(facts).items()},
+        **own,
         "distribution": [*_files(sizes, hashes), *(_file_set(table) for table in present)],
         "recordSet": [_record_set(table) for table in present],
     }

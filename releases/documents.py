@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.katha import SCHEMA_VERSION
+from .card import Described
 from .facts import Facts
-from .layout import FORMAT, KIND, RELEASE, SUMS, files_in
+from .layout import FORMAT, RELEASE, SUMS, files_in
 from .run_folder import FinishedRun
 from .selection import LeftOut
 
@@ -27,12 +28,19 @@ def source_manifest(facts: Facts, run: FinishedRun) -> dict[str, Json]:
         "format": FORMAT,
         "rights_scope": RIGHTS_SCOPE,
         "collections": facts.composition.manifest(),
-        # Paths on the author's machine are nobody's business; names and hashes identify the inputs.
-        "inputs": [
-            {"role": source.role, "name": source.name, "sha256": source.sha256}
-            for source in sorted(run.manifest.sources, key=lambda source: (source.role, source.name))
-        ],
+        "inputs": inputs_of(run),
     }
+
+
+def inputs_of(run: FinishedRun) -> list[dict[str, Json]]:
+    """Return role, name and hash of the sources of a run.
+
+    Paths on the author's machine are nobody's business; names and hashes identify the inputs.
+    """
+    return [
+        {"role": source.role, "name": source.name, "sha256": source.sha256}
+        for source in sorted(run.manifest.sources, key=lambda source: (source.role, source.name))
+    ]
 
 
 def release_document(
@@ -47,7 +55,7 @@ def release_document(
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
     return {
-        **_head(facts, run, "public"),
+        **head(facts, run, "public"),
         "counts": facts.composition.totals,
         "hidden_test": dict(facts.hidden),
         "splits": {split: facts.composition.by_split[split]["stories"] for split in facts.splits},
@@ -72,7 +80,7 @@ def hidden_document(
 ) -> dict[str, Json]:
     """Return the ``release.json`` of the folder that holds the hidden-test stories."""
     return {
-        **_head(facts, run, "hidden"),
+        **head(facts, run, "hidden"),
         "counts": dict(facts.hidden),
         "left_out": {"stories": [entry.as_json() for entry in left_out], "files": []},
         "records": records,
@@ -95,10 +103,11 @@ def checksums(folder: Path) -> bytes:
     return "".join(lines).encode("utf-8")
 
 
-def _head(facts: Facts, run: FinishedRun, visibility: str) -> dict[str, Json]:
+def head(facts: Described, run: FinishedRun, visibility: str) -> dict[str, Json]:
+    """Return what ``release.json`` begins with, whatever the kind of the release."""
     return {
         "format": FORMAT,
-        "kind": KIND,
+        "kind": run.manifest.kind,
         "schema_version": SCHEMA_VERSION,
         "visibility": visibility,
         "version": facts.options.version,

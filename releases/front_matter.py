@@ -9,9 +9,9 @@ import yaml
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .facts import Facts
-from .layout import CARD, SPLIT_FILES, parquet_path
+from .layout import CARD, parquet_path
 from .licence import hub_licences
-from .tables import tables
+from .shapes import KATHA, Shape
 
 TASKS = ("text-to-image", "visual-question-answering", "question-answering")
 TAGS = ("storyboard", "visual-storytelling", "story-visualization", "benchmark", "evaluation", "croissant")
@@ -45,16 +45,20 @@ def size_category(rows: int) -> str:
 
 def front_matter(facts: Facts) -> dict[str, Json]:
     """Return the front matter of a release: licence, languages, size, tasks and exact configurations."""
-    codes = sorted({_language_code(tag) for tag in facts.languages})
     return {
         "pretty_name": facts.options.title,
         "license": facts.licence.hub_id,
-        "language": codes,
+        "language": language_codes(facts.languages),
         "size_categories": [size_category(facts.composition.totals["stories"])],
         "task_categories": list(TASKS),
         "tags": list(TAGS),
-        "configs": list(_configs(facts.rows)),
+        "configs": list(configurations(facts.rows)),
     }
+
+
+def language_codes(tags: Iterable[str]) -> list[str]:
+    """Return the ISO 639 codes of language tags, each once, sorted."""
+    return sorted({_language_code(tag) for tag in tags})
 
 
 def _language_code(tag: str) -> str:
@@ -63,11 +67,12 @@ def _language_code(tag: str) -> str:
     return code if _LANGUAGE.fullmatch(code) else "und"
 
 
-def _configs(rows: Mapping[str, int]) -> Iterator[dict[str, Json]]:
-    for position, table in enumerate(tables()):
+def configurations(rows: Mapping[str, int], shape: Shape = KATHA) -> Iterator[dict[str, Json]]:
+    """Yield a configuration for every table with rows, the first of them the default."""
+    for position, table in enumerate(shape.tables):
         files = [
             {"split": split, "path": parquet_path(table.name, split)}
-            for split in SPLIT_FILES.values()
+            for split in shape.split_files
             if rows.get(parquet_path(table.name, split))
         ]
         if files:
@@ -98,19 +103,20 @@ def parse_front_matter(card: str) -> dict[str, Any]:
     return values
 
 
-def check_front_matter(card: str, stories: int, parquet: Iterable[str]) -> list[Issue]:
+def check_front_matter(card: str, stories: int, parquet: Iterable[str], shape: Shape = KATHA) -> list[Issue]:
     """Return what is wrong with the front matter of a card.
 
     Args:
         card: the text of the card.
-        stories: how many public stories the release holds.
+        stories: how many public stories, or prompts, the release holds.
         parquet: the Parquet files that it holds, as relative paths.
+        shape: that of the release.
     """
     try:
         values = parse_front_matter(card)
     except ValueError as error:
         return [_issue("$", str(error), "pack the release again")]
-    return [*_check_values(values, stories), *_check_configs(values.get("configs"), set(parquet))]
+    return [*_check_values(values, stories), *_check_configs(values.get("configs"), set(parquet), shape)]
 
 
 def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
@@ -127,7 +133,7 @@ def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
     if _texts(values.get("size_categories")) != [size]:
         found = values.get("size_categories")
         yield _issue(
-            "$.size_categories", f"expected [{size!r}] for {stories} stories, found {found!r}", "correct it"
+            "$.size_categories", f"expected [{size!r}] for {stories} records, found {found!r}", "correct it"
         )
     tasks = _texts(values.get("task_categories"))
     if not tasks or not HUB_TASKS.issuperset(tasks):
@@ -139,7 +145,7 @@ def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
         yield _issue("$.tags", "missing", "give at least one tag")
 
 
-def _check_configs(configs: Json, parquet: set[str]) -> Iterator[Issue]:
+def _check_configs(configs: Json, parquet: set[str], shape: Shape) -> Iterator[Issue]:
     if (
         not isinstance(configs, list)
         or not all(isinstance(config, dict) for config in configs)
@@ -148,7 +154,9 @@ def _check_configs(configs: Json, parquet: set[str]) -> Iterator[Issue]:
         yield _issue("$.configs", "expected a list of configurations", "list every table with exact paths")
         return
     names = [config.get("config_name") for config in configs]
-    if names != [table.name for table in tables() if table.name in names] or len(set(names)) != len(names):
+    if names != [table.name for table in shape.tables if table.name in names] or len(set(names)) != len(
+        names
+    ):
         yield _issue("$.configs", f"not the tables of a release: {names!r}", "name each table once, in order")
     if sum(config.get("default") is True for config in configs) != 1:
         yield _issue("$.configs", "expected exactly one default configuration", "mark one with default: true")

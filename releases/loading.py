@@ -14,7 +14,7 @@ from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.paths import format_path
 from ..schemas.vocabulary import vocabulary
-from .layout import ANNOTATIONS, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
+from .layout import ANNOTATIONS, FORMAT, KIND, KINDS, PRODUCERS, RELEASE, VARIANTS
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -80,7 +80,7 @@ def load(path: str | Path) -> Release:
             all of them are listed.
     """
     folder = Path(path)
-    info = read_release_document(folder)
+    info = read_release_document(folder, KIND)
     problems: list[UserError] = []
     records = tuple(_rows(folder / ANNOTATIONS, StoryRecord, problems))
     variants = tuple(_rows(folder / VARIANTS, Variant, problems))
@@ -92,8 +92,12 @@ def load(path: str | Path) -> Release:
     return Release(folder, info, records, variants, producers)
 
 
-def read_release_document(folder: Path) -> dict[str, Json]:
+def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
     """Return the content of ``release.json``.
+
+    Args:
+        folder: the folder of a release.
+        kinds: the kinds of release that the caller can use; none: every kind there is.
 
     Raises:
         InputError: the folder is no release, or one that a newer version made.
@@ -103,8 +107,10 @@ def read_release_document(folder: Path) -> dict[str, Json]:
         document = json.loads(where.read_bytes())
     except (OSError, ValueError) as error:
         raise _unusable(str(folder), f"a release folder with a readable {RELEASE}", str(error)) from error
-    if not isinstance(document, dict) or document.get("kind") != KIND or "version" not in document:
-        raise _unusable(str(where), f"a release of kind {KIND!r} with a version", _shortened(document))
+    named = kinds or KINDS
+    if not isinstance(document, dict) or document.get("kind") not in named or "version" not in document:
+        expected = f"a release of kind {' or '.join(map(repr, named))} with a version"
+        raise _unusable(str(where), expected, _shortened(document))
     made_with = document.get("format")
     if not isinstance(made_with, int) or isinstance(made_with, bool) or made_with > FORMAT:
         raise InputError(

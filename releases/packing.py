@@ -13,7 +13,7 @@ from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
 from .card import render_card, render_licence
 from .composition import SIZES
-from .croissant import DESCRIBED, croissant_document
+from .croissant import croissant_document
 from .documents import checksums, file_entries, hidden_document, release_document, source_manifest
 from .facts import Facts
 from .layout import (
@@ -32,6 +32,7 @@ from .licence import Licence, licence
 from .options import PackOptions
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
+from .shapes import KATHA
 from .target import remove_half_placed, require_free, require_outside, staged
 from .write_data import DataFiles, write_data
 
@@ -93,7 +94,6 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     """
     options.checked()
     chosen = None if options.license is None else licence(options.license)
-    require_outside(out, run)
     require_outside(out, run)
     require_free(out)
     hidden_out = hidden_folder(out.absolute())
@@ -185,7 +185,9 @@ def _write_public(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles) 
     for name, content in documents.items():
         (draft / name).write_bytes(content)
     entries = file_entries(draft)
-    described = {path: entry for path, entry in entries.items() if path in DESCRIBED or path in data.rows}
+    described = {
+        path: entry for path, entry in entries.items() if path in KATHA.described or path in data.rows
+    }
     croissant = croissant_document(
         facts,
         {path: entry["bytes"] for path, entry in described.items()},

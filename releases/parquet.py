@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..schemas.canonical import Json
-from .layout import SPLIT_FILES, parquet_path
-from .tables import Table, record_rows, tables, variant_row
+from .layout import parquet_path
+from .tables import Table
 
 ROW_GROUP = 2000
 _CODEC = {"compression": "zstd", "compression_level": 3, "version": "2.6", "data_page_version": "1.0"}
@@ -31,11 +31,11 @@ def arrow_schema(table: Table) -> Any:  # noqa: ANN401 - pyarrow has no types
 
 
 class TableWriter:
-    """Writes the flat tables of a release while its stories stream by, in id order."""
+    """Writes the flat tables of a release while its records stream by, in id order."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows: dict[tuple[str, str], list[dict[str, Json]]] = {}
+        self._rows: dict[tuple[str, str], tuple[Table, list[dict[str, Json]]]] = {}
         self._writers: dict[tuple[str, str], Any] = {}
         self.counts: dict[str, int] = {}
 
@@ -47,25 +47,15 @@ class TableWriter:
     ) -> None:
         try:
             if kind is None:
-                for table in tables():
-                    for split_file in SPLIT_FILES.values():
-                        self._flush(table, split_file)
+                for table, split_file in [(table, key[1]) for key, (table, _) in self._rows.items()]:
+                    self._flush(table, split_file)
         finally:
             for writer in self._writers.values():
                 writer.close()
 
-    def add_record(self, record: Json) -> None:
-        """Add the rows of one story record to its tables."""
-        for table, row in record_rows(record):
-            self._add(table, SPLIT_FILES[record["split"]], row)
-
-    def add_variant(self, variant: Json, split: str) -> None:
-        """Add the row of one variant, whose story is in ``split``."""
-        table, row = variant_row(variant)
-        self._add(table, SPLIT_FILES[split], row)
-
-    def _add(self, table: Table, split_file: str, row: dict[str, Json]) -> None:
-        rows = self._rows.setdefault((table.name, split_file), [])
+    def add(self, table: Table, split_file: str, row: dict[str, Json]) -> None:
+        """Add one row to the file of a table and split."""
+        _, rows = self._rows.setdefault((table.name, split_file), (table, []))
         rows.append(row)
         if len(rows) == ROW_GROUP:
             self._flush(table, split_file)
@@ -74,7 +64,7 @@ class TableWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = self._rows.get((table.name, split_file))
+        _, rows = self._rows[table.name, split_file]
         if not rows:
             return
         schema = arrow_schema(table)

@@ -15,8 +15,10 @@ from typing import Any
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.issue import Issue
 from .front_matter import parse_front_matter
-from .layout import ANNOTATIONS, CROISSANT, README, SPLIT_FILES, VARIANTS
-from .tables import Column, Table, record_rows, tables, variant_row
+from .layout import CROISSANT, README
+from .loading import read_release_document
+from .shapes import KATHA, SHAPES, Shape
+from .tables import Column, Table
 
 Digests = dict[tuple[str, str], list[bytes]]
 OFFLINE = {
@@ -33,29 +35,21 @@ OFFLINE = {
 _REPAIR = "pack the release again"
 
 
-def expected_rows(folder: Path) -> Digests:
+def expected_rows(folder: Path, shape: Shape = KATHA) -> Digests:
     """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order."""
     digests: Digests = {}
-    splits: dict[str, str] = {}
-    for record in _lines(folder / ANNOTATIONS):
-        split_file = SPLIT_FILES.get(str(record.get("split")), str(record.get("split")))
-        splits[record["story_id"]] = split_file
-        for table, row in record_rows(record):
-            digests.setdefault((table.name, split_file), []).append(_digest(row))
-    for variant in _lines(folder / VARIANTS):
-        table, row = variant_row(variant)
-        split_file = splits.get(str(variant.get("base_story_id")), "none")
+    for split_file, table, row in shape.rows(folder):
         digests.setdefault((table.name, split_file), []).append(_digest(row))
     return digests
 
 
-def read_with_datasets(folder: Path, expected: Digests, cache: Path) -> Iterator[Issue]:
+def read_with_datasets(folder: Path, expected: Digests, cache: Path, shape: Shape = KATHA) -> Iterator[Issue]:
     """Load every configuration and split with ``datasets``, and yield every difference."""
     import datasets
 
     card = parse_front_matter((folder / README).read_text("utf-8"))
     configs = {config["config_name"]: config for config in card["configs"]}
-    for table in tables():
+    for table in shape.tables:
         wanted = {split: rows for (name, split), rows in expected.items() if name == table.name}
         if not wanted and table.name not in configs:
             continue
@@ -72,11 +66,11 @@ def read_with_datasets(folder: Path, expected: Digests, cache: Path) -> Iterator
             yield from _compare("datasets", f"{table.name}/{split}", rows, wanted[split], table)
 
 
-def read_with_croissant(folder: Path, expected: Digests) -> Iterator[Issue]:
+def read_with_croissant(folder: Path, expected: Digests, shape: Shape = KATHA) -> Iterator[Issue]:
     """Read every record set with mlcroissant, and yield every difference."""
     import mlcroissant
 
-    for table in tables():
+    for table in shape.tables:
         # mlcroissant reads the files of a set in the order of their names.
         wanted = [row for (name, _), rows in sorted(expected.items()) if name == table.name for row in rows]
         if not wanted:
@@ -145,12 +139,6 @@ def _digest(row: Mapping[str, Json]) -> bytes:
     return hashlib.blake2b(canonical_bytes(dict(row)), digest_size=16).digest()
 
 
-def _lines(path: Path) -> Iterator[dict[str, Json]]:
-    with path.open("rb") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
 def _unread(reader: str, table: str, error: Exception) -> Issue:
     cause = error.__cause__ or error
     message = f"{reader} cannot read it: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}"
@@ -163,9 +151,13 @@ def _different(reader: str, place: str, what: str) -> Issue:
 
 def main(folder: Path) -> int:
     """Read a release back and print the findings as JSON."""
-    expected = expected_rows(folder)
+    shape = SHAPES[read_release_document(folder)["kind"]]
+    expected = expected_rows(folder, shape)
     with tempfile.TemporaryDirectory(prefix="fabula-read-back-") as cache:
-        found = [*read_with_datasets(folder, expected, Path(cache)), *read_with_croissant(folder, expected)]
+        found = [
+            *read_with_datasets(folder, expected, Path(cache), shape),
+            *read_with_croissant(folder, expected, shape),
+        ]
     rows = {f"{table}/{split}": len(digests) for (table, split), digests in sorted(expected.items())}
     sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in found], "rows": rows}) + "\n")
     return 0

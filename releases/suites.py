@@ -11,9 +11,9 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json, write_atomic
 from ..schemas.events import EventPrompt, Suite
 from ..schemas.paths import format_path
+from .layout import SUITE
 
-SUITE = "all_prompts.json"
-"""Name of the official file."""
+__all__ = ["SUITE", "load_suite", "read_named", "suite_bytes", "write_suite"]
 
 
 def load_suite(path: str | Path) -> Suite:

@@ -11,10 +11,11 @@ from typing import IO, TYPE_CHECKING, Self
 
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from .composition import PARTS, Composition
-from .layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, VARIANTS
+from .layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS
 from .parquet import TableWriter
 from .run_folder import FinishedRun
 from .selection import Selection
+from .tables import record_rows, variant_row
 
 if TYPE_CHECKING:
     from ..validators.statistics import StatisticsCollector
@@ -57,7 +58,8 @@ def write_data(run: FinishedRun, selection: Selection, public: Path, hidden: Pat
             story_id = bundle["record"]["story_id"]
             if story_id in selection.public:
                 _count_public(data, bundle)
-                writer.add_record(bundle["record"])
+                for table, row in record_rows(bundle["record"]):
+                    writer.add(table, SPLIT_FILES[bundle["record"]["split"]], row)
                 open_files.add(bundle)
             elif story_id in selection.hidden and secret_files is not None:
                 _count_hidden(data, bundle)
@@ -65,7 +67,8 @@ def write_data(run: FinishedRun, selection: Selection, public: Path, hidden: Pat
         data.public_hashes = open_files.finish()
         data.hidden_hashes = secret_files.finish() if secret_files is not None else {}
         for variant in open_files.variants():
-            writer.add_variant(variant, selection.public[variant["base_story_id"]])
+            table, row = variant_row(variant)
+            writer.add(table, SPLIT_FILES[selection.public[variant["base_story_id"]]], row)
     data.rows = writer.counts
     return data
 

@@ -17,10 +17,10 @@ from fabula.releases.check_croissant import RAI, check_croissant
 from fabula.releases.composition import Composition, producer_kind
 from fabula.releases.croissant import CONTEXT
 from fabula.releases.front_matter import check_front_matter, parse_front_matter, size_category
-from fabula.releases.layout import files_in
+from fabula.releases.layout import SPLIT_FILES, files_in
 from fabula.releases.licence import hub_licences, licence
 from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
-from fabula.releases.tables import tables
+from fabula.releases.tables import record_rows, tables
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
@@ -280,7 +280,8 @@ def test_row_groups_have_a_fixed_size_and_null_and_empty_stay_apart(tmp_path):
     record["questions"][0] |= {"target_scene": None, "target_transition": None, "accepted_answers": []}
     with TableWriter(tmp_path) as writer:
         for _ in range(700):
-            writer.add_record(record)
+            for table, row in record_rows(record):
+                writer.add(table, SPLIT_FILES[record["split"]], row)
     path = tmp_path / "data/questions/train.parquet"
     file = pq.ParquetFile(path)
     sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
@@ -305,7 +306,8 @@ def test_a_table_without_rows_has_no_file_and_no_configuration(tmp_path, helpers
         bundle["record"]["provenance"] |= record_hashes(bundle["record"], [])
     with TableWriter(tmp_path) as writer:
         for bundle in bundles:
-            writer.add_record(bundle["record"])
+            for table, row in record_rows(bundle["record"]):
+                writer.add(table, SPLIT_FILES[bundle["record"]["split"]], row)
     assert {path.split("/")[1] for path in writer.counts} == {"stories", "scenes", "transitions"}
 
 

@@ -1,0 +1,92 @@
+"""What tells releases of different kinds apart: their tables, JSONL files and splits."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..schemas.canonical import Json
+from . import suite_tables
+from .layout import (
+    ANNOTATIONS,
+    EVENTS,
+    KIND,
+    MORAL_BALANCE,
+    PRODUCERS,
+    PROMPTS,
+    RECORD_IDS,
+    SOURCE_MANIFEST,
+    SPLIT_FILES,
+    STATISTICS,
+    SUITE,
+    VARIANTS,
+)
+from .tables import Table, record_rows, tables, variant_row
+
+PlacedRow = tuple[str, Table, dict[str, Json]]
+"""Name of the split's Parquet files, table, and row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of releases of one kind.
+
+    Attributes:
+        kind: as ``release.json`` names it.
+        tables: the flat tables, the default configuration first.
+        record_ids: JSONL file -> the field that names a line; lines are sorted by it.
+        described: the files that Croissant lists beside the Parquet tables.
+        split_files: the splits that ``datasets`` sees, in order.
+        rows: yields every row that the JSONL files of a folder ask for, in the order of the tables' files.
+    """
+
+    kind: str
+    tables: tuple[Table, ...]
+    record_ids: Mapping[str, str]
+    described: tuple[str, ...]
+    split_files: tuple[str, ...]
+    rows: Callable[[Path], Iterator[PlacedRow]]
+
+
+def _story_rows(folder: Path) -> Iterator[PlacedRow]:
+    splits: dict[str, str] = {}
+    for record in _lines(folder / ANNOTATIONS):
+        split_file = SPLIT_FILES.get(str(record.get("split")), str(record.get("split")))
+        splits[record["story_id"]] = split_file
+        for table, row in record_rows(record):
+            yield split_file, table, row
+    for variant in _lines(folder / VARIANTS):
+        table, row = variant_row(variant)
+        yield splits.get(str(variant.get("base_story_id")), "none"), table, row
+
+
+def _prompt_rows(folder: Path) -> Iterator[PlacedRow]:
+    for record in _lines(folder / PROMPTS):
+        for table, row in suite_tables.prompt_rows(record):
+            yield suite_tables.SPLIT, table, row
+
+
+def _lines(path: Path) -> Iterator[dict[str, Json]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+KATHA = Shape(
+    kind=KIND,
+    tables=tables(),
+    record_ids=RECORD_IDS,
+    described=(ANNOTATIONS, VARIANTS, PRODUCERS, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST),
+    split_files=tuple(SPLIT_FILES.values()),
+    rows=_story_rows,
+)
+SUITES = Shape(
+    kind=EVENTS,
+    tables=suite_tables.TABLES,
+    record_ids={PROMPTS: "unit"},
+    described=(SUITE, PROMPTS, STATISTICS, SOURCE_MANIFEST),
+    split_files=(suite_tables.SPLIT,),
+    rows=_prompt_rows,
+)
+SHAPES = {shape.kind: shape for shape in (KATHA, SUITES)}
+"""Kind of a release -> its shape."""
