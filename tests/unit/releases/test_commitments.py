@@ -75,7 +75,7 @@ def test_another_salt_when_the_run_has_one_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\n", b"ab" * 31, b"ab" * 33, b"zz" * 32, b"\xff" * 64, b"AB" * 32, b"ab" * 32 + b"\n\n"],,
+    [b"", b"\n", b"ab" * 31, b"ab" * 33, b"zz" * 32, b"\xff" * 64, b"AB" * 32, b"ab" * 32 + b"\n\n"],
 )
 def test_a_damaged_salt_when_read_is_refused_and_never_made_anew(tmp_path, content):
     (tmp_path / SALT_FILE).write_bytes(content)
