@@ -1,0 +1,26 @@
+"""A Hub on the loopback interface: repositories with commits and tags, large files, and faults on demand.
+
+    with HubServer(faults={"tag": [Refused(500), None]}) as hub:
+        HfApi(endpoint=hub.url, token=TOKEN).create_repo("user/mine", repo_type="dataset")
+
+See ``docs/publish.md``.
+"""
+
+from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered
+from .log import WRITES, Exchange
+from .server import TOKEN, HubServer
+
+__all__ = [
+    "TOKEN",
+    "WRITES",
+    "CutUpload",
+    "Exchange",
+    "Fault",
+    "Held",
+    "HtmlPage",
+    "HubServer",
+    "LostReply",
+    "Plan",
+    "Refused",
+    "Tampered",
+]

@@ -1,0 +1,257 @@
+"""The Hub as a context manager: a thread per connection on a free port of the loopback interface."""
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import parse_qsl, urlsplit
+
+from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered, planned
+from .log import Exchange, Log
+from .service import Call, Reply, Service, find_route, refused
+from .store import MAIN, Change, Refusal, Repository, Store
+
+HOST = "127.0.0.1"
+TOKEN = "hf_loopback_token_of_user"
+_RESET = struct.pack("ii", 1, 0)
+_PAGE = b"<!DOCTYPE html>\n<html><body><h1>Please log in to the network</h1></body></html>\n"
+
+
+class HubServer:
+    """A Hub on the loopback interface, good enough for the real ``huggingface_hub`` and ``datasets``.
+
+    Args:
+        tokens: token -> user; by default :data:`TOKEN` belongs to ``user``.
+        faults: what goes wrong, by route; see :data:`Plan`.
+        port: 0 takes a free one.
+        log_path: a file that every request is appended to, one JSON object per line.
+        page: most entries of one page of a listing.
+
+    Used as a context manager. Everything is in memory and gone with it.
+    """
+
+    def __init__(
+        self,
+        tokens: Mapping[str, str] | None = None,
+        *,
+        faults: Plan | None = None,
+        port: int = 0,
+        log_path: Path | None = None,
+        page: int = 1000,
+    ) -> None:
+        self.tokens = dict(tokens or {TOKEN: "user"})
+        self.faults: Plan = faults or {}
+        self.store = Store()
+        self.service = Service(self.store, page=page)
+        self._log = Log(log_path)
+        self._port = port
+        self._server: ThreadingHTTPServer | None = None
+        self._thread: threading.Thread | None = None
+        self.stopped = threading.Event()
+
+    def __enter__(self) -> "HubServer":
+        """Start.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        hub = self
+
+        class Handler(_Handler):
+            """The handler of this server."""
+
+            def __init__(self, *args: object) -> None:
+                self.hub = hub
+                super().__init__(*args)  # type: ignore[arg-type]
+
+        class Server(ThreadingHTTPServer):
+            """Takes many connections at once, and ends with its process."""
+
+            daemon_threads = True
+            request_queue_size = 128
+
+        self._server = Server((HOST, self._port), Handler)
+        self._port = self._server.server_address[1]
+        self.service.url = self.url
+        self.service.storage_url = f"http://localhost:{self._port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop; requests that are held are dropped."""
+        self.stopped.set()
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+        self._log.close()
+
+    @property
+    def url(self) -> str:
+        """The address for ``HF_ENDPOINT`` or ``HfApi(endpoint=)``."""
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def log(self) -> tuple[Exchange, ...]:
+        """What was asked so far, in order."""
+        return self._log.entries()
+
+    def asked(self, *routes: str) -> list[str]:
+        """Return the routes asked so far, in order; only those named, if any are."""
+        return [one.route for one in self.log if not routes or one.route in routes]
+
+    def forget(self) -> None:
+        """Empty the log; the faults' counting begins anew."""
+        self._log.clear()
+
+    def wait_for(self, route: str, timeout: float = 30.0) -> bool:
+        """Wait until a request of a route has come; False if the time runs out."""
+        return self._log.wait_for(route, timeout)
+
+    def repository(self, name: str) -> Repository:
+        """Return a repository, to look into it."""
+        return self.store.repositories[name]
+
+    def files(self, name: str, revision: str = MAIN) -> dict[str, bytes]:
+        """Return path -> content of a revision."""
+        tree = self.repository(name).commit_of(revision).tree
+        return {path: self.store.content(entry) for path, entry in tree.items()}
+
+    def put(self, name: str, files: Mapping[str, bytes | None], title: str = "a change by hand") -> str:
+        """Commit contents by hand (None removes a file), in a new repository if need be; return the commit."""
+        known = self.store.repositories.get(name)
+        repository = known or self.store.create(name, private=False)
+        changes = [Change(path, content) for path, content in files.items()]
+        return self.store.commit(repository, title, "", changes).oid
+
+    def tamper(self, name: str, path: str, content: bytes, revision: str = MAIN) -> None:
+        """Replace the stored content of a file, and nothing that speaks of it."""
+        entry = self.repository(name).commit_of(revision).tree[path]
+        if entry.sha256 is None:
+            self.store.blobs[entry.oid] = content
+        else:
+            self.store.objects[entry.sha256] = content
+
+    def begin(self, route: str) -> tuple[int, Fault | None]:
+        """Note that a request came; return its number and what goes wrong with it."""
+        number, of_route = self._log.begin(route)
+        return number, planned(self.faults, route, of_route)
+
+    def end(self, exchange: Exchange) -> None:
+        """Note what came of a request."""
+        self._log.end(exchange)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a client."""
+
+    hub: HubServer
+    protocol_version = "HTTP/1.1"
+    server_version = "LoopbackHub"
+    disable_nagle_algorithm = True
+    wbufsize = 64 * 1024
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self._serve()
+
+    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing on standard error; the log has it."""
+
+    def _serve(self) -> None:
+        where = urlsplit(self.path)
+        route, places = find_route(self.command, where.path)
+        number, fault = self.hub.begin(route)
+        if isinstance(fault, CutUpload):
+            self.rfile.read(min(fault.after, int(self.headers.get("Content-Length") or fault.after)))
+            self._drop(number, route, fault)
+            return
+        body = self._body()
+        if isinstance(fault, Held):
+            while not (fault.until.wait(0.02) or self.hub.stopped.is_set()):
+                pass
+            self._drop(number, route, fault, len(body))
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()} | {"x-path": where.path}
+        call = Call(route, places, dict(parse_qsl(where.query)), headers, body, self._user())
+        reply = self._answer(call, fault)
+        self._note(number, call, reply.status, len(reply.body), fault)
+        if isinstance(fault, LostReply):
+            self._send(reply, fault.after)
+            self._reset()
+        else:
+            self._send(reply)
+
+    def _answer(self, call: Call, fault: Fault | None) -> Reply:
+        if isinstance(fault, Refused):
+            echoed = f" ({self.headers.get('Authorization')})" if fault.echo else ""
+            refusal = Refusal(fault.status, fault.message + echoed, fault.code, {"url": self.hub.url})
+            return refused(refusal, fault.retry_after)
+        if isinstance(fault, HtmlPage):
+            return Reply(_PAGE, 200, {"Content-Type": "text/html"})
+        reply = self.hub.service.answer(call)
+        if isinstance(fault, Tampered) and reply.body:
+            spoiled = reply.body[:-1] + bytes([reply.body[-1] ^ 1])
+            return Reply(spoiled, reply.status, reply.headers)
+        return reply
+
+    def _user(self) -> str | None:
+        kind, _, token = (self.headers.get("Authorization") or "").partition(" ")
+        return self.hub.tokens.get(token) if kind.lower() == "bearer" else None
+
+    def _body(self) -> bytes:
+        if (self.headers.get("Transfer-Encoding") or "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _send(self, reply: Reply, only: int | None = None) -> None:
+        if only == 0:
+            return
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(reply.body if only is None else reply.body[:only])
+        with contextlib.suppress(OSError):
+            self.wfile.flush()
+
+    def _drop(self, number: int, route: str, fault: Fault, received: int = 0) -> None:
+        call = Call(route, {}, {}, {}, b"\0" * 0, self._user())
+        self._note(number, call, 0, 0, fault, received)
+        self._reset()
+
+    def _note(
+        self,
+        number: int,
+        call: Call,
+        status: int,
+        sent: int,
+        fault: Fault | None,
+        received: int | None = None,
+    ) -> None:
+        name = None if fault is None else type(fault).__name__
+        taken = len(call.body) if received is None else received
+        path = urlsplit(self.path).path
+        self.hub.end(Exchange(number, call.route, self.command, path, status, taken, sent, call.user, name))
+
+    def _reset(self) -> None:
+        """Close the connection so that the client sees a reset."""
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.connection.close()

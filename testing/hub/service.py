@@ -1,0 +1,406 @@
+"""What the Hub does for each route; knows nothing of sockets."""
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+import yaml
+
+from ...schemas.canonical import Json, canonical_bytes
+from .store import Change, Commit, Entry, Refusal, Repository, Store
+
+_REPO = r"(?P<repo>[^/]+/[^/]+)"
+_REV = r"(?P<rev>[^/]+)"
+_ROUTES: tuple[tuple[str, str, str], ...] = (
+    ("create-repo", "POST", r"/api/repos/create"),
+    ("whoami", "GET", r"/api/whoami-v2"),
+    ("validate-yaml", "POST", r"/api/validate-yaml"),
+    ("refs", "GET", rf"/api/datasets/{_REPO}/refs"),
+    ("tree", "GET", rf"/api/datasets/{_REPO}/tree/{_REV}(?:/(?P<path>.*))?"),
+    ("paths-info", "POST", rf"/api/datasets/{_REPO}/paths-info/{_REV}"),
+    ("commits", "GET", rf"/api/datasets/{_REPO}/commits/{_REV}"),
+    ("info", "GET", rf"/api/datasets/{_REPO}(?:/revision/{_REV})?"),
+    ("preupload", "POST", rf"/api/datasets/{_REPO}/preupload/{_REV}"),
+    ("commit", "POST", rf"/api/datasets/{_REPO}/commit/{_REV}"),
+    ("tag", "POST", rf"/api/datasets/{_REPO}/tag/{_REV}"),
+    ("tag-delete", "DELETE", rf"/api/datasets/{_REPO}/tag/{_REV}"),
+    ("lfs-batch", "POST", rf"/datasets/{_REPO}\.git/info/lfs/objects/batch"),
+    ("lfs-upload", "PUT", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
+    ("lfs-verify", "POST", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})/verify"),
+    ("lfs-download", "GET", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
+    ("resolve-head", "HEAD", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
+    ("resolve", "GET", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
+)
+ROUTES = tuple((name, method, re.compile(pattern)) for name, method, pattern in _ROUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, read.
+
+    Attributes:
+        route: its name.
+        places: the parts of the path that the route names, unquoted.
+        query: its parameters.
+        headers: by lower-case name.
+        body: its content.
+        user: whose token came with it; None for none.
+    """
+
+    route: str
+    places: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    user: str | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the body as a JSON object.
+
+        Raises:
+            Refusal: it is none.
+        """
+        try:
+            document = json.loads(self.body)
+        except ValueError as error:
+            raise Refusal(400, f"the body is not JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise Refusal(400, "the body is not a JSON object")
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_route(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """Return the route of a request and the named parts of its path; ``unknown`` where there is none."""
+    for name, wanted, pattern in ROUTES:
+        match = pattern.fullmatch(path) if method == wanted else None
+        if match:
+            return name, {
+                key: unquote(value) for key, value in match.groupdict().items() if value is not None
+            }
+    return "unknown", {}
+
+
+class Service:
+    """Answers calls; one at a time, so that a commit is all or nothing.
+
+    Args:
+        store: what is kept.
+        page: most entries of one listing.
+    """
+
+    def __init__(self, store: Store, *, page: int = 1000) -> None:
+        self.store = store
+        self.page = page
+        self.url = ""
+        self.storage_url = ""
+        self._lock = threading.Lock()
+        self._answers: dict[str, Callable[[Call], Reply]] = {
+            "create-repo": self._create,
+            "whoami": self._whoami,
+            "validate-yaml": self._validate_yaml,
+            "info": self._info,
+            "refs": self._refs,
+            "tree": self._tree,
+            "paths-info": self._paths_info,
+            "commits": self._commits,
+            "preupload": self._preupload,
+            "lfs-batch": self._lfs_batch,
+            "lfs-upload": self._lfs_upload,
+            "lfs-verify": self._lfs_verify,
+            "lfs-download": self._lfs_download,
+            "commit": self._commit,
+            "tag": self._tag,
+            "tag-delete": self._tag_delete,
+            "resolve": self._resolve,
+            "resolve-head": self._resolve,
+        }
+
+    def answer(self, call: Call) -> Reply:
+        """Answer a call; a refusal is an answer too."""
+        try:
+            if call.route not in self._answers:
+                raise Refusal(404, "Sorry, we can't find the page you are looking for.")
+            with self._lock:
+                return self._answers[call.route](call)
+        except Refusal as refusal:
+            return refused(refusal)
+        except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+            return refused(Refusal(400, f"the body has an unexpected shape: {error!r}"))
+
+    def _repository(self, call: Call, *, write: bool = False) -> Repository:
+        repository = self.store.repositories.get(call.places["repo"])
+        if repository is None or (repository.private and call.user is None):
+            # A stranger is not told whether it is there.
+            raise Refusal(401 if call.user is None else 404, "Repository not found", "RepoNotFound")
+        if write:
+            _may_write(call, repository.name)
+        return repository
+
+    def _create(self, call: Call) -> Reply:
+        given = call.document()
+        if given.get("type") != "dataset":
+            raise Refusal(400, "this Hub keeps data sets only")
+        name = f"{given.get('organization') or call.user}/{given['name']}"
+        _may_write(call, name)
+        private = given.get("visibility") == "private" or bool(given.get("private"))
+        place = {"url": f"{self.url}/datasets/{name}", "id": name, "name": name}
+        try:
+            self.store.create(name, private=private)
+        except Refusal as refusal:
+            raise Refusal(refusal.status, refusal.message, more=place) from None
+        return _json(place)
+
+    def _whoami(self, call: Call) -> Reply:
+        if call.user is None:
+            raise Refusal(401, "Invalid user token.")
+        return _json({"type": "user", "name": call.user, "orgs": []})
+
+    def _validate_yaml(self, call: Call) -> Reply:
+        text = str(call.document()["content"])
+        head = re.match(r"---\n(.*?)\n---(\n|$)", text, re.DOTALL)
+        try:
+            front = yaml.safe_load(head[1]) if head else {}
+        except yaml.YAMLError as error:
+            return _json({"errors": [{"message": f"invalid YAML: {error}"}], "warnings": []}, 400)
+        if not isinstance(front, dict):
+            return _json({"errors": [{"message": "metadata must be a mapping"}], "warnings": []}, 400)
+        return _json({"errors": [], "warnings": []})
+
+    def _info(self, call: Call) -> Reply:
+        repository = self._repository(call)
+        commit = repository.commit_of(call.places.get("rev", "main"))
+        return _json(
+            {
+                "_id": repository.name,
+                "id": repository.name,
+                "author": repository.name.partition("/")[0],
+                "sha": commit.oid,
+                "private": repository.private,
+                "gated": False,
+                "disabled": False,
+                "tags": [],
+                "lastModified": _date(commit),
+                "siblings": [{"rfilename": path} for path in sorted(commit.tree)],
+            }
+        )
+
+    def _refs(self, call: Call) -> Reply:
+        repository = self._repository(call)
+        groups = {"branches": ("heads", repository.branches), "tags": ("tags", repository.tags)}
+        listed = {
+            group: [
+                {"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": oid}
+                for name, oid in sorted(found.items())
+            ]
+            for group, (kind, found) in groups.items()
+        }
+        return _json({**listed, "converts": []})
+
+    def _tree(self, call: Call) -> Reply:
+        commit = self._repository(call).commit_of(call.places["rev"])
+        prefix = call.places.get("path", "").rstrip("/")
+        recursive = call.query.get("recursive", "").lower() in ("1", "true")
+        listed = list(_listing(commit.tree, prefix, recursive=recursive))
+        if prefix and not listed:
+            raise Refusal(404, f"{prefix} does not exist", "EntryNotFound")
+        start = int(call.query.get("cursor", "0"))
+        headers = {}
+        if start + self.page < len(listed):
+            rest = f"{call.headers['x-path']}?recursive={recursive}&cursor={start + self.page}"
+            headers["Link"] = f'<{self.url}{rest}>; rel="next"'
+        return _json(listed[start : start + self.page], headers=headers)
+
+    def _paths_info(self, call: Call) -> Reply:
+        commit = self._repository(call).commit_of(call.places["rev"])
+        given = call.document()["paths"]
+        paths = [given] if isinstance(given, str) else list(given)
+        return _json([_file(path, commit.tree[path]) for path in paths if path in commit.tree])
+
+    def _commits(self, call: Call) -> Reply:
+        history = self._repository(call).history(call.places["rev"])
+        return _json(
+            [
+                {
+                    "id": one.oid,
+                    "title": one.title,
+                    "message": one.description,
+                    "date": _date(one),
+                    "authors": [],
+                }
+                for one in history
+            ]
+        )
+
+    def _preupload(self, call: Call) -> Reply:
+        repository, revision = self._repository(call, write=True), call.places["rev"]
+        tree = repository.commit_of(revision).tree
+        found = []
+        for file in call.document()["files"]:
+            path = file["path"]
+            large = self.store.is_large(repository, revision, path, file["size"])
+            entry = tree.get(path)
+            known = {} if entry is None else {"oid": entry.sha256 or entry.oid}
+            mode = "lfs" if large else "regular"
+            found.append({"path": path, "uploadMode": mode, "shouldIgnore": False, **known})
+        return _json({"files": found})
+
+    def _lfs_batch(self, call: Call) -> Reply:
+        self._repository(call, write=True)
+        objects = []
+        for one in call.document()["objects"]:
+            place = f"{self.url}/lfs-storage/{one['oid']}"
+            entry = {"oid": one["oid"], "size": one["size"]}
+            if one["oid"] not in self.store.objects:
+                entry["actions"] = {"upload": {"href": place}, "verify": {"href": f"{place}/verify"}}
+            objects.append(entry)
+        return _json({"transfer": "basic", "objects": objects})
+
+    def _lfs_upload(self, call: Call) -> Reply:
+        # The address is the permission, as with the signed addresses of a real storage.
+        self.store.upload(call.places["sha256"], call.body)
+        return Reply()
+
+    def _lfs_verify(self, call: Call) -> Reply:
+        known = self.store.objects.get(call.places["sha256"])
+        if known is None or len(known) != call.document()["size"]:
+            raise Refusal(404, "the object is not there")
+        return _json({})
+
+    def _lfs_download(self, call: Call) -> Reply:
+        if call.places["sha256"] not in self.store.objects:
+            raise Refusal(404, "the object is not there")
+        return _ranged(call, self.store.objects[call.places["sha256"]], {})
+
+    def _commit(self, call: Call) -> Reply:
+        repository, branch = self._repository(call, write=True), call.places["rev"]
+        if branch not in repository.branches:
+            raise Refusal(404, f"Invalid rev id: {branch}", "RevisionNotFound")
+        head, changes = _read_commit(call.body)
+        parent = head.get("parentCommit")
+        if parent is not None and not repository.branches[branch].startswith(parent):
+            raise Refusal(412, "A commit has happened since. Please refresh and try again.")
+        made = self.store.commit(repository, head["summary"], head.get("description", ""), changes, branch)
+        url = f"{self.url}/datasets/{repository.name}/commit/{made.oid}"
+        return _json({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
+
+    def _tag(self, call: Call) -> Reply:
+        repository = self._repository(call, write=True)
+        name = call.document()["tag"]
+        commit = repository.commit_of(call.places["rev"])
+        if name in repository.tags:
+            raise Refusal(409, f"Tag reference exists already: {name}")
+        repository.tags[name] = commit.oid
+        return _json({})
+
+    def _tag_delete(self, call: Call) -> Reply:
+        if self._repository(call, write=True).tags.pop(call.places["rev"], None) is None:
+            raise Refusal(404, "no such tag", "RevisionNotFound")
+        return _json({})
+
+    def _resolve(self, call: Call) -> Reply:
+        commit = self._repository(call).commit_of(call.places["rev"])
+        entry = commit.tree.get(call.places["path"])
+        if entry is None:
+            raise Refusal(404, "Entry not found", "EntryNotFound")
+        headers = {"X-Repo-Commit": commit.oid, "ETag": f'"{entry.oid}"'}
+        if entry.sha256 is not None:
+            headers |= {
+                "X-Linked-Size": str(entry.size),
+                "X-Linked-ETag": f'"{entry.sha256}"',
+                # Under another host name, as a real storage: the caller's token must not go there.
+                "Location": f"{self.storage_url}/lfs-storage/{entry.sha256}",
+            }
+            return Reply(b"", 302, headers)
+        return _ranged(call, self.store.content(entry), headers)
+
+
+def refused(refusal: Refusal, retry_after: float | None = None) -> Reply:
+    """Return a refusal as an answer in the form of the Hub."""
+    message = refusal.message.encode("ascii", "replace").decode()
+    headers = {"X-Error-Message": message}
+    if refusal.code is not None:
+        headers["X-Error-Code"] = refusal.code
+    if retry_after is not None:
+        headers["Retry-After"] = f"{retry_after:g}"
+    return _json({"error": refusal.message, **refusal.more}, refusal.status, headers)
+
+
+def _may_write(call: Call, name: str) -> None:
+    if call.user is None:
+        raise Refusal(401, "Invalid username or password.")
+    if name.partition("/")[0] != call.user:
+        raise Refusal(403, f"You don't have the rights to write to {name}")
+
+
+def _read_commit(body: bytes) -> tuple[dict[str, Any], list[Change]]:
+    head: dict[str, Any] = {}
+    changes = []
+    for line in body.splitlines():
+        one = json.loads(line)
+        value = one["value"]
+        if one["key"] == "header":
+            head = value
+        elif one["key"] == "file":
+            changes.append(Change(value["path"], base64.b64decode(value["content"])))
+        elif one["key"] == "lfsFile":
+            changes.append(Change(value["path"], sha256=value["oid"]))
+        else:
+            changes.append(Change(value["path"], folder=one["key"] == "deletedFolder"))
+    return head, changes
+
+
+def _listing(tree: Mapping[str, Entry], prefix: str, *, recursive: bool) -> Iterator[dict[str, Json]]:
+    within = f"{prefix}/" if prefix else ""
+    folders: set[str] = set()
+    for path, entry in sorted(tree.items()):
+        if not path.startswith(within):
+            continue
+        inner = path[len(within) :].split("/")
+        depth = len(inner) - 1 if recursive else min(1, len(inner) - 1)
+        for level in range(1, depth + 1):
+            folder = within + "/".join(inner[:level])
+            if folder not in folders:
+                folders.add(folder)
+                yield {"type": "directory", "path": folder, "oid": "0" * 40, "size": 0}
+        if recursive or len(inner) == 1:
+            yield _file(path, entry)
+
+
+def _file(path: str, entry: Entry) -> dict[str, Json]:
+    found: dict[str, Json] = {"type": "file", "path": path, "oid": entry.oid, "size": entry.size}
+    if entry.sha256 is not None:
+        found["lfs"] = {"oid": entry.sha256, "size": entry.size, "pointerSize": entry.pointer_size}
+    return found
+
+
+def _ranged(call: Call, content: bytes, headers: Mapping[str, str]) -> Reply:
+    wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", call.headers.get("range", ""))
+    if wanted is None:
+        return Reply(content, headers=headers)
+    start, end = int(wanted[1]), int(wanted[2] or len(content) - 1)
+    part = content[start : end + 1]
+    span = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+    return Reply(part, 206, {**headers, "Content-Range": span})
+
+
+def _json(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(canonical_bytes(value), status, {"Content-Type": "application/json", **(headers or {})})
+
+
+def _date(commit: Commit) -> str:
+    return datetime.fromtimestamp(commit.second, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
