@@ -16,10 +16,17 @@ from .manifest import read_manifest
 from .sources import EDITS as NAME
 from .sources import unreadable
 
-__all__ = ["NAME", "append_edit", "edits_of", "read_edits"]
+__all__ = ["NAME", "WHOLE", "append_edit", "edits_of", "is_withdrawal", "read_edits"]
 
+WHOLE = "$"
+"""Path of a whole record; a correction that puts nothing in its place withdraws the record."""
 LOCK = f".{NAME}.lock"
 WAIT = 60.0  # seconds that one correction waits for others to be written
+
+
+def is_withdrawal(edit: Edit) -> bool:
+    """Return whether a correction takes the whole record out; its id is not used again."""
+    return edit.path == WHOLE and edit.new is None
 
 
 def append_edit(folder: Path, compose: Callable[[], Edit]) -> Edit:

@@ -1,5 +1,6 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -8,6 +9,7 @@ from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetE
 from ..schemas.canonical import sha256_file
 from .calls import model_uses
 from .config import RunConfig
+from .items import Items
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
@@ -25,7 +27,7 @@ from .progress import Event, Reporter, SilentReporter
 from .report import ItemReport, RunReport, StageReport, meaning, write_report
 from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
-from .sources import EDITS, Fingerprint, Source, fingerprints
+from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
@@ -43,9 +45,12 @@ class RunRequest:
         folder: the run folder; made if missing, continued if it is a run.
         pipeline: the stages.
         config: the settings; see :func:`.config.resolve_config`.
-        sources: the sources; none takes those that the run was last made from.
+        sources: the sources; none takes those that the run was last made from. Those that it was extended
+            with belong to it in any case.
         created_at: creation time of a new run (RFC 3339); a run that exists keeps its own.
         options: what to run of it, and how.
+        accept: looks at the items when all stages are done, before any output is written; what it raises
+            keeps the outputs as they are.
     """
 
     folder: Path
@@ -54,6 +59,7 @@ class RunRequest:
     sources: tuple[Source, ...] = ()
     created_at: str | None = None
     options: Options = field(default_factory=Options)
+    accept: Callable[[Items], None] | None = None
 
 
 def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
@@ -117,7 +123,8 @@ def _execute(
     folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Reporter, stopper: Stopper
 ) -> RunReport:
     known = _known_manifest(folder, loaded)
-    sources = request.sources or (known.source_list(folder) if known else ())
+    last = known.source_list(folder) if known else ()
+    sources = with_added(request.sources, last) if request.sources else last
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", expected="at least one", found="none", fix="name a file or a folder")
@@ -149,7 +156,7 @@ def _execute(
             folder / STORE,
         )
         runner = Runner(loaded, request.config, journal, means)
-        return _run(folder, runner, prints, manifest)
+        return _run(folder, runner, prints, manifest, request.accept)
 
 
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:
@@ -157,12 +164,20 @@ def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> Mo
     return ModelPool(journal, request.config.models, options.max_cost, options.reuse, day)
 
 
-def _run(folder: Path, runner: Runner, prints: tuple[Fingerprint, ...], manifest: Manifest) -> RunReport:
+def _run(
+    folder: Path,
+    runner: Runner,
+    prints: tuple[Fingerprint, ...],
+    manifest: Manifest,
+    accept: Callable[[Items], None] | None,
+) -> RunReport:
     root = runner.put_root([entry.field() for entry in prints])
     runner.journal.flush()
     runner.walk(root)
     report = make_report(runner)
     if not runner.means.options.stages or not report.totals["pending"]:
+        if accept is not None:
+            accept(runner.items)
         settings = {"manifest": manifest.created_at, "settings": manifest.as_json()["settings"]}
         outputs = write_outputs(folder, runner.loaded, runner.items, runner.journal, settings)
         report = replace(report, manifest_sha256=sha256_file(folder / MANIFEST), outputs=outputs.files)

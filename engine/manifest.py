@@ -16,7 +16,7 @@ from ..schemas.canonical import pretty_bytes, write_atomic
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
-from .sources import Source
+from .sources import Source, source_field
 
 NAME = "run.json"
 FORMAT = 1
@@ -45,12 +45,20 @@ class StageEntry(Own):
 
 
 class SourceEntry(Own):
-    """One source: its role, the name and hash of its content, and where it was."""
+    """One source: its role, the name and hash of its content, where it was, and when it was added.
+
+    ``added_at`` is null for the sources that a run began with.
+    """
 
     role: str
     name: str
     path: str = Field(pattern=r"^[^\x00]+$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    added_at: Annotated[str, AfterValidator(_is_normal)] | None = None
+
+    def field(self) -> dict[str, str]:
+        """Return what the first stage saw of it."""
+        return source_field(self.role, self.name, self.sha256, self.added_at)
 
 
 class Manifest(Own):
@@ -68,7 +76,7 @@ class Manifest(Own):
         stages: name, version and libraries of each stage.
         prompts: prompt -> hash of its file, of all prompts that the stages use.
         models: spec -> its settings, of all models that the stages name; secrets stand there by their name.
-        sources: role, name, path and sha256 of each source.
+        sources: role, name, path and sha256 of each source, and when it was added to the run.
     """
 
     format: Literal[1] = 1
@@ -90,9 +98,14 @@ class Manifest(Own):
             raise ValueError("seed and threshold must be those in run")
         return self
 
+    @property
+    def changed_at(self) -> str:
+        """When the run was created, or last extended: the latest time that its records can bear."""
+        return max([self.created_at, *(entry.added_at for entry in self.sources if entry.added_at)])
+
     def source_list(self, folder: Path) -> tuple[Source, ...]:
         """Return the sources that the run in this folder was last made from."""
-        return tuple(Source(entry.role, folder / entry.path) for entry in self.sources)
+        return tuple(Source(entry.role, folder / entry.path, entry.added_at) for entry in self.sources)
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.

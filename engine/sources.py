@@ -1,7 +1,7 @@
 """What a run is made from: its source files and folders, known by their content."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError, UserError
@@ -17,10 +17,12 @@ class Source:
     Attributes:
         role: what it holds: ``stories``, ``records`` or ``edits``.
         path: a file or a folder.
+        added_at: when it was added to a run that was there already, RFC 3339; None for one of the first.
     """
 
     role: str
     path: Path
+    added_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,22 @@ class Fingerprint:
     name: str
     path: Path
     sha256: str
+    added_at: str | None = None
 
     def field(self) -> dict[str, str]:
         """Return what the first stage sees of it: no path, so that moving a file changes nothing."""
-        return {"role": self.role, "name": self.name, "sha256": self.sha256}
+        return source_field(self.role, self.name, self.sha256, self.added_at)
 
     def as_json(self, folder: Path) -> dict[str, str]:
         """Return what ``run.json`` in that folder says of it: a path inside the folder is relative to it."""
         inside = self.path.is_relative_to(folder)
         return {**self.field(), "path": str(self.path.relative_to(folder) if inside else self.path)}
+
+
+def source_field(role: str, name: str, sha256: str, added_at: str | None) -> dict[str, str]:
+    """Return what the first stage sees of a source; ``added_at`` only of one that was added later."""
+    field = {"role": role, "name": name, "sha256": sha256}
+    return field if added_at is None else {**field, "added_at": added_at}
 
 
 def fingerprint(source: Source) -> Fingerprint:
@@ -62,7 +71,7 @@ def fingerprint(source: Source) -> Fingerprint:
         sha256 = digest(sorted(_printable(name, sha) for name, sha in listing))
     else:
         sha256 = sha256_file(path)
-    return Fingerprint(source.role, _printable(path.name, "")[0], path, sha256)
+    return Fingerprint(source.role, _printable(path.name, "")[0], path, sha256, source.added_at)
 
 
 def _prune(names: list[str]) -> bool:
@@ -81,6 +90,25 @@ def with_edits(sources: tuple[Source, ...], folder: Path) -> tuple[Source, ...]:
     own = folder.absolute() / EDITS
     others = tuple(source for source in sources if source.path.absolute() != own)
     return (*others, Source("edits", own)) if own.exists() else others
+
+
+def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Return the sources that are named, and behind them those that the run was extended with.
+
+    What a run was extended with stays part of it, at the time when it was added, named again or not.
+
+    Args:
+        sources: the sources named now.
+        known: those that the run was last made from.
+    """
+    times = {(source.role, source.path.absolute()): source.added_at for source in known}
+    named = [
+        replace(source, added_at=source.added_at or times.get((source.role, source.path.absolute())))
+        for source in sources
+    ]
+    places = {(source.role, source.path.absolute()) for source in named}
+    missing = (source for source in known if source.added_at is not None)
+    return (*named, *(one for one in missing if (one.role, one.path.absolute()) not in places))
 
 
 def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint, ...]:

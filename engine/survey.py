@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import RunError
 from .decisions import Listing, read_listing
 from .explain import Explainer
-from .items import Ref
+from .items import Items, Ref
 from .journal import Head, Journal, Origin
 from .keys import Basis
 from .manifest import Manifest, read_manifest
@@ -42,12 +42,15 @@ class Survey(Walk):
         reasons: stage -> reason -> how many items are stale or pending because of it.
         notes: remarks for people.
         passages: stage -> how the watched item passed it.
+        kept: the items, alive or not, with the places of the fields that were to be kept.
     """
 
     def __init__(
         self, loaded: LoadedPipeline, manifest: Manifest, journal: Journal, watch: str | None = None
     ) -> None:
         super().__init__(loaded, manifest.config(loaded), journal)
+        self.kept = Items()
+        self._keep: tuple[str, ...] = ()
         self.reasons: dict[str, Counter[str]] = {}
         self.notes: list[str] = []
         self.passages: dict[str, Passage] = {}
@@ -69,6 +72,17 @@ class Survey(Walk):
             status = "stale" if item in last else "pending"
             self.counts[stage.name].add(status)
             self._note(stage, item, status, (f"waits for {where}",), last.get(item))
+
+    def keep(self, fields: tuple[str, ...]) -> None:
+        """Choose the fields whose places are kept beyond the stages that read them."""
+        self._keep = fields
+
+    def after(self, stage: Stage) -> None:
+        """Keep the places of the chosen fields that the stage wrote."""
+        if stage.spec.shape == "expand":
+            self.kept.live = list(self.items.live)
+        for name in set(stage.spec.writes).intersection(self._keep, self.items.columns):
+            self.kept.columns[name] = dict(self.items.columns[name])
 
     def again(self, stage: Stage, head: Head) -> bool:  # noqa: ARG002 - asked of every walk
         """Nothing is made here."""
@@ -157,7 +171,11 @@ class Survey(Walk):
 
 @contextmanager
 def surveyed(
-    folder: Path, pipeline: Pipeline, watch: str | None = None, sets: Sequence[str] = ()
+    folder: Path,
+    pipeline: Pipeline,
+    watch: str | None = None,
+    sets: Sequence[str] = (),
+    keep: tuple[str, ...] = (),
 ) -> Iterator[Survey]:
     """Walk through a run without writing anything, also while another process works on it.
 
@@ -166,6 +184,7 @@ def surveyed(
         pipeline: its stages.
         watch: the item whose passage is kept.
         sets: settings to be taken as changed, ``stage.key=value`` each.
+        keep: the fields whose places are kept, as far as a later stage reads them.
 
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
@@ -180,6 +199,7 @@ def surveyed(
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:
         survey = Survey(loaded, manifest, journal, watch)
+        survey.keep(keep)
         survey.walk(_root(folder, manifest, journal, survey.notes))
         yield survey
 
@@ -194,8 +214,7 @@ def _root(folder: Path, manifest: Manifest, journal: Journal, notes: list[str]) 
             seen.append(fingerprint(source).field())
         except OSError as error:
             notes.append(f"{source.path} cannot be read ({error.strerror}); taken as unchanged")
-            entry = known[source]
-            seen.append({"role": entry.role, "name": entry.name, "sha256": entry.sha256})
+            seen.append(known[source].field())
     key = root_key(seen)
     for head in journal.heads(SOURCES):
         if head.key == key:

@@ -1,6 +1,10 @@
-"""Stage: the finished record with its provenance, variants, producers and checks."""
+"""Stage: the finished record with its provenance, variants, producers and checks.
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+A story that was withdrawn goes no further than here: it keeps its place in the splits and among the
+near-duplicates, so that nothing moves for the others, and its id is not used again.
+"""
+
+from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.base import Own
 from .records import make_bundle
 
@@ -11,21 +15,28 @@ class Settings(Own):
     license: str = "CC-BY-4.0"
 
 
+WITHDRAWN = "withdrawn"
+"""Code of what was taken out of the benchmark; packing lists it with its reason."""
+
 SPEC = StageSpec(
     name="assemble_records",
-    version=1,
+    version=2,
     shape="map",
-    reads=("story", "draft", "checks", "split"),
+    reads=("story", "draft", "checks", "split", "withdrawn", "added_at"),
     writes=("bundle",),
+    reject_codes={WITHDRAWN: "It was withdrawn; its id is not used again."},
     settings=Settings,
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
-    """Return the bundle (``schemas.katha.KathaBundle``)."""
+    """Return the bundle (``schemas.katha.KathaBundle``), or why the story was withdrawn."""
     settings = tools.settings
     assert isinstance(settings, Settings)
+    if item["withdrawn"] is not None:
+        return Rejected(WITHDRAWN, item["withdrawn"]["why"])
+    created_at = item["added_at"] or tools.created_at
     bundle = make_bundle(
-        item["story"], item["draft"], item["checks"], item["split"], tools.created_at, settings.license
+        item["story"], item["draft"], item["checks"], item["split"], created_at, settings.license
     )
     return Made({"bundle": bundle})

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
+from ...engine.edits import WHOLE, is_withdrawal
 from ...schemas.base import Own, wire_of
 from ...schemas.canonical import Json
 from ...schemas.katha import Question, Scene, Transition, Variant
@@ -46,9 +47,15 @@ def read_given(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
     return found
 
 
-def read_edits(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader) -> dict[str, list[Json]]:
-    """Return the edits by story id, in file order; problems go to the reader."""
+def read_edits(
+    rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
+) -> tuple[dict[str, list[Json]], dict[str, Json]]:
+    """Return the edits by story id, in file order, and who withdrew which stories and why.
+
+    Problems go to the reader.
+    """
     found: dict[str, list[Json]] = {}
+    withdrawn: dict[str, Json] = {}
     for row in rows:
         try:
             edit = Edit.model_validate(row.data)
@@ -58,8 +65,16 @@ def read_edits(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
         if edit.id not in stories:
             reader.problem(row.where, "the id of a story of this run", repr(edit.id[:80]), "correct the id")
             continue
-        found.setdefault(edit.id, []).append(edit.as_json())
-    return found
+        if is_withdrawal(edit):
+            withdrawn.setdefault(edit.id, {"who": edit.who, "why": edit.why})
+        elif edit.path == WHOLE:
+            reader.problem(
+                row.where, "a field's path, or null as the new value of the whole record", "another value",
+                "edit field by field; to withdraw the record: fabula edit RUN ID --withdraw",
+            )  # fmt: skip
+        else:
+            found.setdefault(edit.id, []).append(edit.as_json())
+    return found, withdrawn
 
 
 def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | None:

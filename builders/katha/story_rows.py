@@ -53,20 +53,34 @@ class Settings(Own):
 class StoryRows:
     """Turns rows into stories.
 
+    A story that stands in an earlier source just so is there already. An id that stands for another story, or
+    twice in one source, is a problem.
+
     Attributes:
         settings: defaults and limits.
         reader: takes the problems.
+        stories: id -> its story.
         places: id -> where its row stands.
+        sources: id -> number of the source that it stands in.
+        repeated: ids of stories that stand in a later source, too.
     """
 
     settings: Settings
     reader: Reader
+    stories: dict[str, Story] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
     _folded: dict[str, str] = field(default_factory=dict)
     _unnumbered: int = 0
 
-    def add(self, row: Row) -> Story | None:
-        """Return the story of a row, or None after noting every problem of it."""
+    def add(self, row: Row, source: int = 0) -> Story | None:
+        """Return the story of a row; None for one that is there already, and after noting a row's problems.
+
+        Args:
+            row: the row.
+            source: the number of the source that it stands in.
+        """
         before = len(self.reader.problems)
         data = self._columns(row)
         fields = {name: self._string(row, data, name) for name in COLUMNS}
@@ -82,7 +96,7 @@ class StoryRows:
         self._check_words(row, required, fields)
         if len(self.reader.problems) > before or story_id is None:
             return None
-        return Story(
+        story = Story(
             id=story_id,
             title=str(required["title"]).strip(),
             language=str(required["language"]),
@@ -94,6 +108,32 @@ class StoryRows:
             narrative_type=_resolved("narrative_type", fields["narrative_type"]),
             moral_label=_resolved("moral_label", fields["moral_label"]),
         )
+        return self._taken_in(row, story, source)
+
+    def _taken_in(self, row: Row, story: Story, source: int) -> Story | None:
+        known = self.stories.get(story.id)
+        if known is None:
+            self.stories[story.id], self.sources[story.id] = story, source
+            self.places[story.id], self._folded[story.id.casefold()] = row.where, story.id
+            return story
+        if known == story and self.sources[story.id] != source:
+            self.repeated.add(story.id)
+        else:
+            self.clash(row, story, known)
+        return None
+
+    def clash(self, row: Row, story: Story, known: Story) -> None:
+        """Note that a row has the id of another story, or of one of the same source.
+
+        Args:
+            row: the row.
+            story: what it holds.
+            known: the story that has the id.
+        """
+        self.reader.problem(
+            f"{row.where}, id", "an id of its own", f"{story.id!r}, used at {self.places[known.id]}",
+            "rename one of the two",
+        )  # fmt: skip
 
     def _columns(self, row: Row) -> dict[str, Json]:
         """Return the known columns under their names; misspelt ones are a problem, others are left out."""
@@ -138,21 +178,23 @@ class StoryRows:
             )  # fmt: skip
             return None
         other = self._folded.get(story_id.casefold())
-        if other is not None:
-            found = f"{story_id!r}, used at {self.places[other]}"
-            same = "" if other == story_id else f" as {other!r}; ids may not differ in case alone"
-            self.reader.problem(f"{row.where}, id", "an id of its own", found + same, "rename one of the two")
+        if other not in (None, story_id):
+            found = (
+                f"{story_id!r}, used at {self.places[other]} as {other!r}; ids may not differ in case alone"
+            )
+            self.reader.problem(f"{row.where}, id", "an id of its own", found, "rename one of the two")
             return None
-        self._folded[story_id.casefold()] = story_id
-        self.places[story_id] = row.where
         return story_id
 
     def _next_id(self, row: Row) -> str | None:
         if not self.settings.id_prefix:
             self.reader.problem(row.where, "a column id", "none", "add it, or set load_stories.id_prefix")
             return None
-        self._unnumbered += 1
-        return f"{self.settings.id_prefix}{self._unnumbered:04d}"
+        while True:
+            self._unnumbered += 1
+            story_id = f"{self.settings.id_prefix}{self._unnumbered:04d}"
+            if story_id.casefold() not in self._folded:
+                return story_id
 
     def _require(self, row: Row, data: dict[str, Json], required: dict[str, str | None]) -> None:
         missing = [name for name, value in required.items() if value is None and data.get(name) is None]

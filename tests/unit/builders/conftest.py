@@ -89,7 +89,7 @@ class Katha:
         from fabula.schemas.text import normalize_text
 
         story = Story(**{**row, "normalized_text": normalize_text(text)})
-        return {"story": story.as_json(), "given": None, "edits": []}
+        return {"story": story.as_json(), "given": None, "edits": [], "withdrawn": None, "added_at": None}
 
 
 @pytest.fixture(scope="session")

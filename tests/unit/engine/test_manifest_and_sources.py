@@ -53,7 +53,7 @@ GOOD: dict[str, Any] = {
     "threshold": 0.95, "run": {"item_timeout": 120.0, "seed": 42, "threshold": 0.95},
     "settings": {"work": {}}, "stages": [{"name": "work", "version": 1, "libraries": {}}], "prompts": {},
     "models": {"openai:m": {"concurrency": 4}},
-    "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0" * 64}],
+    "sources": [{"role": "lines", "name": "a", "path": "a", "sha256": "0" * 64, "added_at": None}],
 }  # fmt: skip
 
 
