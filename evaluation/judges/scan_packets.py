@@ -33,9 +33,9 @@ def run(item: Item, tools: Tools) -> Outcome:
         return Made({"scan": {"packets": 0, "leaks": []}})
     record, method = record_of(item), item["shown"]["method"]
     pictures = pictures_of(item["frames"], tools.store)
-    shown = (record, "image", pictures, tools.seed, settings.prompts)
-    label = label_packet(*shown)
-    packets = [*question_packets(*shown), *([label] if label else [])]
+    questions = question_packets(record, "image", pictures, tools.seed, settings.prompts)
+    label = label_packet(record, "image", pictures, tools.seed, settings.prompts)
+    packets = [*questions, *([label] if label else [])]
     leaks = []
     for number, packet in enumerate(packets):
         # The pictures are the same in all packets: their bytes, where there are any, are looked at once.

@@ -15,6 +15,7 @@ from .definitions import Definitions
 from .method import Method, compared
 from .score import Judged, estimated, judged_folder
 from .scores import comparison_line
+from .wordings import WordingControl, only_wordings_differ, wording_control
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class KathaComparison:
             any, else each against each.
         ranks: rank correlation over methods of the same name, of filtered STG.
         differences: parts of the protocol that were allowed to differ.
+        wordings: how far two wordings of the prompts agree; None unless that is all that differs.
     """
 
     definitions: Definitions
@@ -37,6 +39,7 @@ class KathaComparison:
     comparisons: tuple[Comparison, ...] = field(repr=False)
     ranks: Correlation
     differences: tuple[Difference, ...] = ()
+    wordings: WordingControl | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
@@ -48,6 +51,7 @@ class KathaComparison:
             "comparisons": [one.as_json() for one in self.comparisons],
             "ranks": self.ranks.as_json(),
             "differences": [one.as_json() for one in self.differences],
+            "wordings": None if self.wordings is None else self.wordings.as_json(),
         }
 
     def lines(self) -> Iterator[str]:
@@ -63,6 +67,8 @@ class KathaComparison:
             yield f"  {comparison_line(one)}"
         if self.ranks.value is not None:
             yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
+        if self.wordings is not None:
+            yield from self.wordings.lines()
 
 
 def compare_folders(
@@ -105,8 +111,17 @@ def compare_folders(
         }
         for name, some in zip(names, (ours, theirs), strict=True)
     }
+    wordings = None
+    if same and only_wordings_differ(differences):
+        wordings = wording_control(same, _shared_seeds(one, other), one.items, ranks)
     return KathaComparison(
-        definitions, one.items.stories, gaps, comparisons(pairs, found, one.items), ranks, differences
+        definitions,
+        one.items.stories,
+        gaps,
+        comparisons(pairs, found, one.items),
+        ranks,
+        differences,
+        wordings,
     )
 
 
@@ -131,6 +146,12 @@ def _alike(
     if len(stories) < other.items.stories:
         other = judged_folder(second, one.release.path, definitions, stories=stories)
     return one, other
+
+
+def _shared_seeds(one: Judged, other: Judged) -> tuple[list[int], list[int]]:
+    """Return the places in both evaluations of the seeds that both have."""
+    shared = [seed for seed in one.replies.seeds if seed in other.replies.seeds]
+    return tuple([judged.replies.seeds.index(seed) for seed in shared] for judged in (one, other))  # type: ignore[return-value]
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:

@@ -303,6 +303,25 @@ def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer
     assert archive.manifest.protocol["judges"] == ["compatible:one", "compatible:two"]
 
 
+def test_evaluation_when_prompts_are_held_out_asks_in_those_words_and_says_so(
+    evaluate: Evaluate, server: ModelServer
+) -> None:
+    plain = evaluate(stories=("kb25k_0001",))
+    asked = server.count
+    archive = evaluate(stories=("kb25k_0001",), prompts="heldout", out="heldout")
+    assert server.count == 2 * asked, "no reply to one wording stands for the other"
+    assert all(one.prompt.startswith("judge/heldout/") for one in archive.judgements)
+    assert all(
+        name.startswith(("judge/heldout/", "judge/match")) for name in archive.manifest.protocol["prompts"]
+    )
+    assert not any("heldout" in name for name in plain.manifest.protocol["prompts"])
+    assert [one.parsed for one in archive.judgements if one.kind != "contrast"] == [
+        one.parsed for one in plain.judgements if one.kind != "contrast"
+    ]
+    method = archive.manifest.subject["methods"]["drawn"]
+    assert (method["packets_scanned"], method["leaks"]) == (7, [])
+
+
 def test_evaluation_when_worker_processes_prepare_the_pictures_has_the_same_bytes(
     evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -362,6 +381,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"preset": "kathatrace-main"}, "qwen2.5-vl-7b, qwen2.5-vl-3b, smolvlm2-2.2b, smolvlm2-500m"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
+        ({"prompts": "mine"}, "prompts: expected 'main' or 'heldout'"),
         ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
     ],
 )

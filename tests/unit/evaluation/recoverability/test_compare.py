@@ -102,3 +102,37 @@ def test_compare_command_when_the_same_folder_is_given_twice_finds_no_difference
     result = CliRunner().invoke(app, ["compare", run, run, "--resamples", "50", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["comparisons"][0]["difference"] == 0.0
+
+
+def test_compare_when_only_prompts_differ_says_how_far_the_wordings_agree(bench):
+    first, second = bench(6, "first"), bench(6, "second")
+    for place, method in enumerate(("a", "b", "c")):
+        lost = set(sorted(first.questions)[: 9 + 9 * place])  # of 36
+        more = {*lost, sorted(first.questions)[-1 - place]}
+        shown = [one for one in ("text", "image", "text_image") if one != "text" or place == 0]
+        first.ask(lambda q, c, _, lost=lost: c != "image" or q not in lost, conditions=shown, method=method)
+        second.ask(lambda q, c, _, more=more: c != "image" or q not in more, conditions=shown, method=method)
+    first.write(prompts={"judge/question_image": "v1"})
+    second.write(prompts={"judge/heldout/question_image": "v1"})
+    with pytest.raises(InputError, match="--allow prompts"):
+        compare_folders(first.run, second.run, None, QUICK)
+    found = compare_folders(first.run, second.run, None, QUICK, allowed=("prompts",))
+    assert found.wordings is not None
+    assert (found.wordings.methods.value, found.wordings.methods.pairs) == (pytest.approx(1.0), 3)
+    assert found.wordings.stories.pairs == 18 and 0.5 < found.wordings.stories.value < 1
+    # 3 methods x 36 questions, one verdict of each method is lost under the second wording alone.
+    image = found.wordings.agreement["image"]
+    assert (image.same.value, image.first_only, image.second_only) == (pytest.approx(105 / 108), 3, 0)
+    assert image.same.denominator == 108 and 0.9 < image.kappa < 1
+    text = found.wordings.agreement["text"]
+    assert (text.same.value, text.same.denominator, text.kappa) == (1.0, 36, None)
+    told = "\n".join(found.lines())
+    assert "two wordings of the prompts: rank correlation of STG over methods 1.000 (n=3)" in told
+    assert json.loads(json.dumps(found.as_json()))["wordings"]["agreement"]["image"]["first_only"] == 3
+
+
+def test_compare_when_more_than_prompts_differs_makes_no_claim_about_wordings(pair):
+    first, second = pair
+    first.write(prompts={"judge/question_image": "v1"}, seed=1)
+    second.write(prompts={"judge/question_image": "v2"}, seed=2)
+    assert compare_folders(first.run, second.run, None, QUICK, ("prompts", "seed")).wordings is None
