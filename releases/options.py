@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
@@ -27,6 +28,10 @@ class PackOptions:
         url: where it is published; without one a URN of name and version stands in.
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
+        since: the release of the version before, whose canary and subsets go on.
+        subsets: the subsets to draw, such as ``lite=200``; see :mod:`.subset_requests`.
+        reviews: summaries of human reviews (Table 16), as JSON Lines.
+        salt: the salt of an earlier version's commitments; see :mod:`.commitments`.
     """
 
     version: str
@@ -37,6 +42,10 @@ class PackOptions:
     url: str | None = None
     contact: str | None = None
     citation: str | None = None
+    since: Path | None = None
+    subsets: tuple[str, ...] = ()
+    reviews: Path | None = None
+    salt: Path | None = None
 
     def checked(self) -> "PackOptions":
         """Return the options after checking their form.
