@@ -179,9 +179,8 @@ class StoryRows:
             return None
         other = self._folded.get(story_id.casefold())
         if other not in (None, story_id):
-            found = (
-                f"{story_id!r}, used at {self.places[other]} as {other!r}; ids may not differ in case alone"
-            )
+            used = f"{story_id!r}, used at {self.places[other]} as {other!r}"
+            found = f"{used}; ids may not differ in case alone"
             self.reader.problem(f"{row.where}, id", "an id of its own", found, "rename one of the two")
             return None
         return story_id
