@@ -54,8 +54,10 @@ def release_document(
         records: JSONL file -> record id -> SHA-256 of the record's canonical JSON.
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
+    previous = {} if facts.since is None else {"previous": facts.since.previous}
     return {
         **head(facts, run, "public"),
+        **previous,
         "counts": facts.composition.totals,
         "hidden_test": dict(facts.hidden),
         "splits": {split: facts.composition.by_split[split]["stories"] for split in facts.splits},

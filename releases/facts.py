@@ -6,6 +6,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
+from .changes_since import Since
 from .composition import Composition
 from .layout import SPLIT_FILES
 from .licence import Licence
@@ -29,6 +30,7 @@ class Facts:
         left_out_hidden: how many more there are, of the hidden test split.
         left_out_files: the files of Table 23 that are not in it, with reasons.
         rows: Parquet path -> number of rows.
+        since: what changed since the release that it follows; None for a first one.
     """
 
     options: PackOptions
@@ -42,6 +44,7 @@ class Facts:
     left_out_hidden: int
     left_out_files: Sequence[Mapping[str, Json]]
     rows: Mapping[str, int]
+    since: Since | None = None
 
     @property
     def splits(self) -> list[str]:

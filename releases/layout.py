@@ -26,6 +26,9 @@ CANARY = "CANARY.txt"
 SUBSETS = "subsets.json"
 """How close each subset is to the whole; their members stand in files of their own."""
 
+CHANGES = "changes.json"
+"""What changed since the version before, by id and JSON path."""
+
 SUITE = "all_prompts.json"
 """Name of the official file of a prompt suite."""
 PROMPTS = "prompts.jsonl"

@@ -11,6 +11,8 @@ from ..schemas.canonical import Json
 _CORE = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
 _PRE = r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?"
 SEMVER = re.compile(rf"{_CORE}{_PRE}(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII)
+AUTO = "auto"
+"""Stands for the lowest version that the changes since the version before ask for."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.ASCII)
 
@@ -20,7 +22,7 @@ class PackOptions:
     """What a person says about a release.
 
     Attributes:
-        version: semantic version, such as ``0.1.0``.
+        version: semantic version, such as ``0.1.0``; ``auto`` counts on from the release that it follows.
         name: short name, as a repository on the Hub would be called.
         title: name for people.
         license: SPDX or Hub id; None takes the licence that the records state.
@@ -28,7 +30,8 @@ class PackOptions:
         url: where it is published; without one a URN of name and version stands in.
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
-        since: the release of the version before, whose canary and subsets go on.
+        languages: language tags of the prompts of a suite; stories say their own.
+        since: the release of the version before, whose canary and subsets go on; None for a first release.
         subsets: the subsets to draw, such as ``lite=200``; see :mod:`.subset_requests`.
         reviews: summaries of human reviews (Table 16), as JSON Lines.
         salt: the salt of an earlier version's commitments; see :mod:`.commitments`.
@@ -42,6 +45,7 @@ class PackOptions:
     url: str | None = None
     contact: str | None = None
     citation: str | None = None
+    languages: tuple[str, ...] = ()
     since: Path | None = None
     subsets: tuple[str, ...] = ()
     reviews: Path | None = None
@@ -53,13 +57,21 @@ class PackOptions:
         Raises:
             ConfigError: a value has a wrong form.
         """
-        _match(
-            SEMVER,
-            self.version,
-            "--version",
-            "a semantic version such as 0.1.0",
-            "number it MAJOR.MINOR.PATCH",
-        )
+        if self.version != AUTO:
+            _match(
+                SEMVER,
+                self.version,
+                "--version",
+                "a semantic version such as 0.1.0",
+                "number it MAJOR.MINOR.PATCH",
+            )
+        elif self.since is None:
+            raise ConfigError(
+                f"--version {AUTO}",
+                expected="the release that this one follows",
+                found="none",
+                fix="name its folder with --since, or give the version of a first release, such as 0.1.0",
+            )
         _match(
             _NAME,
             self.name,

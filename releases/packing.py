@@ -5,20 +5,25 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..engine.manifest import read_manifest
 from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
 from .card import render_card, render_licence
+from .changes_since import compare_with_previous, open_previous
 from .composition import SIZES
 from .croissant import croissant_document
+from .diffing_sides import Side
 from .documents import checksums, file_entries, hidden_document, release_document, source_manifest
 from .facts import Facts
 from .layout import (
     CARD,
+    CHANGES,
     CROISSANT,
+    EVENTS,
     LICENSE,
     MORAL_BALANCE,
     README,
@@ -92,6 +97,10 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             process is at it.
         InputError: the run has findings, or no record can be released; lists why.
     """
+    if read_manifest(run).kind == EVENTS:
+        from .suite_packing import pack_suite
+
+        return pack_suite(run, out, options)
     options.checked()
     chosen = None if options.license is None else licence(options.license)
     require_outside(out, run)
@@ -99,22 +108,28 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     hidden_out = hidden_folder(out.absolute())
     remove_half_placed(out.absolute(), hidden_out)
     require_free(hidden_out)
+    previous = None if options.since is None else open_previous(options.since, options)
     with finished_run(run) as finished:
         selection = _select(finished)
         released_under = _one_licence(selection, chosen, run)
         with staged(out.absolute(), hidden_out) as (draft, hidden_draft):
             data = write_data(finished, selection, draft, hidden_draft)
             facts = _facts(finished, selection, data, options, released_under)
+            if previous is not None:
+                document = release_document(facts, finished, data.public_hashes, {})
+                side = Side(draft, document, facts.statistics)
+                news = compare_with_previous(previous, side, options, finished.folder, selection.hidden)
+                facts = replace(facts, options=news.options, since=news)
             _write_public(draft, finished, facts, data)
             if selection.hidden:
                 _write_hidden(hidden_draft, finished, facts, data, selection)
     return PackResult(
         folder=out,
         hidden=hidden_out if selection.hidden else None,
-        version=options.version,
+        version=facts.options.version,
         counts=facts.composition.totals,
         left_out=(*selection.left_out, *selection.left_out_hidden),
-        notes=_notes(selection),
+        notes=(*(facts.since.notes if facts.since is not None else ()), *_notes(selection)),
     )
 
 
@@ -182,6 +197,8 @@ def _write_public(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles) 
         CARD: card,
         README: card,
     }
+    if facts.since is not None:
+        documents[CHANGES] = pretty_bytes(facts.since.changes)
     for name, content in documents.items():
         (draft / name).write_bytes(content)
     entries = file_entries(draft)

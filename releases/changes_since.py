@@ -1,0 +1,189 @@
+"""What a release that is being packed changes since the version before it, and the version that this makes.
+
+``changes.json`` says it by id and JSON path, without any values: the release itself has the new ones, and the
+version before has the old ones. Of the hidden test it holds numbers only.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import read_edits
+from ..errors import ConfigError, InputError, UserError
+from ..schemas.canonical import Json
+from .diffing import ReleaseDiff, diff_sides
+from .diffing_sides import Side, open_side
+from .layout import CHANGES, FORMAT, HIDDEN_SPLIT, RELEASE
+from .options import AUTO, PackOptions
+from .version_step import Version, is_enough
+
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What packing knows once the version before is compared.
+
+    Attributes:
+        options: the options, with the version that the release gets.
+        previous: version and hash of the version before, as ``release.json`` names it.
+        changes: the content of ``changes.json``.
+        notes: what a person should know, one sentence each.
+    """
+
+    options: PackOptions
+    previous: dict[str, Json]
+    changes: dict[str, Json]
+    notes: tuple[str, ...]
+
+
+def open_previous(path: Path, options: PackOptions) -> Side:
+    """Open the version that a release follows.
+
+    Raises:
+        InputError: it is no public release, or damaged.
+        ConfigError: it is one of another benchmark, or states no semantic version.
+    """
+    side = open_side(path)
+    _version(side)
+    if side.document.get("visibility") == "hidden":
+        raise InputError(
+            [
+                UserError(
+                    f"--since {path}", expected="a public release", found="the folder of a hidden test",
+                    fix="give the public folder beside it",
+                )
+            ]
+        )  # fmt: skip
+    name = _about(side).get("name")
+    if name != options.name:
+        raise ConfigError(
+            "--name", expected=f"{name!r}, the name of the release that it follows", found=repr(options.name),
+            fix="give the version before of the same benchmark, or leave --since out for a new one",
+        )  # fmt: skip
+    return side
+
+
+def options_since(path: Path) -> dict[str, Any]:
+    """Return what the version before says about itself, for options that nobody gives.
+
+    Address and citation are among it only where a person gave them: those that are made name the version.
+
+    Raises:
+        InputError: it is no release, or damaged.
+    """
+    side = open_side(path)
+    about = _about(side)
+    found: dict[str, Any] = {
+        name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
+    }
+    creators = about.get("creators")
+    if isinstance(creators, list) and creators:
+        found["creators"] = tuple(str(one) for one in creators)
+    made = PackOptions(str(side.document["version"]), **found)
+    if isinstance(about.get("url"), str) and about["url"] != made.address:
+        found["url"] = about["url"]
+        made = replace(made, url=about["url"])
+    if isinstance(about.get("citation"), str) and about["citation"] != made.reference:
+        found["citation"] = about["citation"]
+    return found
+
+
+def compare_with_previous(
+    previous: Side, draft: Side, options: PackOptions, run: Path, hidden: Collection[str]
+) -> Since:
+    """Compare the draft of a release with the version before, and settle its version.
+
+    Args:
+        previous: the version before.
+        draft: the folder that is being packed, and what its ``release.json`` says so far.
+        options: what a person said about it; the version may be ``auto``.
+        run: the run that is packed, for its corrections.
+        hidden: the ids of its hidden-test stories.
+
+    Raises:
+        ConfigError: the version is too low for what changed.
+        InputError: stories moved between splits and no correction says so, or public ones became hidden.
+    """
+    before = _version(previous)
+    if options.version == AUTO:
+        draft = replace(draft, document={**draft.document, "version": before.text})
+    found = diff_sides(previous, draft)
+    _require_steady_splits(found, run, hidden)
+    version = found.due.text if options.version == AUTO else options.version
+    _require_enough(found, before, Version.of(version, "--version"))
+    identity = {"version": before.text, "sha256": previous.sha256}
+    why = "; ".join(text for step, text in found.reasons if step is found.step)
+    return Since(
+        options=replace(options, version=version),
+        previous=identity,
+        changes=changes_document(found, version),
+        notes=(f"a {found.step} step from {before}: {why}",),
+    )
+
+
+def changes_document(found: ReleaseDiff, version: str) -> dict[str, Json]:
+    """Return the content of ``changes.json``: ids, paths and kinds of changes, no values."""
+    hidden = found.hidden.as_json()
+    return {
+        "format": FORMAT,
+        "version": version,
+        "previous": {"version": found.old_version.text, "sha256": found.old.sha256},
+        "step": str(found.step),
+        "reasons": [{"step": str(step), "why": why} for step, why in found.reasons],
+        "added": {name: list(ids) for name, ids in found.added.items()},
+        "removed": {name: list(ids) for name, ids in found.removed.items()},
+        "gone": [{"id": one.id, "how": one.how, "reason": one.reason} for one in found.gone],
+        "moved": [{"id": one.id, "old": one.old, "new": one.new} for one in found.moved],
+        "changed": [
+            {"file": one.file, "id": one.id, "path": change.path, "kind": change.kind}
+            for one in found.changed
+            for change in one.changes
+        ],
+        "schema": {"old": found.schema[0], "new": found.schema[1]},
+        "hidden_test": hidden,
+    }
+
+
+def _version(side: Side) -> Version:
+    return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
+
+
+def _about(side: Side) -> Mapping[str, Any]:
+    about = side.document.get("about")
+    return about if isinstance(about, dict) else {}
+
+
+def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str]) -> None:
+    edits = read_edits(run / EDITS) if (run / EDITS).exists() else ()
+    meant = {edit.id for edit in edits if edit.path == "$.split"}
+    moved = [(one.id, one.old, one.new) for one in found.moved if one.id not in meant]
+    # A story that was published stays so: whoever wants can read it in the version before.
+    moved += [(one.id, "public", HIDDEN_SPLIT) for one in found.gone if one.id in hidden]
+    if not moved:
+        return
+    problems = [
+        UserError(
+            f"{run}: {story_id}", expected=f"the split that version {found.old_version} has it in, {old}",
+            found=new,
+            fix="build on the run that the version before was packed from: what it assigned stays"
+            + ("" if new == HIDDEN_SPLIT else "; or record the move as a correction of $.split"),
+        )
+        for story_id, old, new in moved
+    ]  # fmt: skip
+    raise InputError(problems, shown=_MOST_NAMED)
+
+
+def _require_enough(found: ReleaseDiff, before: Version, version: Version) -> None:
+    if is_enough(before, found.step, version):
+        return
+    why = "; ".join(f"{text} ({step})" for step, text in found.reasons[:3])
+    raise ConfigError(
+        "--version", expected=f"{found.due} or higher: since {before}, {why}", found=version.text,
+        fix=f"pack it as {found.due}, or give --version {AUTO}; a published version is never changed",
+    )  # fmt: skip
+
+
+__all__ = ["CHANGES", "Since", "changes_document", "compare_with_previous", "open_previous", "options_since"]

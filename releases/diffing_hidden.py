@@ -1,0 +1,80 @@
+"""What two public releases tell about their hidden tests: counts, and how many commitments differ.
+
+Nobody outside can tell what changed in a hidden record. So every commitment that went counts as a record that
+changed its meaning or went, for the version as well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..schemas.canonical import Json
+from .version_step import Step
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenChange:
+    """Numbers of the hidden test, before and after.
+
+    Attributes:
+        before: what is counted -> how many, in the old release; ``after`` in the new one.
+        kept: commitments to records that both releases make; None where one of them makes none.
+        gone: commitments that only the old release makes; ``fresh`` those that only the new one makes.
+    """
+
+    before: Mapping[str, Json]
+    after: Mapping[str, Json]
+    kept: int | None = None
+    gone: int | None = None
+    fresh: int | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        commitments = None
+        if self.kept is not None:
+            commitments = {"kept": self.kept, "gone": self.gone, "new": self.fresh}
+        return {"before": dict(self.before), "after": dict(self.after), "commitments": commitments}
+
+    def reasons(self) -> list[tuple[Step, str]]:
+        """Return which step the hidden test asks for, and why."""
+        if self.kept is None:
+            return self._by_counts()
+        gone, fresh = self.gone or 0, self.fresh or 0
+        if gone:
+            return [(Step.MAJOR, f"{_stories(gone)} of the hidden test changed or gone")]
+        return [(Step.MINOR, f"{_stories(fresh)} of the hidden test added")] if fresh else []
+
+    def _by_counts(self) -> list[tuple[Step, str]]:
+        sizes = [side.get("stories") for side in (self.before, self.after)]
+        before, after = (one if isinstance(one, int) else 0 for one in sizes)
+        if after < before:
+            return [(Step.MAJOR, f"{_stories(before - after)} of the hidden test gone")]
+        return (
+            [(Step.MINOR, f"{_stories(after - before)} of the hidden test added")] if after > before else []
+        )
+
+
+def hidden_change(old: Mapping[str, Json], new: Mapping[str, Json]) -> HiddenChange:
+    """Compare what two ``release.json`` say about their hidden tests."""
+    before, after = (_counts(document) for document in (old, new))
+    promised, promises = _commitments(old), _commitments(new)
+    if promised is None or promises is None:
+        return HiddenChange(before, after)
+    return HiddenChange(
+        before, after, len(promised & promises), len(promised - promises), len(promises - promised)
+    )
+
+
+def _counts(document: Mapping[str, Json]) -> dict[str, Json]:
+    counts = document.get("hidden_test")
+    return dict(counts) if isinstance(counts, dict) else {}
+
+
+def _commitments(document: Mapping[str, Json]) -> frozenset[str] | None:
+    """Return the commitments that a release makes; None where it makes none."""
+    part = document.get("commitments")
+    values = part.get("values") if isinstance(part, dict) else None
+    return frozenset(str(one) for one in values) if isinstance(values, list) else None
+
+
+def _stories(count: int) -> str:
+    return f"{count} {'story' if count == 1 else 'stories'}"

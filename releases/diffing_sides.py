@@ -1,0 +1,132 @@
+"""One side of a diff: what ``release.json`` says of its records, and the lines of those that differ."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json, sha256_bytes, sha256_file
+from .layout import RELEASE, STATISTICS
+from .loading import read_release_document
+
+_RESTORE = "fetch or pack it again; `fabula release verify` says what is amiss"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A release, or the draft of one, as a diff sees it.
+
+    Attributes:
+        folder: where its files are.
+        document: the content of its ``release.json``, finished or not.
+        given_statistics: the content of ``statistics.json`` where the file is not written yet.
+    """
+
+    folder: Path
+    document: Mapping[str, Any]
+    given_statistics: Mapping[str, Json] | None = None
+
+    @cached_property
+    def records(self) -> dict[str, dict[str, str]]:
+        """JSONL file -> record id -> SHA-256 of the record's canonical JSON."""
+        return {str(name): dict(hashes) for name, hashes in self.document["records"].items()}
+
+    @cached_property
+    def statistics(self) -> Mapping[str, Json]:
+        """The content of ``statistics.json``; empty where a release has none, as hidden ones.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if self.given_statistics is not None:
+            return self.given_statistics
+        path = self.folder / STATISTICS
+        if STATISTICS not in self.files:
+            return {}
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError([_damaged(str(path), "statistics as packing wrote them", str(error))]) from error
+        if not isinstance(found, dict):
+            raise InputError([_damaged(str(path), "a JSON object", type(found).__name__)])
+        return found
+
+    @property
+    def files(self) -> Mapping[str, Mapping[str, Json]]:
+        """Path -> size and hash of the files that ``release.json`` lists."""
+        files = self.document.get("files")
+        return files if isinstance(files, dict) else {}
+
+    @cached_property
+    def sha256(self) -> str | None:
+        """SHA-256 of its ``release.json``; None for a draft."""
+        path = self.folder / RELEASE
+        return sha256_file(path) if path.is_file() else None
+
+    def rows(self, name: str, ids: Collection[str]) -> dict[str, Json]:
+        """Return id -> record of some records of one file; the other lines are not parsed.
+
+        Raises:
+            InputError: the file cannot be read, or some of the records are not there as they were packed.
+        """
+        wanted = {self.records[name][record_id]: record_id for record_id in ids}
+        found: dict[str, Json] = {}
+        if not wanted:
+            return found
+        path = self.folder / name
+        try:
+            for line in _lines(path):
+                record_id = wanted.get(sha256_bytes(line))
+                if record_id is not None:
+                    found[record_id] = json.loads(line)
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError([_damaged(str(path), "records as packing wrote them", str(error))]) from error
+        missing = sorted(set(ids) - found.keys())
+        if missing:
+            problems = [
+                _damaged(f"{path} {one}", f"the record whose hash {RELEASE} states", "none with that hash")
+                for one in missing
+            ]
+            raise InputError(problems)
+        return found
+
+
+def open_side(path: str | Path) -> Side:
+    """Open a release for a diff, public or hidden.
+
+    Raises:
+        InputError: the folder is no release, a newer version made it, or its ``release.json`` is damaged.
+    """
+    folder = Path(path)
+    try:
+        document = read_release_document(folder)
+    except RecursionError as error:
+        raise InputError([_damaged(str(folder / RELEASE), "a release document", str(error))]) from error
+    where, records = f"{folder / RELEASE} $.records", document.get("records")
+    if not isinstance(records, dict) or not records:
+        raise InputError([_damaged(where, "the hashes of the records by file", _shown(records))])
+    for name, hashes in records.items():
+        inside = isinstance(name, str) and Path(name).name == name
+        if not inside or not isinstance(hashes, dict):
+            raise InputError([_damaged(where, "a file of the release and its hashes", _shown(name))])
+        if not all(isinstance(one, str) for one in hashes.values()):
+            raise InputError([_damaged(f"{where}.{name}", "hashes as text", "other values")])
+    return Side(folder, document)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as lines:
+        for line in lines:
+            yield line.removesuffix(b"\n")
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _damaged(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix=_RESTORE)
