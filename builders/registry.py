@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..engine.edits import NAME as EDITS
-from ..engine.edits import append_edit, edits_of
+from ..engine.edits import WHOLE, append_edit, edits_of, is_withdrawal
 from ..engine.execute import Options, RunRequest, execute, last_limit
 from ..engine.inspect import show_item
 from ..engine.manifest import read_manifest
@@ -43,6 +43,8 @@ PLANS: tuple[tuple[str, str], ...] = (
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
 
 
+LONGEST_REASON = 500
+"""Characters of the reason why an item was withdrawn."""
 JUDGES = "judges"
 """The section of a settings file in which judges have names; no stage's."""
 
@@ -116,18 +118,72 @@ def add_edit(run: Path, item: str, path: str, new: Json, *, who: str, why: str) 
         RunError: the run has no such item or no draft of it, or a correction that waits cannot be applied.
         InputError: ``edits.jsonl`` is damaged.
     """
+    asked = _signed(item, path, new, who, why)
+    return append_edit(run, lambda: _with_old(run, asked))
+
+
+def withdraw(run: Path, item: str, *, who: str, why: str) -> Edit:
+    """Take an item out of what a run makes, for good; the next build or retry applies it.
+
+    The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
+    its id is not used again.
+
+    Args:
+        run: the run folder.
+        item: its id.
+        who: who withdraws it.
+        why: the reason, which a release publishes unless the item belongs to its hidden test.
+
+    Raises:
+        ConfigError: it was withdrawn before, or ``who`` or ``why`` is empty.
+        RunError: the run has no such item, or is of a kind whose items cannot be withdrawn.
+        InputError: ``edits.jsonl`` is damaged.
+    """
+    edit = _signed(item, WHOLE, None, who, why)
+    if not why.isprintable() or len(why) > LONGEST_REASON:
+        found = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
+        expected = f"one line of at most {LONGEST_REASON} characters"
+        raise ConfigError("--why", expected=expected, found=found, fix="a release publishes it: shorten it")
+    pipeline = _editable(run)
+    show_item(run, pipeline, item)
+
+    def compose() -> Edit:
+        _refuse_withdrawn(run, item)
+        return edit
+
+    return append_edit(run, compose)
+
+
+def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
+    for option, value in (("--who", who), ("--why", why)):
+        if not value.strip():
+            raise ConfigError(option, expected="some text", found=repr(value), fix="say who and why")
     try:
-        asked = Edit(id=item, path=path, old=None, new=new, who=who, why=why)
+        return Edit(id=item, path=path, old=None, new=new, who=who, why=why)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ConfigError(
-            f"--{first['loc'][0]}", expected="some text", found=repr(first["input"]), fix="say who and why"
+            str(first["loc"][0]), expected="another value", found=repr(first["input"]), fix="correct it"
         ) from error
-    return append_edit(run, lambda: _with_old(run, asked))
+
+
+def _refuse_withdrawn(run: Path, item: str) -> None:
+    gone = next(filter(is_withdrawal, edits_of(run, item)), None)
+    if gone is not None:
+        raise ConfigError(
+            f"{run}: {item}", expected="an item that stands", found=f"withdrawn by {gone.who}: {gone.why}",
+            fix="nothing is left to change; a withdrawn id is not used again",
+        )  # fmt: skip
 
 
 def _with_old(run: Path, asked: Edit) -> Edit:
     """Return a correction with the value that it replaces, once it is clear that it can be applied."""
+    _refuse_withdrawn(run, asked.id)
+    if asked.path == WHOLE:
+        raise ConfigError(
+            f"{asked.id} {asked.path}", expected="the path of a field", found="the whole record",
+            fix="edit field by field, or withdraw the record with --withdraw",
+        )  # fmt: skip
     draft_of = _drafter(run, asked.id)
     waiting = edits_of(run, asked.id)
     try:
@@ -150,12 +206,7 @@ def _with_old(run: Path, asked: Edit) -> Edit:
 
 def _drafter(run: Path, item: str) -> Callable[[Sequence[Edit]], Json]:
     """Return what gives the item's draft under corrections, from what the run's journal holds."""
-    manifest, pipeline = read_manifest(run), pipeline_of(run)
-    if manifest.kind not in dict(DRAFTS):
-        raise RunError(
-            str(run), expected=f"a run of kind {', '.join(dict(DRAFTS))}", found=f"kind {manifest.kind}",
-            fix="correct its sources, and give the command that made the run again",
-        )  # fmt: skip
+    manifest, pipeline = read_manifest(run), _editable(run)
     loaded = load_pipeline(pipeline)
     config = manifest.config(loaded)
     stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
@@ -171,3 +222,14 @@ def _drafter(run: Path, item: str) -> Callable[[Sequence[Edit]], Json]:
     tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
     draft_with = load_object(dict(DRAFTS)[manifest.kind])
     return lambda edits: draft_with(view.reads, edits, tools)
+
+
+def _editable(run: Path) -> Pipeline:
+    """Return the pipeline of a run whose items can be edited."""
+    kind = read_manifest(run).kind
+    if kind not in dict(DRAFTS):
+        raise RunError(
+            str(run), expected=f"a run of kind {', '.join(dict(DRAFTS))}", found=f"kind {kind}",
+            fix="correct its sources, and give the command that made the run again",
+        )  # fmt: skip
+    return pipeline_of(run)

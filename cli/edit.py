@@ -1,8 +1,8 @@
-"""``fabula edit``: correct one field of a run, as data."""
+"""``fabula edit``: correct one field of a run, or withdraw a record, as data."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
         epilog=example(
             "fabula edit runs/mine kb25k_0001 '$.questions[0].gold_answer' --new '\"the net broke\"' "
             "--who ana --why 'names the event'",
+            "fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'",
             "fabula run retry runs/mine   (applies it)",
         ),
     )(edit)
@@ -26,24 +27,49 @@ def register(app: typer.Typer) -> None:
 def edit(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
     item: Annotated[str, typer.Argument(help="Record id.", show_default=False)],
-    path: Annotated[str, typer.Argument(help="JSON path of the field.", show_default=False)],
-    new: Annotated[str, typer.Option("--new", help="New value, as JSON (a string needs its quotes).")],
-    who: Annotated[str, typer.Option("--who", help="Who makes the correction.")],
-    why: Annotated[str, typer.Option("--why", help="The reason.")],
+    path: Annotated[str | None, typer.Argument(help="JSON path of the field.", show_default=False)] = None,
+    new: Annotated[
+        str | None, typer.Option("--new", help="New value, as JSON (a string needs its quotes).")
+    ] = None,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take the whole record out, for good; the reason is published.")
+    ] = False,
+    who: Annotated[str, typer.Option("--who", help="Who makes the correction.")] = "",
+    why: Annotated[str, typer.Option("--why", help="The reason.")] = "",
     as_json: JsonOption = False,
 ) -> int:
-    """Append one correction to the run's edits.jsonl; the next build or retry applies it."""
-    from ..builders.registry import add_edit
+    """Append one correction to the run's edits.jsonl; the next build or retry applies it.
 
-    try:
-        value = json.loads(new)
-    except ValueError as error:
+    A record that is withdrawn leaves its place in the splits empty, and its id is never used again.
+    """
+    from ..builders import registry
+
+    if withdraw:
+        if path is not None or new is not None:
+            raise ConfigError(
+                "--withdraw", expected="no path and no --new", found=f"{path or '--new'}",
+                fix="leave them out: the whole record goes",
+            )  # fmt: skip
+        made = registry.withdraw(run, item, who=who, why=why)
+    elif path is None or new is None:
         raise ConfigError(
-            "--new", expected="a JSON value", found=f"{new!r} ({error})", fix="put text in quotes: '\"text\"'"
-        ) from error
-    made = add_edit(run, item, path, value, who=who, why=why)
+            "fabula edit", expected="a path and --new, or --withdraw",
+            found="no path" if path is None else "no --new", fix="see fabula edit --help",
+        )  # fmt: skip
+    else:
+        made = registry.add_edit(run, item, path, _value(new), who=who, why=why)
     if as_json:
         emit(made.as_json())
     else:
         say(f"noted in {run / 'edits.jsonl'}; apply it with: fabula run retry {run}")
     return 0
+
+
+def _value(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            "--new", expected="a JSON value", found=f"{text[:200]!r} ({error})",
+            fix="put text in quotes: '\"text\"'",
+        ) from error  # fmt: skip

@@ -10,7 +10,7 @@ from ..errors import RunError
 from ..schemas.canonical import Json, canonical_text
 from .calls import calls_of
 from .codec import decode
-from .edits import edits_of
+from .edits import WHOLE, edits_of
 from .journal import Journal
 from .pipeline import Pipeline, Stage
 from .survey import Passage, Survey, surveyed
@@ -81,7 +81,10 @@ class ItemView:
             if stage.evidence:
                 lines.extend(f"  | {line}" for line in stage.evidence.rstrip().splitlines())
         for edit in self.edits:
-            lines.append(f"edit by {edit['who']} at {edit['path']}: {_short(edit['new'])} ({edit['why']})")
+            who, path, new = edit["who"], edit["path"], edit["new"]
+            gone = path == WHOLE and new is None
+            what = f"withdrawn by {who}" if gone else f"edit by {who} at {path}: {_short(new)}"
+            lines.append(f"{what} ({edit['why']})")
         return lines
 
 

@@ -1,12 +1,14 @@
 """``fabula run status``: how far each stage of a run is, and what would run again and why."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .calls import ModelUse, model_uses
 from .lock import holder
+from .manifest import read_manifest
 from .pipeline import Pipeline
 from .survey import Survey, surveyed
 
@@ -39,6 +41,8 @@ class Status:
         notes: remarks for people.
         explained: whether the reasons are wanted.
         models: what each stage used of each model so far.
+        rejected: stage -> code -> how many items it rejected.
+        added: name and time of each source that was added to the run after it was made, in order.
     """
 
     totals: Mapping[str, int]
@@ -47,6 +51,8 @@ class Status:
     notes: tuple[str, ...]
     explained: bool
     models: tuple[ModelUse, ...] = ()
+    rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    added: tuple[Mapping[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as plain JSON."""
@@ -60,6 +66,8 @@ class Status:
             "holder": None if self.holder is None else dict(self.holder),
             "notes": list(self.notes),
             "models": [asdict(use) for use in self.models],
+            "rejected": {stage: dict(codes) for stage, codes in self.rejected.items()},
+            "added": [dict(source) for source in self.added],
         }
 
     def lines(self) -> list[str]:
@@ -73,6 +81,10 @@ class Status:
             if self.explained:
                 lines.extend(f"{'':{width}}    {count} {reason}" for reason, count in stage.reasons.items())
         lines.append("items: " + ", ".join(f"{self.totals[name]} {name}" for name in names))
+        for name, codes in self.rejected.items():
+            counted = ", ".join(f"{count} {code}" for code, count in codes.items())
+            lines.append(f"rejected by {name}: {counted}")
+        lines.extend(f"extended by {source['name']} at {source['added_at']}" for source in self.added)
         lines.extend(use.line() for use in self.models)
         lines.extend(self.notes)
         if self.holder is not None:
@@ -114,7 +126,23 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             notes=tuple(survey.notes),
             explained=explain,
             models=model_uses(survey.journal.path),
+            rejected=_rejected(survey),
+            added=tuple(
+                {"name": entry.name, "added_at": entry.added_at}
+                for entry in read_manifest(folder).sources
+                if entry.added_at is not None
+            ),
         )
+
+
+def _rejected(survey: Survey) -> dict[str, dict[str, int]]:
+    stops = [stop for stop in survey.items.stops.values() if stop.status == "rejected"]
+    found: dict[str, dict[str, int]] = {}
+    for stage in survey.loaded.names():
+        codes = Counter(str(stop.code) for stop in stops if stop.stage == stage)
+        if codes:
+            found[stage] = dict(sorted(codes.items()))
+    return found
 
 
 def _totals(survey: Survey) -> dict[str, int]:

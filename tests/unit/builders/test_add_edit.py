@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
-from fabula.builders.registry import add_edit, continue_run
+from fabula.builders.registry import add_edit, continue_run, pipeline_of, withdraw
 from fabula.engine.edits import NAME, append_edit, edits_of
-from fabula.errors import BelowThreshold, ConfigError, RunError
+from fabula.engine.inspect import show_item
+from fabula.engine.status import run_status
+from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.schemas.values import Edit
 
 STORY = "kb25k_0001"
 SIGNED = {"who": "ana", "why": "clearer"}
+GATHERED = ("load_stories", "find_duplicates", "assign_splits")
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +119,53 @@ def test_add_edit_when_the_story_has_no_draft_says_where_it_stopped(run) -> None
         add_edit(run, "kb25k_0003", "$.title", "x", **SIGNED)
     with pytest.raises(RunError, match="an item nope"):
         add_edit(run, "nope", "$.title", "x", **SIGNED)
+
+
+def test_withdraw_when_retried_rejects_the_record_and_moves_nothing_else(run) -> None:
+    continue_run(run, workers=0)  # the third story
+    before = (run / "records.jsonl").read_bytes().splitlines()
+    splits = (run / "assignments.jsonl").read_bytes().splitlines()
+    withdraw(run, STORY, **SIGNED)
+    report = continue_run(run, workers=0)
+    assert (run / "records.jsonl").read_bytes().splitlines() == [
+        line for line in before if STORY.encode() not in line
+    ]
+    assert set((run / "assignments.jsonl").read_bytes().splitlines()) < set(splits)
+    entry = next(item for item in report.items if item.id == STORY)
+    assert (entry.stage, entry.code, entry.reason) == ("assemble_records", "withdrawn", "clearer")
+    assert sum(stage.ran for stage in report.stages if stage.name not in GATHERED) == 1
+    status = run_status(run, pipeline_of(run))
+    assert status.rejected == {"assemble_records": {"withdrawn": 1}}
+    assert "rejected by assemble_records: 1 withdrawn" in status.lines()
+    assert "withdrawn by ana (clearer)" in show_item(run, pipeline_of(run), STORY).lines()
+
+
+def test_withdraw_when_the_record_is_withdrawn_already_is_refused_as_any_edit_is(run) -> None:
+    withdraw(run, STORY, **SIGNED)
+    for again in (
+        lambda: withdraw(run, STORY, **SIGNED),
+        lambda: add_edit(run, STORY, "$.title", "x", **SIGNED),
+    ):
+        with pytest.raises(ConfigError, match="found withdrawn by ana: clearer"):
+            again()
+    assert len(edits_of(run, STORY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "why", "expected"),
+    [
+        ("nope", "x", "an item nope"),
+        (STORY, "two\nlines", "line ends"),
+        (STORY, "x" * 501, "501 characters"),
+        (STORY, " ", "some text"),
+    ],
+)
+def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, expected) -> None:
+    with pytest.raises(UserError, match=expected):
+        withdraw(run, item, who="ana", why=why)
+    assert not (run / NAME).exists()
+
+
+def test_add_edit_when_for_the_whole_record_names_the_cure(run) -> None:
+    with pytest.raises(ConfigError, match="--withdraw"):
+        add_edit(run, STORY, "$", None, **SIGNED)
