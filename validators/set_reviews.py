@@ -58,7 +58,7 @@ class Reviews(SetRule):
         if any(finding.broken for finding in findings):
             return
         yield from check_values(part.where, "$", part.data, REVIEW_WORDS)
-        yield from _check_reviewers(part)
+        yield from check_reviewers(part)
         story_id, claim = part.data["story_id"], self.claims.get(part.data["story_id"])
         if claim is None:
             if self.claims and self.complete:
@@ -88,7 +88,8 @@ def _compare(part: Part, name: str, wanted: str | None) -> Iterator[Issue]:
         yield issue("review-differs", part.where, f"$.{name}", message)
 
 
-def _check_reviewers(part: Part) -> Iterator[Issue]:
+def check_reviewers(part: Part) -> Iterator[Issue]:
+    """Yield what is wrong with who reviewed a story: each once, and an adjudicator where one decided."""
     reviewers = part.data["annotator_ids"]
     if not reviewers or len(set(reviewers)) != len(reviewers):
         message = f"expected reviewers, each once, found {show(reviewers)}"

@@ -1,0 +1,138 @@
+"""What subsets a person asks for: ``lite=200``, ``even=125/category``, ``strict=50/category:even``."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from .layout import JSONL_FILES, VOTE_FILES
+
+OPTION = "--subset"
+DROPPED = "none"
+FOLDER = "subsets"
+"""Where the files of subsets lie that the paper does not name."""
+
+_FORM = re.compile(r"(\d{1,9})(/category)?(?::(.+))?", re.ASCII)
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_RESERVED = {name.removesuffix(".jsonl") for name in (*JSONL_FILES, VOTE_FILES[0])} | {DROPPED, "full"}
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetRequest:
+    """A subset that is asked for.
+
+    Attributes:
+        name: its name, and that of its file.
+        count: how many stories, in all or per category.
+        per_category: whether the count is that of each narrative type.
+        parent: the subset that it is drawn from; None for the whole public part.
+    """
+
+    name: str
+    count: int
+    per_category: bool = False
+    parent: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """The request without its name, as it was typed."""
+        quota = "/category" if self.per_category else ""
+        return f"{self.count}{quota}{'' if self.parent is None else f':{self.parent}'}"
+
+    @property
+    def file(self) -> str:
+        """The path of its file in a release."""
+        return subset_file(self.name)
+
+    @property
+    def gold(self) -> bool:
+        """Whether its name claims that people reviewed its records."""
+        return "gold" in self.name
+
+
+def subset_file(name: str) -> str:
+    """Return the path of a subset's file: at the top for those that Table 23 names, else in a folder."""
+    file = f"{name}.jsonl"
+    return file if file in VOTE_FILES else f"{FOLDER}/{file}"
+
+
+def requested(texts: Iterable[str], earlier: Iterable[SubsetRequest] = ()) -> list[SubsetRequest]:
+    """Return the subsets to draw, each after the one that it is drawn from.
+
+    Args:
+        texts: what a person typed: ``NAME=SIZE`` or ``NAME=COUNT/category``, with ``:PARENT`` where it is
+            drawn from another subset; ``NAME=none`` drops an earlier one.
+        earlier: the subsets of the version before, which go on unless they are named anew.
+
+    Raises:
+        ConfigError: a text cannot be read, a name comes twice, a parent is missing or follows its child.
+    """
+    chosen = {request.name: request for request in earlier}
+    seen: set[str] = set()
+    for text in texts:
+        name, request = _parsed(text)
+        if name in seen:
+            raise _error(text, "each subset once", f"{name} twice", "give it one size")
+        seen.add(name)
+        if request is not None:
+            chosen[name] = request
+        elif chosen.pop(name, None) is None:
+            raise _error(text, "a subset of the version before", "no such subset", "leave the option out")
+    return _parents_first(chosen.values())
+
+
+def _parsed(text: str) -> tuple[str, SubsetRequest | None]:
+    name, equals, asked = text.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        raise _error(
+            text,
+            "NAME=SIZE, NAME=COUNT/category or NAME=COUNT/category:PARENT",
+            "no name of a-z, 0-9, _ and - before a =",
+            f"write it like {OPTION} lite=200",
+        )
+    if name in _RESERVED:
+        raise _error(text, "a name that no other file has", name, "choose another name")
+    if asked == DROPPED:
+        return name, None
+    match = _FORM.fullmatch(asked)
+    if match is None or int(match[1]) == 0 or (match[3] is not None and not _NAME.fullmatch(match[3])):
+        raise _error(
+            text,
+            "a size such as 200, 125/category or 50/category:PARENT, of at least 1",
+            repr(asked),
+            f"write it like {OPTION} lite=200",
+        )
+    return name, SubsetRequest(name, int(match[1]), match[2] is not None, match[3])
+
+
+def _parents_first(requests: Iterable[SubsetRequest]) -> list[SubsetRequest]:
+    waiting = {request.name: request for request in requests}
+    known = set(waiting)
+    ordered: list[SubsetRequest] = []
+    while waiting:
+        drawn = {request.name for request in ordered}
+        ready = [one for one in waiting.values() if one.parent is None or one.parent in drawn]
+        if not ready:
+            raise _unordered(list(waiting.values()), known)
+        ordered += ready
+        for request in ready:
+            del waiting[request.name]
+    return ordered
+
+
+def _unordered(requests: Sequence[SubsetRequest], known: set[str]) -> ConfigError:
+    orphan = next((one for one in requests if one.parent not in known), None)
+    if orphan is None:
+        names = " and ".join(sorted(request.name for request in requests))
+        return _error(names, "subsets drawn from one another in one direction", "a circle", "break it")
+    there = ", ".join(sorted(known - {orphan.name})) or "no other subset"
+    return _error(
+        f"{orphan.name}={orphan.asked}",
+        "a parent that is a subset of this release too",
+        f"{orphan.parent}; asked for: {there}",
+        f"ask for it too, as {OPTION} {orphan.parent}=SIZE",
+    )
+
+
+def _error(text: str, expected: str, found: str, fix: str) -> ConfigError:
+    return ConfigError(f"{OPTION} {text}", expected=expected, found=found, fix=fix)
