@@ -8,7 +8,8 @@
     │   ├── RunError           a run folder that cannot be opened or continued            exit 2
     │   │   └── RunBusy        another process holds the run                              exit 2
     │   ├── MissingRequirement an extra, a library, weights or a key is not there         exit 3
-    │   └── ModelUnavailable   a language model cannot be used: it is down, refuses us    exit 3
+    │   ├── ModelUnavailable   a language model cannot be used: it is down, refuses us    exit 3
+    │   └── HubUnavailable     a Hub cannot be used: it is down, refuses us, is none      exit 3
     ├── BudgetStop             the run stopped at --max-cost and can be resumed           exit 4
     ├── BelowThreshold         the run finished, but too few items succeeded              exit 5
     └── Interrupted            stopped by the user; the run can be resumed                exit 130
@@ -92,6 +93,12 @@ class MissingRequirement(UserError):
 
 class ModelUnavailable(UserError):
     """A language model cannot be used at all: it is down, there is no such model, or it refuses the key."""
+
+    exit_code = ExitCode.MISSING
+
+
+class HubUnavailable(UserError):
+    """A Hub cannot be used: it is down, it refuses us, or what answers is none."""
 
     exit_code = ExitCode.MISSING
 

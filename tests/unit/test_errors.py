@@ -42,6 +42,7 @@ def test_exit_codes_when_read_from_classes_are_the_documented_ones() -> None:
         "RunBusy": ExitCode.USAGE,
         "MissingRequirement": ExitCode.MISSING,
         "ModelUnavailable": ExitCode.MISSING,
+        "HubUnavailable": ExitCode.MISSING,
         "BudgetStop": ExitCode.BUDGET,
         "BelowThreshold": ExitCode.BELOW_THRESHOLD,
         "Interrupted": ExitCode.INTERRUPTED,

@@ -1,0 +1,71 @@
+"""Names on a Hub: of a data set repository, and of one version of it."""
+
+import re
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+
+_PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
+_REPO = re.compile(rf"{_PART}/{_PART}", re.ASCII)
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,126}", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+_REFERENCE = re.compile(r"[^@/\\\s]+/[^@\\\s]+@[^@\\\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One version of a repository.
+
+    Attributes:
+        repo: such as ``user/mine``.
+        revision: a tag, or the 40 digits of a commit.
+    """
+
+    repo: str
+    revision: str
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether the revision is a commit's own name, which nobody can move."""
+        return _COMMIT.fullmatch(self.revision) is not None
+
+    def __str__(self) -> str:
+        return f"{self.repo}@{self.revision}"
+
+
+def checked_repo(text: str, where: str = "--repo") -> str:
+    """Return the name of a repository after checking its form.
+
+    Raises:
+        ConfigError: it has none, such as one with a slash too many.
+    """
+    if _REPO.fullmatch(text) and "--" not in text and ".." not in text and not text.endswith(".git"):
+        return text
+    raise ConfigError(
+        where,
+        expected="OWNER/NAME, each of 1 to 96 letters, digits, dots, dashes, underscores, without -- or ..",
+        found=repr(text),
+        fix="give the repository as its address has it, such as user/mine",
+    )
+
+
+def parse_reference(text: str, where: str = "REPO@VERSION") -> Reference:
+    """Return what ``user/mine@0.2.0`` names.
+
+    Raises:
+        ConfigError: it is not of that form, or names no version.
+    """
+    repo, at, revision = text.partition("@")
+    if at and _REVISION.fullmatch(revision) and ".." not in revision:
+        return Reference(checked_repo(repo, where), revision)
+    raise ConfigError(
+        where,
+        expected="OWNER/NAME@VERSION, where the version is a tag or the 40 digits of a commit",
+        found=repr(text),
+        fix="add the version, such as user/mine@0.2.0; without one, nobody knows later what was meant",
+    )
+
+
+def looks_like_reference(text: str) -> bool:
+    """Return whether a text is meant as ``user/mine@0.2.0``, rightly written or not."""
+    return _REFERENCE.fullmatch(text) is not None and not text.startswith((".", "~"))

@@ -1,0 +1,166 @@
+"""What goes wrong with a Hub, named: from the exceptions of its client to words for people."""
+
+import json
+from typing import Literal, TypeAlias
+
+from ..errors import ConfigError, HubUnavailable, TargetError, UserError
+from ..models.faults import Problem, retry_after
+from ..models.secrets import Redactor
+
+FaultKind: TypeAlias = Literal[
+    "offline", "no_token", "refused", "no_repository", "no_revision", "no_file", "conflict", "moved",
+    "busy", "down", "not_a_hub", "bad_request",
+]  # fmt: skip
+TRANSIENT: frozenset[FaultKind] = frozenset({"busy", "down"})
+"""What may be over after a while."""
+
+LONGEST_MESSAGE = 500
+_BY_STATUS: dict[int, FaultKind] = {
+    401: "no_token", 403: "refused", 404: "no_repository", 408: "down", 409: "conflict", 412: "moved",
+    425: "busy", 429: "busy",
+}  # fmt: skip
+
+
+class HubFault(Exception):
+    """A Hub did not do what it was asked.
+
+    Args:
+        kind: what is wrong.
+        message: in one line, without secrets.
+        retry_after: seconds that the Hub asks to wait.
+        maybe_done: whether it may have done what it was asked, and its answer was lost.
+    """
+
+    def __init__(
+        self, kind: FaultKind, message: str, *, retry_after: float | None = None, maybe_done: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.retry_after, self.maybe_done = kind, message, retry_after, maybe_done
+
+    @property
+    def transient(self) -> bool:
+        """Whether asking again later may help."""
+        return self.kind in TRANSIENT
+
+    def for_people(self, where: str, repo: str) -> UserError:
+        """Return the fault as an error that says what to do."""
+        if self.kind in ("no_repository", "no_revision", "no_file", "bad_request"):
+            kind: type[UserError] = ConfigError
+        elif self.kind in ("conflict", "moved"):
+            kind = TargetError
+        else:
+            kind = HubUnavailable
+        expected, fix = _WORDS[self.kind]
+        return kind(where, expected=expected.format(repo=repo), found=self.message, fix=fix.format(repo=repo))
+
+
+_TOKEN = "set HF_TOKEN to a token of your account, or log in with `hf auth login`"
+_WORDS: dict[FaultKind, tuple[str, str]] = {
+    "offline": ("a Hub that may be asked", "unset HF_HUB_OFFLINE"),
+    "no_token": ("a Hub that accepts our token", _TOKEN),
+    "refused": ("a token that may do this with {repo}", "use a token with write access to {repo}"),
+    "no_repository": (
+        "the data set {repo} on the Hub",
+        "check the name; if the data set is private, " + _TOKEN,
+    ),
+    "no_revision": ("a version of {repo} that is there", "choose one of its tags, or a full commit"),
+    "no_file": ("a file that {repo} has", "check that the repository holds a release made by Fabula"),
+    "conflict": ("a place on the Hub that is free", "look at {repo} on the Hub, then run the command again"),
+    "moved": (
+        "{repo} as it was when this command began",
+        "somebody else has committed meanwhile: look at {repo} on the Hub, then run the command again",
+    ),
+    "busy": ("a Hub that takes requests", "run the command again later; it goes on where it stopped"),
+    "down": (
+        "a Hub that answers",
+        "check the network, and run the command again; it goes on where it stopped",
+    ),
+    "not_a_hub": ("the answer of a Hub", "check HF_ENDPOINT, and that no login page or proxy is in between"),
+    "bad_request": ("a request that the Hub takes", "read what it says; the release itself may be at fault"),
+}
+
+
+def fault_of(error: BaseException, redactor: Redactor) -> HubFault | None:
+    """Return the fault that an exception of the client stands for; None where it is none of the Hub's.
+
+    A full or failing disk, and our own mistakes, are none of the Hub's.
+    """
+    named = (_named(one, redactor) for one in _chain(error))
+    return next((fault for fault in named if fault is not None), None) or _odd(error, redactor)
+
+
+def _named(error: BaseException, redactor: Redactor) -> HubFault | None:
+    import httpx2
+    from huggingface_hub import errors
+
+    if isinstance(error, HubFault):
+        return error
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return HubFault("offline", "HF_HUB_OFFLINE is set")
+    if isinstance(error, errors.HfHubHTTPError) and getattr(error, "response", None) is not None:
+        return _answered(error, redactor)
+    if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+        return HubFault("not_a_hub", _line(str(error), redactor))
+    if isinstance(error, httpx2.TransportError):
+        never_sent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+        return HubFault(
+            "down", _line(f"{type(error).__name__}: {error}", redactor), maybe_done=not never_sent
+        )
+    return None
+
+
+def _odd(error: BaseException, redactor: Redactor) -> HubFault | None:
+    """Return the fault behind an exception by which the client stumbles over an answer."""
+    from huggingface_hub import errors
+
+    if not _raised_by_client(error):
+        return None
+    if isinstance(error, errors.FileMetadataError | json.JSONDecodeError | LookupError | TypeError):
+        # The client looked for fields in something that is no answer of a Hub.
+        return HubFault("not_a_hub", _line(f"something else: {_plain(error)}", redactor), maybe_done=True)
+    if isinstance(error, OSError) and error.errno is None and "Consistency check" in str(error):
+        return HubFault("down", "a file arrived cut off")
+    if isinstance(error, ValueError):
+        return HubFault("bad_request", _line(str(error), redactor))
+    return None
+
+
+def _raised_by_client(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in ("huggingface_hub", "httpx2", "json")
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an exception and what caused it; the client wraps faults of uploads in others."""
+    found: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and len(found) < 10:
+        found.append(one)
+        one = one.__cause__
+    return found
+
+
+def _answered(error: object, redactor: Redactor) -> HubFault:
+    response = getattr(error, "response")  # noqa: B009 - typed as optional by the library
+    status, headers = response.status_code, response.headers
+    code = headers.get("X-Error-Code")
+    said = headers.get("X-Error-Message") or getattr(error, "server_message", None) or "no text"
+    message = _line(f"status {status}: {said}", redactor)
+    kind = _BY_STATUS.get(status, "down" if status >= 500 else "bad_request")
+    by_code: dict[str | None, FaultKind] = {"RevisionNotFound": "no_revision", "EntryNotFound": "no_file"}
+    if code == "RepoNotFound":
+        # The Hub says so with 401, too, where it does not know who is asking.
+        kind = "no_repository"
+    wait = retry_after(headers, Problem(status, frozenset(), ""))
+    return HubFault(by_code.get(code, kind), message, retry_after=wait, maybe_done=status >= 500)
+
+
+def _plain(error: BaseException) -> str:
+    return "no JSON" if isinstance(error, json.JSONDecodeError) else f"{type(error).__name__}: {error}"
+
+
+def _line(text: str, redactor: Redactor) -> str:
+    return redactor.redact(" ".join(text.split()))[:LONGEST_MESSAGE]
