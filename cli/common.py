@@ -34,6 +34,9 @@ SettingsOption = Annotated[
 ]
 WorkersOption = Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")]
 RetryFailedOption = Annotated[bool, typer.Option("--retry-failed", help="Run what failed before again.")]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Let earlier replies in the folder go that are not asked for now.")
+]
 CreatedAtOption = Annotated[
     str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
 ]

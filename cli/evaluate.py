@@ -18,6 +18,7 @@ from .common import (
     CreatedAtOption,
     JsonOption,
     MaxCostOption,
+    ReplaceOption,
     RetryFailedOption,
     ReuseOption,
     SettingsOption,
@@ -108,6 +109,7 @@ def katha(
     settings: SettingsOption = None,
     workers: WorkersOption = None,
     retry_failed: RetryFailedOption = False,
+    replace: ReplaceOption = False,
     created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -140,6 +142,7 @@ def katha(
         workers=workers,
         created_at=created_at,
         retry_failed=retry_failed,
+        replace=replace,
     )
     folders = outputs or []
     if dry_run:

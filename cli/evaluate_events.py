@@ -14,6 +14,7 @@ from .common import (
     CreatedAtOption,
     JsonOption,
     MaxCostOption,
+    ReplaceOption,
     RetryFailedOption,
     ReuseOption,
     SettingsOption,
@@ -76,6 +77,7 @@ def events(
     settings: SettingsOption = None,
     workers: WorkersOption = None,
     retry_failed: RetryFailedOption = False,
+    replace: ReplaceOption = False,
     created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -84,7 +86,6 @@ def events(
     Each vote describes the frames first and then scores the events. A refused vote is asked again under the
     next number, up to judge_events.retries times; all are kept. The same command continues a run.
     """
-    from ..engine.execute import execute
     from ..engine.progress import choose_reporter
     from ..evaluation.completion.requests import (
         EventOptions,
@@ -93,6 +94,7 @@ def events(
         tell_events,
         video_budget,
     )
+    from ..evaluation.running import check_request, run_evaluation
 
     options = EventOptions(
         judges=tuple(judges or ()),
@@ -107,6 +109,7 @@ def events(
         workers=workers,
         created_at=created_at,
         retry_failed=retry_failed,
+        replace=replace,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
@@ -126,8 +129,9 @@ def events(
             warn(line)
     reporter = choose_reporter(as_json=as_json)
     with summary_first(out, as_json=as_json):
+        check_request(request, replace=replace)
         tell_events(request, reporter)
-        report = execute(request, reporter)
+        report = run_evaluation(request, reporter)
     if as_json:
         emit(report.as_json())
     else:

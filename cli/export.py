@@ -20,23 +20,38 @@ def _export() -> None:
     """Copy results into a folder of their own."""
 
 
-@app.command("archive", epilog=example("fabula export archive runs/eval-a --out dist/eval-a"))
+@app.command(
+    "archive",
+    epilog=example(
+        "fabula export archive runs/eval-a --out dist/eval-a",
+        "fabula export archive runs/eval-a --so-far --out /tmp/eval-a-so-far",
+    ),
+)
 @guarded
 def archive(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Evaluation folder.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
+    so_far: Annotated[
+        bool,
+        typer.Option("--so-far", help="From the run's journal, also while it is at work or after a kill."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Write the judgements and the manifest of an evaluation, checked, without paths of this machine.
 
     Anybody can score the copy with the release that it names; a folder that somebody else published is
-    checked in the same way.
+    checked in the same way. What a run that is not finished has so far is marked as incomplete.
     """
     from ..evaluation.archive import export_archive
+    from ..evaluation.lacking import lacking, lacks
+    from ..evaluation.so_far import export_so_far
 
-    archive = export_archive(folder, out)
+    archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
+    unasked, unreached = lacks(archive.manifest.environment)
     if as_json:
-        emit({"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)})
+        told = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
+        emit({**told, "unasked": unasked, "unreached": unreached})
     else:
-        say(f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}")
+        missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
+        say(f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}")
     return 0

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 UNAVAILABLE = "unavailable"
 """Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
+UNASKED = "unasked"
+"""Code of a question that was not asked yet, where only known replies are used (see :mod:`.replay`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,11 @@ class Calls:
             row = self._reader.execute(sql, (request, sample)).fetchone()
         return None if row is None else Reply.from_json(_unpack(row[0]))
 
+    def stages(self) -> frozenset[str]:
+        """Return the stages that asked anything."""
+        with explained(self._journal.path):
+            return frozenset(name for (name,) in self._reader.execute("SELECT DISTINCT stage FROM calls"))
+
     def cost(self, request: str, sample: int) -> float | None:
         """Return the USD that the run paid for a reply that it holds; None where the price is not known."""
         sql = "SELECT cost FROM calls WHERE request = ? AND sample = ?"

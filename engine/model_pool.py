@@ -154,11 +154,15 @@ class ModelPool:
         except BaseException:
             calls.close()
             raise
-        self._desk = Desk(calls, budget, self._options, self._open_line)
+        self._desk = self.desk(calls, budget)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
         self._thread.start()
         return self._desk, self._loop
+
+    def desk(self, calls: Calls, budget: Budget) -> Desk:
+        """Return what gets the replies."""
+        return Desk(calls, budget, self._options, self._open_line)
 
     def _unpriced_cost(self, calls: Calls) -> float:
         """Return what calls made before their price was known cost at today's; 0 where nothing is limited."""

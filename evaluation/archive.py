@@ -338,7 +338,8 @@ def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:
 def _missing(path: Path, error: OSError) -> UserError:
     begun = (path.parent / "run.json").is_file()
     fix = (
-        "the run is not finished: give the command that began it again, it continues"
+        "the run is not finished: give the command that began it again, it continues; what it has so far is"
+        " written by fabula export archive RUN --so-far --out FOLDER"
         if begun
         else "give the folder of an evaluation, such as fabula evaluate writes"
     )

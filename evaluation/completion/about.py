@@ -32,6 +32,7 @@ class About:
         self._frames: Counter[str] = Counter()
         self._outcomes: dict[str, Counter[str]] = {}
         self._reported: dict[str, set[str]] = {}
+        self._unasked: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
         """Take in one video."""
@@ -50,6 +51,10 @@ class About:
         self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
         if judgement.judge.reported_model is not None:
             self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
+
+    def leave(self, row: Json) -> None:
+        """Take in one vote that was not asked for yet."""
+        self._unasked[row["judge"]["spec"]] += 1
 
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
@@ -111,4 +116,5 @@ class About:
                 }
                 for spec, counts in sorted(self._outcomes.items())
             },
+            **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...engine.asking import UNASKED
 from ...engine.execute import STORE
 from ...engine.manifest import read_manifest
 from ...engine.pipeline import Pipeline
@@ -38,6 +39,9 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             frames.append(_frames_line(item))
             video = item["video"]
             for row in item["votes"]:
+                if row["outcome"] == UNASKED:
+                    about.leave(row)
+                    continue
                 yield Judgement.model_validate(
                     {
                         "protocol": "events", "kind": "completion", "condition": "video",

@@ -44,6 +44,7 @@ class EventOptions:
         workers: worker processes; None for the settings' number, else one per core.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again.
+        replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
     """
 
     judges: Sequence[str] = ()
@@ -59,6 +60,7 @@ class EventOptions:
     workers: int | None = None
     created_at: str | None = None
     retry_failed: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

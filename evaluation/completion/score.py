@@ -10,6 +10,7 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
 from ..archive import Archive, check_hash, read_archive
+from ..lacking import incomplete_notes
 from .completion_rate import completion_rate
 from .intervals import SILENT, with_intervals
 from .scores import AVERAGE, EventScores, PanelScore, Video
@@ -60,7 +61,8 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
         _score_panel(panel, panels[panel], (scope, _seeds(archive.manifest, panel.method)), definitions)
         for panel in sorted(panels)
     ]
-    return EventScores(definitions, suite.sha256(), tuple(scored))
+    notes = tuple(incomplete_notes(archive.manifest))
+    return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
 
 def subject_methods(manifest: EvaluationManifest) -> tuple[str, ...]:

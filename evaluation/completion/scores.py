@@ -74,11 +74,13 @@ class EventScores:
         definitions: the named definitions that were used.
         suite_sha256: the suite.
         panels: one entry per method and verifier.
+        notes: what a reader must know before trusting a number.
     """
 
     definitions: Definitions
     suite_sha256: str
     panels: tuple[PanelScore, ...]
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""
@@ -87,6 +89,7 @@ class EventScores:
             "definitions": vars(self.definitions),
             "suite": {"sha256": self.suite_sha256},
             "panels": [panel.as_json() for panel in self.panels],
+            "notes": list(self.notes),
         }
 
     def lines(self) -> Iterable[str]:
@@ -109,6 +112,8 @@ class EventScores:
             for why, count in sorted(one.outcomes["reasons"].items()):
                 votes = "vote" if count == 1 else "votes"
                 yield f"  {count} {votes} without an answer, {why[:120]}"
+        for note in self.notes:
+            yield f"note: {note}"
 
 
 def _percent(score: Score) -> str:

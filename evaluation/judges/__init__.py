@@ -38,6 +38,7 @@ class EvaluateOptions:
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again.
+        replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
     """
 
     judges: Sequence[str] = ()
@@ -59,6 +60,7 @@ class EvaluateOptions:
     workers: int | None = None
     created_at: str | None = None
     retry_failed: bool = False
+    replace: bool = False
 
 
 def evaluate_katha(
@@ -71,6 +73,9 @@ def evaluate_katha(
 ) -> "RunReport":
     """Have judges answer the questions of a release about generated storyboards; a run is continued.
 
+    Where it is stopped, ``judgements.jsonl`` holds what was answered so far, and ``evaluation.json`` says
+    what it lacks.
+
     Args:
         release: the release folder.
         outputs: a folder of generated storyboards for each method.
@@ -79,17 +84,18 @@ def evaluate_katha(
         reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
-        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit was
-            reached, or the user stopped it; see :mod:`fabula.errors`.
+        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, replies would go,
+            the cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    from ...engine.execute import execute
+    from ..running import check_request, run_evaluation
     from .requests import evaluation_request
     from .spending import tell_judging
 
     request = evaluation_request(release, _listed(outputs), out, options)
+    check_request(request, replace=options.replace)
     if reporter is not None:
         tell_judging(request, reporter)
-    return execute(request, reporter)
+    return run_evaluation(request, reporter)
 
 
 def estimate_evaluation(

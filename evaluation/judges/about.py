@@ -29,6 +29,8 @@ class About:
         self._release: Json = {}
         self._outcomes: dict[str, Counter[str]] = {}
         self._reported: dict[str, set[str]] = {}
+        self._unasked: Counter[str] = Counter()
+        self._unasked_texts: set[tuple[str, str, str, str, int]] = set()
 
     def add(self, item: Item) -> None:
         """Take in one generation."""
@@ -52,6 +54,16 @@ class About:
         self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
         if judgement.judge.reported_model is not None:
             self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
+
+    def leave(self, row: Json, story_id: str) -> None:
+        """Take in one question that was not asked yet; one without pictures counts once for all methods."""
+        judge = row["judge"]["spec"]
+        if row["condition"] == "text":
+            key = (judge, story_id, row["kind"], row["item"], row["vote"])
+            if key in self._unasked_texts:
+                return
+            self._unasked_texts.add(key)
+        self._unasked[judge] += 1
 
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
@@ -109,6 +121,7 @@ class About:
                 }
                 for spec, counts in sorted(self._outcomes.items())
             },
+            **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }
 
 

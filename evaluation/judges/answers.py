@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from ...engine.asking import Ask, NoAnswer, Receipt
+from ...engine.asking import UNASKED, Ask, NoAnswer, Receipt
 from ...engine.stage import Tools
 from ...schemas.canonical import Json
 from .packets import Packet
@@ -18,9 +18,10 @@ OUTCOMES = {
     "empty": "failed",
     "too_long": "failed",
     "bad_request": "failed",
+    UNASKED: UNASKED,
 }
-"""Code of a missing answer -> outcome in the archive. Any other code is raised: the judge had no part in it,
-and the item is run again."""
+"""Code of a missing answer -> outcome in the archive; what was not asked yet is counted, and not archived.
+Any other code is raised: the judge had no part in it, and the item is run again."""
 
 
 async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:

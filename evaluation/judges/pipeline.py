@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...engine.asking import UNASKED
 from ...engine.execute import STORE
 from ...engine.manifest import read_manifest
 from ...engine.pipeline import Pipeline
@@ -49,6 +50,9 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             frames.append(_frames_line(item))
             for answers in ANSWERS:
                 for row in item[answers]:
+                    if row["outcome"] == UNASKED:
+                        about.leave(row, item["shown"]["story_id"])
+                        continue
                     yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
 
     # Text-only answers stand in the items of every method; each is kept and counted once.

@@ -13,6 +13,7 @@ from ...schemas.judgement import EvaluationManifest
 from ...schemas.katha import StoryRecord
 from ..archive import Archive, check_hash, read_manifest
 from ..hashes import release_sha256
+from ..lacking import incomplete_notes
 from .assemble import group_scores, method_scores
 from .compare_methods import comparisons
 from .coverage import coverage_of
@@ -223,7 +224,7 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
 def _notes(judged: Judged) -> list[str]:
     told = judged.manifest.protocol.get("stories")
     count = told.get("count") if isinstance(told, Mapping) else None
-    notes = []
+    notes = list(incomplete_notes(judged.manifest))
     there = judged.items.stories
     if isinstance(count, int) and count != there and not judged.replies.outside:
         notes.append(

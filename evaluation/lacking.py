@@ -1,0 +1,40 @@
+"""What an unfinished evaluation says that it lacks, in the environment of its manifest."""
+
+from collections.abc import Iterator, Mapping
+
+from ..schemas.canonical import Json
+from ..schemas.judgement import EvaluationManifest
+
+INCOMPLETE = "incomplete"
+"""Where the environment says that an evaluation is not finished, and what is missing."""
+
+
+def lacks(environment: Mapping[str, Json]) -> tuple[int, int]:
+    """Return how many questions were not asked yet, and how many outputs were not reached."""
+    told = environment.get(INCOMPLETE)
+    if not isinstance(told, Mapping):
+        return 0, 0
+    unasked, unreached = told.get("unasked"), told.get("unreached")
+    counts = unasked.values() if isinstance(unasked, Mapping) else ()
+    asked = sum(count for count in counts if isinstance(count, int))
+    return asked, unreached if isinstance(unreached, int) else 0
+
+
+def lacking(unasked: int, unreached: int) -> str:
+    """Return what an evaluation lacks, in words."""
+    parts = []
+    if unasked:
+        parts.append(f"{unasked} {'question' if unasked == 1 else 'questions'} not asked yet")
+    if unreached:
+        parts.append(f"{unreached} {'output' if unreached == 1 else 'outputs'} not reached")
+    return ", ".join(parts) or "nothing is missing"
+
+
+def incomplete_notes(manifest: EvaluationManifest) -> Iterator[str]:
+    """Yield what a reader of scores must know where the evaluation is not finished."""
+    unasked, unreached = lacks(manifest.environment)
+    if unasked or unreached:
+        yield (
+            f"the evaluation is not finished ({lacking(unasked, unreached)}): the scores are of what was "
+            "answered so far, and coverage is of what was asked"
+        )

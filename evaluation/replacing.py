@@ -1,0 +1,216 @@
+"""Which replies of an earlier archive a run folder would lose by another evaluation into it.
+
+What stays is what the new evaluation asks for as well: more methods, judges, votes or stories lose nothing.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..engine.execute import RunRequest
+from ..errors import ConfigError, FabulaError
+from ..prompts.loader import load_prompt
+from ..releases.loading import load
+from ..releases.suites import load_suite
+from ..schemas.canonical import Json
+from ..schemas.judgement import EvaluationManifest
+from .archive import EVALUATION, JUDGEMENTS, read_manifest
+from .completion.load_videos import SUITE_ROLE
+from .completion.load_videos import chosen_prompts as chosen_videos
+from .completion.pipeline import KIND as EVENTS
+from .completion.settings import EventJudgeSettings, VideoSelection
+from .hashes import release_sha256
+from .judges.layout import read_manifest as read_outputs
+from .judges.load_items import OUTPUTS, RELEASE
+from .judges.prompt_sets import of_sets
+from .judges.selection import chosen_records
+from .judges.settings import JudgeSettings, SelectionSettings, public_judge
+
+STAGES = {"contrast": "judge_contrasts", "match": "match_answers", "completion": "judge_events"}
+"""Kind of a judgement -> the stage that asked; questions and labels go by their condition."""
+CONDITIONS = {"text": "judge_text", "image": "judge_images", "text_image": "judge_both"}
+ENCODING = {"katha": ("images", "prepare_images"), "events": ("frames", "take_frames")}
+"""Kind of an evaluation -> where its protocol says how pictures are made, and the stage that makes them."""
+ASKED = {"contrast": "contrastive pairs", "match": "answers to be matched", "completion": "videos"}
+"""Kind of a judgement -> what was asked, where it is not a question."""
+SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an evaluation is about to ask.
+
+    Attributes:
+        source: ``release`` or ``suite``, and its SHA-256.
+        units: stories, or names of videos.
+        methods: whose outputs are shown.
+        stages: asking stage -> its settings.
+        encoding: how pictures are made.
+        seed: of the run.
+    """
+
+    source: tuple[str, str]
+    units: Collection[str] = field(repr=False)
+    methods: Collection[str]
+    stages: Mapping[str, JudgeSettings] = field(repr=False)
+    encoding: Mapping[str, Json] = field(repr=False)
+    seed: int
+
+
+def check_kept(request: RunRequest) -> None:
+    """Refuse an evaluation by which a run folder would lose replies that it shows.
+
+    Raises:
+        ConfigError: it would; what would go is listed with how many replies each.
+    """
+    folder = Path(request.folder)
+    if not (folder / JUDGEMENTS).is_file() or not (folder / EVALUATION).is_file():
+        return
+    try:
+        manifest = read_manifest(folder)
+    except FabulaError:
+        return  # damaged: nobody could read it, and finishing the run writes it anew
+    kind = "events" if request.pipeline.name == EVENTS else "katha"
+    if manifest.kind != kind:
+        return  # the engine refuses a run of another kind
+    total, lost = _losses(folder / JUDGEMENTS, manifest, _plan(request, kind))
+    if not lost:
+        return
+    listed = [f"{count} {why}" for why, count in lost.most_common(SHOWN)]
+    more = ["others"] if len(lost) > SHOWN else []
+    raise ConfigError(
+        f"--out {folder}", expected=f"an evaluation that keeps the {total} replies there",
+        found=f"one by which {lost.total()} would go: {'; '.join([*listed, *more])}",
+        fix="name all that was judged before as well, choose another folder, or let them go with --replace;"
+        " the journal keeps them, so that asking for them again costs nothing",
+    )  # fmt: skip
+
+
+def _losses(path: Path, manifest: EvaluationManifest, plan: Plan) -> tuple[int, Counter[str]]:
+    """Return how many replies an archive has, and why how many of them would go."""
+    protocol, lost, total = manifest.protocol, Counter[str](), 0
+    everything = _changed_ground(protocol, plan)
+    pictures = _changed_pictures(manifest, plan)
+    decoding = {stage: _changed_settings(protocol, stage, plan) for stage in plan.stages}
+    votes = protocol.get("votes")
+    before: Mapping[str, Json] = votes if isinstance(votes, Mapping) else {}
+    for row in _rows(path):
+        total += 1
+        why = everything or (pictures if row["condition"] != "text" else None)
+        why = why or _gone(row, plan, before) or decoding.get(_stage(row))
+        if why is not None:
+            lost[why] += 1
+    return total, lost
+
+
+def _gone(row: Json, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
+    """Return why a reply would go: its method, judge, unit, vote or prompt is not in the plan."""
+    if row["method"] is not None and row["method"] not in plan.methods:
+        return f"about {row['method']}, which is not among the outputs"
+    if row["unit"] not in plan.units:
+        return "about stories or prompts that are not chosen"
+    return _unasked(row, plan, votes_before)
+
+
+def _unasked(row: Json, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
+    """Return why a question that was answered would not be asked in the same way."""
+    settings = plan.stages.get(_stage(row))
+    judge = row["judge"]["spec"]
+    specs = {public_judge(spec).spec: spec for spec in settings.judges} if settings is not None else {}
+    if settings is None or judge not in specs:
+        what = ASKED.get(row["kind"], "questions")
+        return f"of {judge} to {what}, for which it is not named"
+    if row["kind"] == "moral_label" and not getattr(settings, "labels", True):
+        return "about moral targets, which are left out"
+    if _is_extra_vote(row, settings, specs[judge], votes_before):
+        return f"of {judge}, as it has fewer votes"
+    name, _, _ = str(row["prompt"]).partition("@")
+    if name and not _is_current(name, str(row["prompt"]), settings):
+        return "to other prompts"
+    return None
+
+
+def _is_extra_vote(row: Json, settings: JudgeSettings, spec: str, before: Mapping[str, Json]) -> bool:
+    if row["kind"] == "match":
+        return False
+    if isinstance(settings, EventJudgeSettings):
+        required, had = settings.votes_of(spec), before.get(row["judge"]["spec"])
+        return isinstance(had, int) and required < had and bool(row["vote"] >= required)
+    return bool(row["vote"] >= settings.votes)
+
+
+def _is_current(name: str, label: str, settings: JudgeSettings) -> bool:
+    """Whether a prompt is still the one that is sent: of the chosen set, and unchanged."""
+    chosen = getattr(settings, "prompts", None)
+    if chosen is not None and not of_sets([name], [chosen]):
+        return False
+    try:
+        return load_prompt(name).label == label
+    except KeyError:
+        return False
+
+
+def _changed_ground(protocol: Mapping[str, Any], plan: Plan) -> str | None:
+    part, sha256 = plan.source
+    named = protocol.get(part)
+    before = named.get("sha256") if isinstance(named, Mapping) else None
+    if before != sha256:
+        return f"about another {part} (SHA-256 {str(before)[:12]}, now {sha256[:12]})"
+    return None if protocol.get("seed") in (None, plan.seed) else "of a run with another seed"
+
+
+def _changed_pictures(manifest: EvaluationManifest, plan: Plan) -> str | None:
+    name, _ = ENCODING[manifest.kind]
+    before = manifest.protocol.get(name)
+    same = not isinstance(before, Mapping) or dict(before) == dict(plan.encoding)
+    return None if same else f"on pictures made with other settings ({name})"
+
+
+def _changed_settings(protocol: Mapping[str, Any], stage: str, plan: Plan) -> str | None:
+    """Return why replies of a stage would go as it asks with other settings."""
+    told = protocol.get("decoding")
+    before = told.get(stage, told) if isinstance(told, Mapping) else {}
+    now = plan.stages[stage].as_json()
+    names = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
+    changed = [name for name in names if name in before and name in now and before[name] != now[name]]
+    return f"asked with other settings ({', '.join(changed)})" if changed else None
+
+
+def _stage(row: Json) -> str:
+    return STAGES.get(row["kind"]) or CONDITIONS.get(row["condition"], "")
+
+
+def _rows(path: Path) -> Iterator[Json]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue  # no reply that anybody could read
+            if isinstance(row, dict) and isinstance(row.get("judge"), dict):
+                yield row
+
+
+def _plan(request: RunRequest, kind: str) -> Plan:
+    stages = request.config.stages
+    asking = {name: one for name, one in stages.items() if isinstance(one, JudgeSettings)}
+    folders = [source.path for source in request.sources if source.role == OUTPUTS]
+    encoding = stages[ENCODING[kind][1]].as_json()
+    seed = request.config.run.seed
+    if kind == "events":
+        selection = stages["load_videos"]
+        assert isinstance(selection, VideoSelection)
+        suite = load_suite(next(one.path for one in request.sources if one.role == SUITE_ROLE))
+        units = frozenset(chosen_videos(suite, selection).prompts)
+        names = frozenset(folder.name for folder in folders)
+        return Plan(("suite", suite.sha256()), units, names, asking, encoding, seed)
+    chosen = stages["load_items"]
+    assert isinstance(chosen, SelectionSettings)
+    place = next(one.path for one in request.sources if one.role == RELEASE)
+    records = chosen_records(load(place), chosen)
+    methods = frozenset(read_outputs(folder).method or folder.resolve().name for folder in folders)
+    stories = frozenset(record.story_id for record in records)
+    return Plan(("release", release_sha256(place)), stories, methods, asking, encoding, seed)

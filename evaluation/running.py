@@ -1,0 +1,107 @@
+"""Running an evaluation: what is checked before anybody is asked, and what is kept when it stops early."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..engine.execute import RunRequest, execute
+from ..errors import (
+    BelowThreshold,
+    BudgetStop,
+    FabulaError,
+    InputError,
+    Interrupted,
+    ModelUnavailable,
+    UserError,
+)
+from ..releases.check_files import check_release_document
+from ..releases.layout import RELEASE as DOCUMENT
+from ..releases.loading import read_release_document
+from .archive import JUDGEMENTS
+from .replacing import check_kept
+from .so_far import SoFar, is_evaluation_run, keep_so_far
+
+if TYPE_CHECKING:
+    from ..engine.progress import Reporter
+    from ..engine.report import RunReport
+
+RELEASE = "release"
+"""Role of a source that is a release."""
+STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
+
+
+def check_request(request: RunRequest, *, replace: bool) -> None:
+    """Check what an evaluation is about to be made from, and what it would replace.
+
+    Raises:
+        InputError: the release is not what was packed.
+        ConfigError: replies that the run folder shows would go, and ``replace`` is not set.
+    """
+    for source in request.sources:
+        if source.role == RELEASE:
+            check_intact(source.path)
+    if not replace:
+        check_kept(request)
+
+
+def run_evaluation(request: RunRequest, reporter: "Reporter | None" = None) -> "RunReport":
+    """Execute an evaluation; where it stops early, what is answered by then is written as its archive.
+
+    Raises:
+        FabulaError: as :func:`fabula.engine.execute.execute`. An error that stops the run says what is kept.
+    """
+    try:
+        report = execute(request, reporter)
+    except STOPS as stop:
+        kept = _kept(request.folder)
+        if kept is None:
+            raise
+        raise _told(stop, kept) from stop
+    if report.totals["failed"]:
+        _kept(request.folder)
+    return report
+
+
+def check_intact(folder: Path) -> None:
+    """Check the files of a release against the hashes that it states for them.
+
+    Raises:
+        InputError: a file is missing, or is not the one that was packed; all of them are listed.
+    """
+    document = read_release_document(folder)
+    stated = document.get("files")
+    listed = sorted(stated) if isinstance(stated, dict) else []
+    missing = [(name, "no such file") for name in listed if not (folder / name).is_file()]
+    changed = [
+        (issue.where, "another size or hash")
+        for issue in check_release_document(folder, document)
+        if issue.where != DOCUMENT
+    ]
+    if missing or changed:
+        raise InputError(
+            [
+                UserError(
+                    str(folder / name), expected=f"the file that {DOCUMENT} names", found=found,
+                    fix="fetch or pack the release again; fabula release verify says all that is wrong",
+                )
+                for name, found in sorted([*missing, *changed])
+            ]
+        )  # fmt: skip
+
+
+def _kept(folder: Path) -> SoFar | None:
+    """Write what is answered so far; that it cannot be written is no reason to hide why the run stopped."""
+    if not is_evaluation_run(Path(folder)):
+        return None
+    try:
+        return keep_so_far(Path(folder))
+    except FabulaError:
+        return None
+
+
+def _told(stop: FabulaError, kept: SoFar) -> FabulaError:
+    """Return the error that stopped a run, and what is kept."""
+    line = f"kept: {kept.folder / JUDGEMENTS} has {kept.text()}; fabula score reads it as it is"
+    if isinstance(stop, UserError):
+        fix = f"{stop.fix}\n  {line}"
+        return type(stop)(stop.where, expected=stop.expected, found=stop.found, fix=fix)
+    return type(stop)(f"{stop}\n  {line}")

@@ -1,0 +1,169 @@
+"""The archive of an evaluation that is not finished: what judges answered so far, marked as incomplete.
+
+It is written when a run stops early, and can be written at any time from the run's journal.
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..engine.journal_file import NAME as JOURNAL
+from ..engine.lock import hold
+from ..engine.manifest import NAME as RUN
+from ..engine.manifest import read_manifest as read_run
+from ..engine.manifest import write_manifest as write_run
+from ..engine.pipeline import Pipeline
+from ..engine.replay import Replay, replayed
+from ..errors import InputError, RunError, TargetError, UserError
+from ..schemas.canonical import pretty_bytes, write_atomic
+from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
+from .completion.pipeline import PIPELINE as EVENTS
+from .judges.pipeline import PIPELINE as KATHA
+from .lacking import INCOMPLETE, lacking
+
+PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS)}
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What was written of an evaluation that may be unfinished.
+
+    Attributes:
+        folder: where the archive is.
+        kind: katha or events.
+        judgements: how many replies it holds.
+        unasked: how many questions of the outputs that were reached are not answered yet.
+        unreached: how many outputs were not reached, as they failed or wait for an earlier stage.
+    """
+
+    folder: Path
+    kind: str
+    judgements: int
+    unasked: int
+    unreached: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.unasked and not self.unreached
+
+    def text(self) -> str:
+        """Return it as one line for people."""
+        return f"{self.judgements} replies so far, {lacking(self.unasked, self.unreached)}"
+
+
+def is_evaluation_run(folder: Path) -> bool:
+    """Whether a folder holds the run of an evaluation, finished or not."""
+    try:
+        return (folder / JOURNAL).is_file() and read_run(folder).kind in PIPELINES
+    except RunError:
+        return False
+
+
+def keep_so_far(folder: Path) -> SoFar | None:
+    """Write what is answered so far into the run folder itself; None where nothing is.
+
+    Raises:
+        RunError: somebody else is at work on the run, or its journal cannot be read.
+        TargetError: the folder cannot be written.
+    """
+    with hold(folder):
+        return write_so_far(folder, folder)
+
+
+def write_so_far(folder: Path, target: Path) -> SoFar | None:
+    """Write the archive of an evaluation run from its journal into a folder that exists.
+
+    Nobody is asked, and the run may be at work meanwhile.
+
+    Args:
+        folder: the run folder.
+        target: where; existing files of an archive are replaced.
+
+    Returns:
+        What was written; None where no judge answered anything, and then nothing is.
+
+    Raises:
+        RunError: the folder is no evaluation run, or its journal cannot be read.
+        TargetError: the target cannot be written.
+    """
+    run = read_run(folder)
+    pipeline = PIPELINES.get(run.kind)
+    if pipeline is None:
+        raise RunError(
+            str(folder), expected="the run of an evaluation", found=f"one of kind {run.kind}",
+            fix="give the --out of fabula evaluate",
+        )  # fmt: skip
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix=".archive-", dir=target) as scratch,
+            replayed(folder, pipeline) as found,
+        ):
+            draft = Path(scratch)
+            sources = tuple(
+                one.model_copy(update={"path": str(folder.absolute() / one.path)})
+                for one in found.manifest.sources
+            )
+            write_run(draft, found.manifest.model_copy(update={"sources": sources}))
+            if not len(found.items):
+                return None
+            found.loaded.finish(draft, found.items)
+            written = _marked(draft, found)
+            if not written.judgements:
+                return None
+            _move(draft, target)
+            return replace(written, folder=target)
+    except OSError as error:
+        raise TargetError(
+            str(target), expected="a folder that can be written", found=error.strerror or str(error),
+            fix="check its permissions and the free space",
+        ) from error  # fmt: skip
+
+
+def export_so_far(folder: Path, target: Path) -> Archive:
+    """Write what a run has so far into a new folder, as :func:`.archive.export_archive` does; return it.
+
+    Raises:
+        InputError: no judge has answered anything.
+        RunError: the folder is no evaluation run, or its journal cannot be read.
+        TargetError: the new folder is not empty, or cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="fabula-so-far-") as scratch:
+        if write_so_far(folder, Path(scratch)) is None:
+            raise unanswered(folder)
+        return export_archive(scratch, target)
+
+
+def _marked(draft: Path, found: Replay) -> SoFar:
+    """Say in the drafted manifest what is missing."""
+    document = json.loads((draft / EVALUATION).read_bytes())
+    environment = document["environment"]
+    unreached = sum(count for name, count in found.totals.items() if name in ("failed", "pending"))
+    told = environment.get(INCOMPLETE, {"unasked": {}})
+    if unreached or INCOMPLETE in environment:
+        environment[INCOMPLETE] = {**told, "unreached": unreached}
+        write_atomic(draft / EVALUATION, [pretty_bytes(document)])
+    with (draft / JUDGEMENTS).open("rb") as lines:
+        count = sum(1 for _ in lines)
+    return SoFar(draft, document["kind"], count, sum(told["unasked"].values()), unreached)
+
+
+def _move(draft: Path, target: Path) -> None:
+    """Move the files of a draft, the manifest first: what is there is never taken for more than it is."""
+    names = sorted(path.name for path in draft.iterdir() if path.name != RUN)
+    for name in sorted(names, key=lambda one: one != EVALUATION):
+        (draft / name).replace(target / name)
+
+
+def unanswered(folder: Path) -> InputError:
+    """Return the error for a run in which no judge has answered anything."""
+    return InputError(
+        [
+            UserError(
+                str(folder), expected="a run in which a judge has answered", found="no reply so far",
+                fix="give the command that began it again, it continues",
+            )
+        ]
+    )  # fmt: skip

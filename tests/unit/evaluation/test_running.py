@@ -1,0 +1,238 @@
+"""What an evaluation checks before it asks, and what it leaves behind when it stops early."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import BudgetStop, ConfigError, InputError, ModelUnavailable, RunError, TargetError
+from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
+from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
+from fabula.evaluation.lacking import lacks
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.evaluation.running import check_intact
+from fabula.evaluation.so_far import export_so_far, write_so_far
+from fabula.releases.layout import ANNOTATIONS, RELEASE, VARIANTS
+from fabula.releases.loading import Release
+from fabula.schemas.canonical import pretty_bytes, sha256_file
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import Asked, ModelServer, ServerError
+
+Evaluate = Callable[..., Archive]
+PRICES = {"input": 1.0, "output": 2.0}
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    return drawn_release(tmp_path / "release", 3)
+
+
+@pytest.fixture
+def boards(tmp_path: Path, release: Release) -> Path:
+    return draw_outputs(tmp_path / "drawn", release.records)
+
+
+@pytest.fixture
+def server(release: Release) -> Iterator[ModelServer]:
+    with ModelServer(JudgeModel(release.records)) as running:
+        yield running
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer) -> Evaluate:
+    """Judge the drawn storyboards by models at a server; return the archive."""
+
+    def run(*names: str, at: ModelServer = server, outputs: Any = None, **given: Any) -> Archive:
+        patience = given.pop("patience", 0)
+        judges = [f"{at.openai_url}#{name}" for name in names or ("one",)]
+        models = {judge: {"attempts": 1, "patience": patience, "prices": PRICES} for judge in judges}
+        options = EvaluateOptions(
+            judges=judges, models=models, workers=0, created_at="2026-01-01T00:00:00Z", **given
+        )
+        evaluate_katha(release.path, outputs or boards, tmp_path / "run", options)
+        return read_archive(tmp_path / "run")
+
+    return run
+
+
+def test_stop_when_the_cost_limit_is_reached_leaves_what_was_answered_and_says_so(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path, release: Release
+) -> None:
+    with pytest.raises(BudgetStop, match=r"jsonl has \d+ replies so far, \d+ questions not asked"):
+        evaluate(max_cost=0.04)
+    partial = read_archive(tmp_path / "run")
+    unasked, unreached = lacks(partial.manifest.environment)
+    assert len(partial.judgements) == server.count > 0
+    assert unreached == 0
+    notes = score_folder(tmp_path / "run", release.path, Definitions(resamples=0)).notes
+    assert f"the evaluation is not finished ({unasked} questions not asked yet)" in notes[0]
+    asked = server.count
+    whole = evaluate()
+    assert server.count == asked + unasked == len(whole.judgements), "nothing is asked twice"
+    assert "incomplete" not in whole.manifest.environment
+    assert {one.key() for one in partial.judgements} < {one.key() for one in whole.judgements}
+    assert not [path.name for path in (tmp_path / "run").iterdir() if path.name.startswith(".archive")]
+
+
+def test_stop_when_a_judge_goes_down_keeps_the_replies_before(
+    evaluate: Evaluate, release: Release, tmp_path: Path
+) -> None:
+    model, answered = JudgeModel(release.records), 7
+
+    def handler(asked: Asked) -> Any:
+        nonlocal answered
+        answered -= 1
+        return model(asked) if answered >= 0 else ServerError(503)
+
+    with ModelServer(handler) as failing, pytest.raises(ModelUnavailable, match="has 7 replies so far"):
+        evaluate(at=failing)
+    assert len(read_archive(tmp_path / "run").judgements) == 7
+
+
+def test_stop_when_nothing_was_answered_leaves_no_archive(evaluate: Evaluate, tmp_path: Path) -> None:
+    with pytest.raises(BudgetStop) as stopped:
+        evaluate(max_cost=0.0)
+    assert "kept:" not in str(stopped.value)
+    assert not (tmp_path / "run" / JUDGEMENTS).exists()
+    with pytest.raises(InputError, match="no reply so far"):
+        export_so_far(tmp_path / "run", tmp_path / "copy")
+
+
+def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alone(
+    evaluate: Evaluate, tmp_path: Path
+) -> None:
+    with pytest.raises(BudgetStop):
+        evaluate(max_cost=0.04)
+    run = tmp_path / "run"
+    partial = (run / JUDGEMENTS).read_bytes()
+    for name in (JUDGEMENTS, EVALUATION, "frames.jsonl"):
+        (run / name).unlink()  # as a kill leaves it
+    before = sorted(path.name for path in run.iterdir())
+    archive = export_so_far(run, tmp_path / "copy")
+    assert (tmp_path / "copy" / JUDGEMENTS).read_bytes() == partial
+    assert archive.manifest.environment["incomplete"]["unasked"]
+    assert all("path" not in source for source in archive.manifest.environment["sources"])
+    assert sorted(path.name for path in run.iterdir()) == before
+    with pytest.raises(TargetError, match="new or empty"):
+        export_so_far(run, tmp_path / "copy")
+
+
+def test_export_so_far_when_all_is_answered_writes_the_archive_of_the_run(
+    evaluate: Evaluate, tmp_path: Path
+) -> None:
+    evaluate()
+    target = tmp_path / "copy"
+    target.mkdir()
+    written = write_so_far(tmp_path / "run", target)
+    assert written is not None and written.complete
+    for name in (JUDGEMENTS, EVALUATION):
+        assert (target / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+def test_export_so_far_when_the_folder_is_no_evaluation_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"run\.json"):
+        export_so_far(tmp_path, tmp_path / "copy")
+
+
+def test_evaluation_when_items_failed_marks_what_is_missing(
+    evaluate: Evaluate, release: Release, tmp_path: Path
+) -> None:
+    model = JudgeModel(release.records)
+    down = release.records[0].story_text[:40]
+
+    def handler(asked: Asked) -> Any:
+        if not asked.images and down in str(asked.messages):
+            return ServerError(500)
+        return model(asked)
+
+    with ModelServer(handler) as failing:
+        archive = evaluate(at=failing, patience=60, settings=["run.threshold=0"])
+    assert lacks(archive.manifest.environment)[0] > 0
+    assert archive.judgements
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"names": ("two",)}, "of compatible:one to questions, for which it is not named"),
+        ({"questions_only": True}, "about moral targets, which are left out"),
+        ({"limit": 1}, "about stories or prompts that are not chosen"),
+        ({"settings": ["run.seed=7"]}, "of a run with another seed"),
+        ({"settings": ["judge_text.max_tokens=99"]}, r"asked with other settings (max_tokens)"),
+        ({"settings": ["prepare_images.quality=50"]}, "on pictures made with other settings (images)"),
+        ({"prompts": "heldout"}, "to other prompts"),
+    ],
+)
+def test_evaluation_when_replies_would_go_is_refused_before_anybody_is_asked(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    evaluate()
+    before, asked = (tmp_path / "run" / JUDGEMENTS).read_bytes(), server.count
+    names = change.pop("names", ())
+    with pytest.raises(ConfigError) as refused:
+        evaluate(*names, **change)
+    assert said in str(refused.value)
+    assert "--replace" in str(refused.value)
+    assert (server.count, (tmp_path / "run" / JUDGEMENTS).read_bytes()) == (asked, before)
+
+
+def test_evaluation_when_votes_or_outputs_are_fewer_is_refused(
+    evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
+) -> None:
+    other = draw_outputs(tmp_path / "other", release.records, side=128)
+    evaluate(outputs=[boards, other], votes=2)
+    with pytest.raises(ConfigError, match="about other, which is not among the outputs"):
+        evaluate(votes=2)
+    with pytest.raises(ConfigError, match="of compatible:one, as it has fewer votes"):
+        evaluate(outputs=[boards, other])
+
+
+def test_evaluation_when_more_is_asked_for_keeps_all_earlier_replies(
+    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    first = evaluate(limit=1)
+    other = draw_outputs(tmp_path / "other", release.records, side=128)
+    whole = evaluate("one", "two", outputs=[boards, other], votes=2)
+    assert {one.key() for one in first.judgements} < {one.key() for one in whole.judgements}
+    asked = server.count
+    again = evaluate(limit=1, replace=True)
+    assert again == first
+    assert server.count == asked, "the journal keeps what goes from the archive"
+
+
+def test_evaluation_when_the_release_is_another_names_both(
+    evaluate: Evaluate, release: Release, server: ModelServer
+) -> None:
+    evaluate()
+    lines = (release.path / ANNOTATIONS).read_text("utf-8").splitlines(keepends=True)
+    (release.path / ANNOTATIONS).write_text("".join(lines[:1]), encoding="utf-8")
+    asked = server.count
+    with pytest.raises(ConfigError, match="about another release"):
+        evaluate()
+    assert server.count == asked
+
+
+def test_release_when_a_file_is_not_the_one_packed_is_refused_before_anybody_is_asked(
+    evaluate: Evaluate, release: Release, server: ModelServer
+) -> None:
+    document = json.loads((release.path / RELEASE).read_bytes())
+    files = {
+        name: {"bytes": (release.path / name).stat().st_size, "sha256": sha256_file(release.path / name)}
+        for name in (ANNOTATIONS, VARIANTS)
+    }
+    stated = {**files, "LICENSE": {"bytes": 1, "sha256": "0" * 64}, "../outside": files[VARIANTS]}
+    (release.path / RELEASE).write_bytes(pretty_bytes(document | {"files": files}))
+    check_intact(release.path)
+    (release.path / RELEASE).write_bytes(pretty_bytes(document | {"files": stated}))
+    with (release.path / VARIANTS).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(InputError) as refused:
+        evaluate()
+    found = {Path(one.where).name: one.found for one in refused.value.problems}
+    missing = {"LICENSE": "no such file", "outside": "no such file"}
+    assert found == {**missing, VARIANTS: "another size or hash"}
+    assert server.count == 0
