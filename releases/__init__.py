@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .loading import Release, load
+    from .loading import Release
     from .options import PackOptions
     from .packing import PackResult, pack
     from .selection import LeftOut
+    from .suite_loading import SuiteRelease, load
     from .verification import VerifyReport, verify
 
 _LAZY = {
@@ -20,12 +21,23 @@ _LAZY = {
     "PackResult": "packing",
     "Release": "loading",
     "VerifyReport": "verification",
-    "load": "loading",
+    "SuiteRelease": "suite_loading",
+    "load": "suite_loading",
     "pack": "packing",
     "verify": "verification",
 }
 
-__all__ = ["LeftOut", "PackOptions", "PackResult", "Release", "VerifyReport", "load", "pack", "verify"]
+__all__ = [
+    "LeftOut",
+    "PackOptions",
+    "PackResult",
+    "Release",
+    "SuiteRelease",
+    "VerifyReport",
+    "load",
+    "pack",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the attribute loaded

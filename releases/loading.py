@@ -82,11 +82,11 @@ def load(path: str | Path) -> Release:
     folder = Path(path)
     info = read_release_document(folder, KIND)
     problems: list[UserError] = []
-    records = tuple(_rows(folder / ANNOTATIONS, StoryRecord, problems))
-    variants = tuple(_rows(folder / VARIANTS, Variant, problems))
-    producers = tuple(_rows(folder / PRODUCERS, ProducerLine, problems))
-    problems.extend(_repeated(folder / ANNOTATIONS, [record.story_id for record in records]))
-    problems.extend(_repeated(folder / VARIANTS, [variant.variant_id for variant in variants]))
+    records = tuple(read_rows(folder / ANNOTATIONS, StoryRecord, problems))
+    variants = tuple(read_rows(folder / VARIANTS, Variant, problems))
+    producers = tuple(read_rows(folder / PRODUCERS, ProducerLine, problems))
+    problems.extend(repeated(folder / ANNOTATIONS, [record.story_id for record in records]))
+    problems.extend(repeated(folder / VARIANTS, [variant.variant_id for variant in variants]))
     if problems:
         raise InputError(problems)
     return Release(folder, info, records, variants, producers)
@@ -126,7 +126,15 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
     return document
 
 
-def _rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:
+def kind_of(folder: Path) -> str | None:
+    """Return the kind of the release in a folder; None where ``release.json`` does not tell it."""
+    try:
+        return str(read_release_document(folder)["kind"])
+    except InputError:
+        return None
+
+
+def read_rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:
     """Yield the lines that can be read; add a problem for each of the others."""
     try:
         handle = path.open("rb")
@@ -150,7 +158,8 @@ def _row(line: bytes, parse: Callable[[bytes], Row], where: str, problems: list[
     return None
 
 
-def _repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
+def repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
+    """Yield a problem for every id that is there again."""
     seen: set[str] = set()
     for one in ids:
         if one in seen:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.manifest import read_manifest
+from ..engine.manifest import read_manifest
 from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
 from .card import render_card, render_licence
@@ -23,6 +24,7 @@ from .layout import (
     CARD,
     CHANGES,
     CROISSANT,
+    EVENTS,
     EVENTS,
     LICENSE,
     MORAL_BALANCE,
@@ -97,6 +99,10 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             process is at it.
         InputError: the run has findings, or no record can be released; lists why.
     """
+    if read_manifest(run).kind == EVENTS:
+        from .suite_packing import pack_suite
+
+        return pack_suite(run, out, options)
     if read_manifest(run).kind == EVENTS:
         from .suite_packing import pack_suite
 

@@ -15,10 +15,11 @@ from ..engine.sources import EDITS
 from ..errors import RunError
 from ..schemas.canonical import Json, sha256_file
 from ..validators.dataset import RECORDS, iter_bundles
-from .layout import KIND
+from .layout import EVENTS, KIND, PROMPTS
 
 SPLIT_STAGE = "assign_splits"
 """The stage that decides the split of each story, and never decides again."""
+_RECORD_FILES = {KIND: RECORDS, EVENTS: PROMPTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,12 @@ class FinishedRun:
 
 
 @contextmanager
-def finished_run(folder: Path) -> Iterator[FinishedRun]:
+def finished_run(folder: Path, kind: str = KIND) -> Iterator[FinishedRun]:
     """Open a run folder for packing; nobody can work on the run meanwhile.
+
+    Args:
+        folder: the run.
+        kind: the kind that it must be of.
 
     Raises:
         RunError: it is no run folder, was made by a newer version, is not finished, or its records are not
@@ -63,12 +68,12 @@ def finished_run(folder: Path) -> Iterator[FinishedRun]:
     read_manifest(folder)  # before the lock, whose file would be put into any folder
     with hold(folder.absolute()):
         manifest, report = read_manifest(folder), _finished_report(folder)
-        if manifest.kind != KIND:
+        if manifest.kind != kind:
             raise RunError(
                 str(folder / MANIFEST),
-                expected=f"a run of kind {KIND!r}",
+                expected=f"a run of kind {kind!r}",
                 found=f"kind {manifest.kind!r}",
-                fix=f"give the folder of a `fabula build {KIND}` run",
+                fix=f"give the folder of a `fabula build {kind}` run",
             )
         stale = next(_stale(folder, manifest, report), None)
         if stale is not None:
@@ -78,7 +83,7 @@ def finished_run(folder: Path) -> Iterator[FinishedRun]:
                 found=stale,
                 fix=f"bring the run up to date with `fabula run retry {folder}`",
             )
-        yield FinishedRun(folder, manifest, report, _splits(folder, report))
+        yield FinishedRun(folder, manifest, report, _splits(folder, report) if kind == KIND else {})
 
 
 def _finished_report(folder: Path) -> RunReport:
@@ -98,7 +103,7 @@ def _stale(folder: Path, manifest: Manifest, report: RunReport) -> Iterator[str]
     """Yield what shows that the records are not those that the run would have now."""
     if report.manifest_sha256 != sha256_file(folder / MANIFEST):
         yield f"a {MANIFEST} that changed after the run last finished"
-    for name, sha256 in sorted({RECORDS: None, **report.outputs}.items()):
+    for name, sha256 in sorted({_RECORD_FILES[manifest.kind]: None, **report.outputs}.items()):
         if not (folder / name).is_file():
             yield f"no {name}"
         elif sha256_file(folder / name) != sha256:

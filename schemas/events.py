@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Wire
+from .base import Own, Wire
 from .canonical import digest
 
 PARTICIPANTS = ("human", "animal", "object")
@@ -77,3 +77,18 @@ def video_name(prompt: str) -> str:
 
 def _too_long(stem: str) -> bool:
     return len(stem) > LONGEST_NAME - 4 or len(stem.encode("utf-8")) > 236
+
+
+class SuiteRecord(Own):
+    """One line of ``prompts.jsonl``: a prompt of a suite with its history."""
+
+    unit: str = Field(description="File name of the prompt's video, which names the prompt.")
+    entry: EventPrompt = Field(description="The prompt in the official form.")
+    origin: Literal["retrieval", "brainstorm", "guided"] = Field(
+        description="retrieval: it captions a real video; brainstorm: by people; guided: by a model."
+    )
+    producers: dict[str, str] = Field(description="Part of the entry -> who made it.")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON, the entry in its official form."""
+        return {**super().as_json(), "entry": self.entry.as_json()}

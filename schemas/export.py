@@ -5,6 +5,7 @@ from pathlib import Path
 from ..errors import TargetError
 from .base import Own
 from .canonical import Json, pretty_bytes, write_atomic
+from .events import SuiteRecord
 from .human import HumanRow
 from .judgement import EvaluationManifest, Judgement
 from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Variant
@@ -23,6 +24,7 @@ PUBLISHED: dict[str, type[Own]] = {
     "katha_record": StoryRecord,
     "katha_variant": Variant,
     "story": Story,
+    "suite_prompt": SuiteRecord,
 }
 """Schema name -> the type that it is generated from."""
 

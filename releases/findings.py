@@ -1,0 +1,109 @@
+"""What verifying a release gathers, whatever its kind, and the checks that every kind shares."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from ..validators.report import CheckReport
+from .layout import RELEASE
+from .loading import read_release_document
+from .read_back import OFFLINE
+
+DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
+"""What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport(CheckReport):
+    """What was found in a release.
+
+    Attributes:
+        issues: the findings, sorted; those of the hidden folder begin with its name.
+        checked: what was looked at -> how many.
+        path: its folder.
+        version: its version, if ``release.json`` could be read.
+        quick: whether only hashes, schemas and rules were checked.
+    """
+
+    path: Path
+    version: str | None
+    quick: bool
+
+    def about(self) -> dict[str, Json]:
+        """Return which release was verified, and how."""
+        return {"path": str(self.path), "version": self.version, "quick": self.quick}
+
+    def summary(self) -> str:
+        """Return what was checked and how many findings each code has, as lines for people."""
+        lines = [f"{self.path}: version {self.version or 'unknown'}; checked {self.looked}"]
+        counts = Counter(issue.code for issue in self.issues)
+        lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
+        return "\n".join([*lines, "the release is sound" if self.ok else "the release is not sound"])
+
+
+@dataclass(slots=True)
+class Findings:
+    """Issues gathered from checks that may stumble over damage."""
+
+    issues: list[Issue] = field(default_factory=list)
+    checked: dict[str, int] = field(default_factory=dict)
+
+    def gather(self, name: str, found: Iterable[Issue]) -> None:
+        """Take the issues of one check; what it cannot read is an issue too."""
+        try:
+            self.issues.extend(found)
+        except DAMAGE as error:
+            message = f"this check could not go on: {type(error).__name__}: {error}"
+            self.issues.append(Issue(name, "$", "unreadable", message, "repair the findings beside it first"))
+
+    def take(self, found: "Findings", folder: str, name: str) -> None:
+        """Take the findings of another folder, and say that they are its."""
+        self.issues.extend(replace(issue, where=f"{folder}/{issue.where}") for issue in found.issues)
+        shown = ("files", "stories under rules")
+        self.checked |= {f"{name} {what}": found.checked[what] for what in shown if what in found.checked}
+
+    def report(self, folder: Path, document: Mapping[str, Json], *, quick: bool) -> VerifyReport:
+        """Return what was found in a release."""
+        version = document.get("version")
+        issues = tuple(sorted(set(self.issues)))
+        return VerifyReport(issues, self.checked, folder, None if version is None else str(version), quick)
+
+
+def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:
+    """Return the content of ``release.json``; empty, with a finding, where it cannot be used."""
+    try:
+        return read_release_document(folder)
+    except InputError as error:
+        for problem in error.problems:
+            message = f"expected {problem.expected}, found {problem.found}"
+            findings.issues.append(Issue(RELEASE, "$", "release-document", message, problem.fix))
+        return {}
+
+
+def read_back(folder: Path, findings: Findings) -> Iterator[Issue]:
+    """Read the release with the libraries of its users, in a process of its own with its own settings."""
+    child = subprocess.run(
+        [sys.executable, "-P", "-m", f"{__package__}.read_back", str(folder.absolute())],
+        env={**os.environ, **OFFLINE, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if child.returncode != 0:
+        last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+        yield Issue(
+            "read back", "$", "read-back", f"stopped: {last[:300]}", "repair the findings beside it first"
+        )
+        return
+    reply = json.loads(child.stdout)
+    findings.checked["rows read back twice"] = sum(reply["rows"].values())
+    yield from (Issue(**issue) for issue in reply["issues"])
