@@ -1,0 +1,142 @@
+"""Importing an official KathaBench package: a folder that loads, validates and is judged as a release is.
+
+Every line is fitted into the type of its file; what that takes is in a sidecar, so that
+:func:`.official_export.export_package` gives the package back. Every other file is kept byte for byte.
+"""
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import TargetError
+from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
+from ..validators.statistics import HiddenCounts, hidden_counts, moral_balance
+from .documents import checksums
+from .layout import MORAL_BALANCE, RELEASE, STATISTICS, SUMS
+from .official import ORIGINALS, SIDECAR, Package, open_package
+from .official_document import described, import_document, metadata
+from .official_lines import ImportOptions, PackageLines, read_lines
+from .target import require_free, staged
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What was imported.
+
+    Attributes:
+        folder: the folder made.
+        version: the version that it states.
+        counts: how many stories, scenes, transitions, questions and variants.
+        fields: file, field, what was done (``kept``, ``filled``, ``replaced``, ``renamed``) and how often.
+        hidden: how many stories of the hidden test split the package holds among the others.
+        missing: the files of Table 23 that the package does not have.
+        skipped: files and folders that begin with a dot, which are not taken over.
+    """
+
+    folder: Path
+    version: str
+    counts: dict[str, int]
+    fields: tuple[dict[str, Json], ...]
+    hidden: int
+    missing: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the result as plain JSON."""
+        return {
+            "folder": str(self.folder),
+            "version": self.version,
+            "counts": dict(self.counts),
+            "fields": list(self.fields),
+            "hidden_in_place": self.hidden,
+            "missing": list(self.missing),
+            "skipped": list(self.skipped),
+        }
+
+    def lines(self) -> Iterable[str]:
+        """Yield the result as lines for people."""
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        yield f"{self.folder}: version {self.version}; {counted}"
+        for one in self.fields:
+            yield f"  {one['done']}: {one['file']} {one['field']} ({one['count']})"
+        if self.hidden:
+            yield f"  {self.hidden} hidden-test stories stay among the others; {RELEASE} lists them"
+        if self.missing:
+            yield f"  not in the package: {', '.join(self.missing)}"
+        if self.skipped:
+            yield f"  not taken over: {', '.join(self.skipped)}"
+        yield f"next: fabula validate {self.folder}"
+
+
+def import_package(source: str | Path, out: str | Path, options: ImportOptions | None = None) -> Imported:
+    """Import an official package from a folder.
+
+    Args:
+        source: the folder with the files of Table 23; ``annotations.jsonl`` must be there.
+        out: the folder to make.
+        options: name, version, language and fields.
+
+    Returns:
+        What was imported. The same package and options give the same bytes.
+
+    Raises:
+        ConfigError: an option has a wrong value.
+        TargetError: ``out`` exists, lies in the package or cannot be written.
+        InputError: the package cannot be read without loss; every problem is listed, and nothing is written.
+    """
+    chosen = (options or ImportOptions()).checked()
+    package = open_package(Path(source))
+    target = Path(out)
+    if target.absolute().resolve().is_relative_to(package.folder.resolve()):
+        raise TargetError(
+            str(out),
+            expected="a folder outside the package",
+            found=f"a place in {package.folder}",
+            fix="choose another --out",
+        )
+    require_free(target)
+    about = described(package, chosen)
+    lines = read_lines(package, chosen)
+    with staged(target.absolute()) as (draft,):
+        _write_data(draft, package, lines)
+        hidden = _write_statistics(draft, package, lines)
+        origin = chosen.origin or package.folder.resolve().name
+        document = import_document(draft, package, lines, about, origin, hidden)
+        (draft / RELEASE).write_bytes(pretty_bytes(document))
+        (draft / SUMS).write_bytes(checksums(draft))
+    return Imported(
+        folder=target,
+        version=about.version,
+        counts=lines.composition.totals,
+        fields=tuple(lines.counts.rows()),
+        hidden=len(lines.hidden),
+        missing=package.missing,
+        skipped=package.skipped,
+    )
+
+
+def _write_data(draft: Path, package: Package, lines: PackageLines) -> None:
+    for name, rows in lines.made.items():
+        _write_lines(draft / name, (rows[row_id] for row_id in sorted(rows)))
+    for name, content in lines.gold.items():
+        _write_lines(draft / name, content)
+    _write_lines(draft / SIDECAR, (canonical_bytes(lines.sidecar[key]) for key in sorted(lines.sidecar)))
+    for name in package.others:
+        copy = draft / ORIGINALS / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(package.files[name], copy)
+
+
+def _write_statistics(draft: Path, package: Package, lines: PackageLines) -> HiddenCounts:
+    """Write the statistics of the records; return how many hidden stories there are elsewhere."""
+    # Where a package holds its hidden stories, they are counted among the others.
+    hidden = HiddenCounts() if lines.hidden else hidden_counts(metadata(package, STATISTICS))
+    (draft / STATISTICS).write_bytes(pretty_bytes(lines.statistics.result(hidden)))
+    (draft / MORAL_BALANCE).write_bytes(pretty_bytes(moral_balance(lines.labels)))
+    return hidden
+
+
+def _write_lines(path: Path, rows: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(row + b"\n" for row in rows)
