@@ -1,23 +1,43 @@
-"""``fabula export``: what others need of an evaluation, in a folder of its own."""
+"""``fabula export``: what others need of a release or an evaluation, in a folder of its own."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, emit, example, guarded, say, show
 
 app = typer.Typer(
     name="export",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Copy results into a folder of their own.",
+    help="Copy data and results into a folder of their own.",
 )
 
 
 @app.callback()
 def _export() -> None:
-    """Copy results into a folder of their own."""
+    """Copy data and results into a folder of their own."""
+
+
+@app.command("katha", epilog=example("fabula export katha dist/kathabench --out KathaBench-25K"))
+@guarded
+def katha(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Release, packed or imported.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
+    as_json: JsonOption = False,
+) -> int:
+    """Write the official KathaBench files of a release, by their names (Table 23 of the paper).
+
+    An imported package comes out as it came in: each line in canonical JSON, sorted by id, with the fields
+    that were set aside; every other file byte for byte.
+    """
+    from ..releases.official_export import export_package
+
+    show(export_package(folder, out), as_json=as_json)
+    return 0
 
 
 @app.command(

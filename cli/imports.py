@@ -1,23 +1,76 @@
-"""``fabula import``: published results become an evaluation folder that is scored like our own."""
+"""``fabula import``: published data and results become folders that are used like our own."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say, warn
+from ..errors import ConfigError
+from .common import JsonOption, emit, example, guarded, say, show, warn
 
 if TYPE_CHECKING:
     from ..evaluation.completion.published import Imported
 
 app = typer.Typer(
-    name="import", no_args_is_help=True, help="Bring published results into an evaluation folder."
+    name="import", no_args_is_help=True, help="Bring published data and results into folders like our own."
 )
 
 
 @app.callback()
 def _import() -> None:
-    """Bring published results into an evaluation folder."""
+    """Bring published data and results into folders like our own."""
+
+
+@app.command(
+    "katha",
+    epilog=example(
+        "fabula import katha KathaBench-25K --out dist/kathabench",
+        "fabula import katha downloads/package --field story_text=story --language en --out dist/package",
+    ),
+)
+@guarded
+def katha(
+    source: Annotated[
+        Path,
+        typer.Argument(help="Folder of the official package, with annotations.jsonl.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
+    name: Annotated[str | None, typer.Option("--name", help="Short name [that of the folder].")] = None,
+    version: Annotated[
+        str | None, typer.Option("--version", help="Semantic version [from the package, else 0.0.0].")
+    ] = None,
+    language: Annotated[
+        str, typer.Option("--language", help="Language of stories whose record names none.")
+    ] = "en",
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field", metavar="OURS=THEIRS", help="A record's field under another name. Repeatable."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Import an official KathaBench package: a folder that loads, validates and is judged like a release.
+
+    Nothing is lost: unknown fields are set aside and reported, and `fabula export katha` writes them back.
+    """
+    from ..releases.official_import import import_package
+    from ..releases.official_lines import ImportOptions
+
+    options = ImportOptions(
+        name=name, version=version, language=language, fields=dict(map(_pair, field or ()))
+    )
+    show(import_package(source, out, options), as_json=as_json)
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    ours, equals, theirs = text.partition("=")
+    if not equals:
+        raise ConfigError(
+            "--field", expected="OURS=THEIRS", found=repr(text), fix="write it as story_text=story"
+        )
+    return ours, theirs
 
 
 @app.command(
