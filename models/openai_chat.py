@@ -9,15 +9,11 @@ from typing import Any
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, Usage, base64_text
 from .edge import Edge, text_or_none, tokens, usage_or_none
-from .keys import find_key
+from .openai_client import openai_client
 from .options import ModelOptions
 from .secrets import Redactor
 from .spec import COMPATIBLE, ModelSpec
 from .structured import messages_to_send
-from .transport import GRACE, headers_not_ours, headers_of, http_client
-
-OPENAI = "https://api.openai.com/v1"
-"""The SDK's default, named here so that no environment variable moves it unseen."""
 
 
 class OpenAIChat:
@@ -34,24 +30,11 @@ class OpenAIChat:
 
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
         import httpx2
-        import openai
 
         self._name = spec.name
         self._limit = "max_tokens" if spec.provider == COMPATIBLE else "max_completion_tokens"
         self._edge = Edge(options, redactor)
-        key = find_key(spec, options, redactor)
-        headers: dict[str, Any] = headers_not_ours("OPENAI_CUSTOM_HEADERS", key, openai.omit)
-        if spec.provider == COMPATIBLE:
-            # The SDK would take both from the environment; they are nobody else's business.
-            headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
-        self._client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=options.base_url or spec.base_url or OPENAI,
-            timeout=options.call_timeout + GRACE,
-            max_retries=0,
-            default_headers={**headers, **headers_of(spec, options, redactor)},
-            http_client=http_client(spec, options, redactor),
-        )
+        self._client = openai_client(spec, options, redactor)
         self._raw = httpx2.Response
 
     async def complete(self, request: ChatRequest) -> Reply:

@@ -90,6 +90,8 @@ def _listed(spec: ModelSpec, day: date | None) -> Price | None:
     if listed is None:
         return None
     given, answered = _tiers(listed.input_mtok), _tiers(listed.output_mtok)
+    if answered is None and spec.encodes:  # a vector costs what its text costs
+        answered = _flat(0.0)
     if given is None or answered is None:
         return None
     cached = _tiers(listed.cache_read_mtok) or given

@@ -20,17 +20,31 @@ ADAPTERS: tuple[tuple[str, str], ...] = (
 )
 """Provider and ``module:attribute`` of its adapter."""
 
+ENCODERS: tuple[tuple[str, str], ...] = (
+    ("openai", ".openai_embedding:OpenAIEmbedding"),
+    (COMPATIBLE, ".openai_embedding:OpenAIEmbedding"),
+)
+"""The same for encoders, whose specs begin with ``embedding:``."""
+
 GROUP = "fabula.chat_models"
 """Entry points of this group add providers: the name is what stands before the colon in a spec."""
+
+ENCODER_GROUP = "fabula.text_encoders"
+"""The same for encoders."""
 
 Adapter: TypeAlias = Callable[[ModelSpec, ModelOptions, Redactor], ChatModel]
 """Makes the model. It registers with the redactor every secret that it reads."""
 
 
-def providers() -> tuple[str, ...]:
-    """Return the names of all providers: our own, then those of plug-ins."""
-    own = [name for name, _ in ADAPTERS]
-    return (*own, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(own)))
+def providers(*, encoders: bool = False) -> tuple[str, ...]:
+    """Return the names of all providers, of chat models or of encoders: our own, then those of plug-ins."""
+    adapters, group = _registered(encoders)
+    own = [name for name, _ in adapters]
+    return (*own, *sorted({entry.name for entry in entry_points(group=group)} - set(own)))
+
+
+def _registered(encoders: bool) -> tuple[tuple[tuple[str, str], ...], str]:
+    return (ENCODERS, ENCODER_GROUP) if encoders else (ADAPTERS, GROUP)
 
 
 def check_adapter(spec: ModelSpec) -> None:
@@ -40,7 +54,7 @@ def check_adapter(spec: ModelSpec) -> None:
         ConfigError: nobody serves that provider.
         MissingRequirement: the SDK is missing.
     """
-    if spec.provider not in providers():
+    if spec.provider not in providers(encoders=spec.encodes):
         raise _nobody(spec)
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
@@ -56,12 +70,13 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
         ConfigError: nobody serves that provider.
         MissingRequirement: a library or a key is missing.
     """
-    place = dict(ADAPTERS).get(spec.provider)
+    adapters, group = _registered(spec.encodes)
+    place = dict(adapters).get(spec.provider)
     if place is not None:
         module, _, attribute = place.partition(":")
         adapter = cast("Adapter", getattr(import_module(module, __package__), attribute))
         return adapter(spec, options, redactor)
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=group):
         if entry.name == spec.provider:
             return cast("Adapter", entry.load())(spec, options, redactor)
     raise _nobody(spec)
@@ -69,6 +84,9 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
 
 def _nobody(spec: ModelSpec) -> ConfigError:
     return ConfigError(
-        "model spec", expected=f"a provider among {', '.join(providers())}", found=spec.provider,
+        f"model spec {spec}",
+        expected=f"a provider among {', '.join(providers(encoders=spec.encodes))}"
+        + (" for vectors" if spec.encodes else ""),
+        found=spec.provider,
         fix="check the spelling, or install the plug-in that adds it",
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Model specs: which model, and who serves it, in one string that a user types."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -9,6 +9,9 @@ from ..errors import ConfigError
 
 Provider: TypeAlias = str
 """``openai``, ``google``, ``anthropic``, ``compatible`` (a URL), or a name that a plug-in registers."""
+
+ENCODES = "embedding:"
+"""What stands before the spec of a model that is asked for vectors of texts (see :mod:`.vectors`)."""
 
 FORMS = "openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST[:PORT]/v1#NAME"
 COMPATIBLE: Literal["compatible"] = "compatible"
@@ -25,12 +28,14 @@ class ModelSpec:
         provider: who speaks the wire format; ``compatible`` for a URL.
         name: the model's name at the service.
         base_url: where a compatible server is; None for the others.
+        encodes: whether it is asked for vectors of texts, and for nothing else.
     """
 
     text: str
     provider: Provider
     name: str
     base_url: str | None = None
+    encodes: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -39,20 +44,35 @@ class ModelSpec:
 def parse_spec(text: str) -> ModelSpec:
     """Return the parts of a spec such as ``openai:gpt-4.1-mini`` or ``http://localhost:8000/v1#qwen3-vl``.
 
+    An encoder has ``embedding:`` before it, as in ``embedding:openai:text-embedding-3-small``.
+
     Whether a provider other than the three exists is checked when the model is opened: plug-ins add some.
 
     Raises:
         ConfigError: the text has another form, or a URL carries a user name or password.
     """
     if len(text) <= _LONGEST and text.isprintable():
+        if text.startswith(ENCODES):
+            return replace(_parse_chat(text.removeprefix(ENCODES)), text=text, encodes=True)
+        return _parse_chat(text)
+    raise _no_form(text)
+
+
+def _parse_chat(text: str) -> ModelSpec:
+    if not text.startswith(ENCODES):
         if text.lower().startswith(("http://", "https://")):
             return _parse_url(text)
         match = _PLAIN.fullmatch(text)
         if match is not None:
             return ModelSpec(text, match[1], match[2])
-    raise ConfigError(
-        "model spec", expected=FORMS, found=ascii(text[:100]), fix="for example openai:gpt-4.1-mini"
-    )
+    raise _no_form(text)
+
+
+def _no_form(text: str) -> ConfigError:
+    return ConfigError(
+        "model spec", expected=f"{FORMS}; for vectors {ENCODES} before it", found=ascii(text[:100]),
+        fix="for example openai:gpt-4.1-mini",
+    )  # fmt: skip
 
 
 def _parse_url(text: str) -> ModelSpec:

@@ -20,7 +20,7 @@ from ..prompts.loader import load_prompt, prompt_ids
 from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, StoryRecord
 from .drawn_storyboards import numbers_in
-from .model_server import Asked
+from .model_server import Asked, word_vector
 
 _FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 WRONG = "nobody can tell"
@@ -51,6 +51,8 @@ class JudgeModel:
         Raises:
             ValueError: the request was made with another prompt, or about another story.
         """
+        if asked.protocol == "embeddings":
+            return word_vector(asked.text)
         prompt = judge_prompt_of(asked)
         if prompt is None:
             raise ValueError(f"not a prompt that this judge knows: {asked.system[:80]!r}")

@@ -1,7 +1,8 @@
-"""A scripted model server for tests: three wire formats, every fault, on the loopback interface."""
+"""A scripted model server for tests, on the loopback interface: three formats of chat, one of vectors."""
 
 from .answers import Answer, Problem
 from .asked import Asked, count_tokens, key_of
+from .embeddings_wire import word_vector
 from .faults import (
     BadRequestFault,
     ContentFault,
@@ -89,4 +90,5 @@ __all__ = [
     "read_fault",
     "read_plan",
     "scripted",
+    "word_vector",
 ]

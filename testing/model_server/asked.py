@@ -8,7 +8,7 @@ from ...models.chat import ChatRequest, Image, Message
 from ...models.structured import messages_to_send, without_counts
 from ...schemas.canonical import Json, digest, sha256_bytes
 
-Protocol: TypeAlias = Literal["openai", "google", "anthropic"]
+Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Asked:
     """One request, whatever wire format it came in.
 
     Attributes:
-        protocol: the wire format.
+        protocol: the wire format; ``embeddings`` where the vector of a text is asked for.
         path: the path of the URL, without query.
         target: the request target as sent; a whole URL where the client took the server for a proxy.
         model: the model's name as the service knows it.
@@ -120,6 +120,8 @@ def key_of(request: ChatRequest, model: str) -> str:
         request: the request.
         model: the model's name at the service.
     """
+    if request.model.startswith("embedding:"):
+        return meaning_key(model, "", request.messages, None, request.extra)
     claude = request.model.startswith("anthropic:")
     sent = messages_to_send(request)
     system = "\n".join(str(part) for message in sent if message.role == "system" for part in message.parts)

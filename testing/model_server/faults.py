@@ -139,7 +139,7 @@ class NoStructuredOutput(ErrorFault):
             "google": "JSON mode is not enabled for this model: response_json_schema is not supported.",
             "anthropic": "output_config.format: structured outputs (json_schema) are not supported.",
         }
-        return Problem("unsupported", words[asked.protocol])
+        return Problem("unsupported", words.get(asked.protocol, words["openai"]))
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class TooLong(ErrorFault):
             "google": f"The input token count ({found}) exceeds the maximum number of tokens ({most}).",
             "anthropic": f"prompt is too long: {found} tokens > {most} maximum",
         }
-        return Problem("too_long", words[asked.protocol], self.status)
+        return Problem("too_long", words.get(asked.protocol, words["openai"]), self.status)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class When(Own):
     contains: str | tuple[str, ...] = Field(default=(), description="Texts that the question contains.")
     schema_name: str | None = Field(default=None, alias="schema", description="The reply schema's name.")
     model: str | None = None
-    protocol: Literal["openai", "google", "anthropic"] | None = None
+    protocol: Literal["openai", "google", "anthropic", "embeddings"] | None = None
     attempt: int | None = Field(default=None, description="The n-th time that this very question is asked.")
     call: int | None = Field(default=None, description="The n-th question for which the rest holds.")
 

@@ -14,6 +14,7 @@ from ...schemas.canonical import Json
 from .answers import Answer, Given, Problem, Response, as_answer, json_text, within_limit
 from .anthropic_wire import AnthropicWire
 from .asked import Asked, meaning_key
+from .embeddings_wire import EmbeddingsWire, encoded
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
 from .google_wire import GoogleWire, Spelling
 from .http import Connection
@@ -30,7 +31,12 @@ Latency: TypeAlias = float | Callable[[Asked], float]
 
 
 def smallest(asked: Asked) -> Answer:
-    """Answer with the smallest reply that satisfies the schema, and without a schema with ``OK``."""
+    """Answer with the smallest reply that satisfies the schema, without a schema with ``OK``.
+
+    A text whose vector is wanted gets that of its words.
+    """
+    if asked.protocol == "embeddings":
+        return encoded(asked)
     return Answer("OK" if asked.schema is None else json_text(from_schema(asked.schema)))
 
 
@@ -56,7 +62,12 @@ class Service:
         self.rejected: list[str] = []
         self.busiest = 0
         self._in_flight = 0
-        self._wires: tuple[Wire, ...] = (OpenAIWire(), GoogleWire(spelling), AnthropicWire())
+        self._wires: tuple[Wire, ...] = (
+            OpenAIWire(),
+            GoogleWire(spelling),
+            AnthropicWire(),
+            EmbeddingsWire(),
+        )
         self._attempts: Counter[str] = Counter()
         self._number = 0
         self._started = time.monotonic()
