@@ -168,6 +168,11 @@ def test_wire_type_when_record_is_complete_equals_the_own_type() -> None:
     assert wire_of(StoryRecord) is wire_of(StoryRecord)
 
 
+VOCABULARY_ATTRIBUTES = (
+    "target", "label", "aliases", "reviewed", "releasable", "en", "ch", "judge", "rank"
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_vocabulary_when_read_is_well_formed(name: str) -> None:
     document = json.loads((files("fabula.schemas") / "vocabularies" / f"{name}.json").read_text("utf-8"))
@@ -179,8 +184,8 @@ def test_vocabulary_when_read_is_well_formed(name: str) -> None:
     for entry in document["values"]:
         assert entry["value"].isidentifier() and entry["value"] == entry["value"].lower()
         assert entry["description"].endswith(".")
-        assert set(entry) <= {"value", "description", "target", "label", "aliases", "reviewed", "releasable"}
-    for attribute in ("target", "label", "aliases", "reviewed", "releasable"):
+        assert set(entry) <= {"value", "description", *VOCABULARY_ATTRIBUTES}
+    for attribute in VOCABULARY_ATTRIBUTES:
         assert sum(attribute in entry for entry in document["values"]) in (0, len(values)), attribute
 
 
@@ -197,6 +202,11 @@ def test_vocabularies_when_listed_are_all_files_of_the_folder() -> None:
         ("transition_type", 3, 4),
         ("question_type", 6, 28712),
         ("split", 4, 100),
+        ("style_category", 10, 80),
+        ("story_type", 11, 80),
+        ("culture", 6, 80),
+        ("character_tag", 3, 344),
+        ("gender", 3, 344),
     ],
 )
 def test_vocabulary_when_targets_are_summed_equals_the_published_total(

@@ -1,0 +1,117 @@
+"""The reference images of a story's characters: one folder each below ``image/``, checked one by one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..media.images import PictureLimits, open_picture, read_bytes
+from ..media.problems import MediaProblem
+from ..schemas.canonical import sha256_bytes
+from ..schemas.shots import ReferenceImage, ShotScript
+from ..validators.codes import show
+from ..validators.report import IssueBin
+from ..validators.shots.codes import issue
+
+IMAGES = "image"
+MOST_REFERENCES = 10
+LEAST_SIDE = 64
+SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", ".gitkeep")
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
+# What a picture may be and yet be worth a look.
+_ODD = ("misnamed", "animated", "blank")
+
+
+def is_safe_name(key: str) -> bool:
+    """Return whether a character's key can be the name of a folder (or, with slashes, of nested ones)."""
+    parts = key.split("/")
+    return (
+        key.isprintable()
+        and "\\" not in key
+        and not any(part.strip() in ("", ".", "..") for part in parts)
+        and ":" not in parts[0][1:2]
+        and len(key.encode("utf-8", "surrogatepass")) <= 200
+    )
+
+
+def read_references(
+    place: Path, script: ShotScript, key: str, found: IssueBin, limits: PictureLimits
+) -> tuple[ReferenceImage, ...]:
+    """Return a character's reference images that can be decoded; its folder may have nested ones."""
+    where = f"{place.name}/{IMAGES}/{key}"
+    if not is_safe_name(key):
+        found.add(issue("unsafe-name", place.name, f"$.Characters[{show(key)}]", "it cannot be a folder's"))
+        return ()
+    folder = place / IMAGES / key
+    nested = [place / IMAGES / other for other in script.characters if other.startswith(f"{key}/")]
+    images = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        name = path.relative_to(place).as_posix()
+        others = any(path.is_relative_to(inner) for inner in nested)
+        if path.is_dir() or others or path.name in SYSTEM_FILES:
+            continue
+        if path.suffix.lower() not in _PICTURES or not path.resolve().is_relative_to(place.resolve()):
+            message = "expected an image of this story, such as 00.jpg"
+            found.add(issue("stray-file", f"{place.name}/{name}", "$", message))
+            continue
+        image = _read_reference(place, path, key, found, limits)
+        if image is not None:
+            images.append(image)
+    if not images:
+        found.add(issue("no-reference", where, "$", "expected 1 to 10 images, found none"))
+    elif len(images) > MOST_REFERENCES:
+        message = f"expected 1 to {MOST_REFERENCES} images, found {len(images)}"
+        found.add(issue("many-references", where, "$", message))
+    return tuple(images)
+
+
+def _read_reference(
+    place: Path, path: Path, key: str, found: IssueBin, limits: PictureLimits
+) -> ReferenceImage | None:
+    name = path.relative_to(place).as_posix()
+    where = f"{place.name}/{name}"
+    try:
+        data = read_bytes(path, limits)
+        picture = open_picture(data, limits, name=path.name)
+    except MediaProblem as problem:
+        message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
+        found.add(issue("unreadable-picture", where, "$", message))
+        return None
+    for note in picture.notes:
+        if note.startswith(_ODD):
+            found.add(issue("odd-picture", where, "$", note))
+    if min(picture.width, picture.height) < LEAST_SIDE:
+        message = f"expected {LEAST_SIDE} pixels a side, found {picture.width} x {picture.height}"
+        found.add(issue("small-picture", where, "$", message))
+    return ReferenceImage(
+        story_id=place.name, character=key, file=name, sha256=sha256_bytes(data),
+        width=picture.width, height=picture.height,
+    )  # fmt: skip
+
+
+def check_folders(place: Path, script: ShotScript, found: IssueBin) -> None:
+    """Report folders and files below ``image/`` that are no character's."""
+    if not (place / IMAGES).is_dir():
+        return
+    first_parts = {key.split("/")[0] for key in script.characters}
+    for entry in sorted((place / IMAGES).iterdir()):
+        where = f"{place.name}/{IMAGES}/{entry.name}"
+        if entry.name in first_parts or entry.name in SYSTEM_FILES:
+            continue
+        if not entry.is_dir():
+            found.add(issue("stray-file", where, "$", "expected the folder of a character"))
+            continue
+        near = [key for key in script.characters if key.strip().casefold() == entry.name.strip().casefold()]
+        hint = f"; {show(near[0])} differs only in space or case" if near else ""
+        found.add(issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}"))
+
+
+def check_repeated(
+    place: Path, references: Mapping[str, tuple[ReferenceImage, ...]], found: IssueBin
+) -> None:
+    """Report reference images that are the same file as another of the story."""
+    seen: dict[str, str] = {}
+    for images in references.values():
+        for image in images:
+            first = seen.setdefault(image.sha256, image.file)
+            if first != image.file:
+                where = f"{place.name}/{image.file}"
+                found.add(issue("repeated-picture", where, "$", f"the same file as {first}"))

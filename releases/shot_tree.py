@@ -1,0 +1,247 @@
+"""Reading and writing the official ViStoryBench data set: a folder per story with script and references.
+
+::
+
+    ViStory/01/story.json
+    ViStory/01/image/<character key>/00.jpg
+
+Beside the stories may lie ``stories.jsonl`` and ``references.jsonl``, which hold what the official files have
+no room for; see :mod:`fabula.schemas.shots`. Reading goes on past every problem and reports them all; a story
+whose script cannot be used is left out.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import InputError, TargetError, UserError
+from ..media.images import LIMITS, PictureLimits
+from ..schemas.canonical import digest, write_atomic
+from ..schemas.paths import format_path
+from ..schemas.shots import ReferenceImage, ShotScript
+from ..validators.codes import show
+from ..validators.report import IssueBin, ValidationReport
+from ..validators.shots.codes import issue
+from ..validators.shots.script_rules import check_script
+from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
+
+FOLDER = "ViStory"
+SCRIPT = "story.json"
+STORIES, REFERENCES = "stories.jsonl", "references.jsonl"
+_MOST_SCRIPT_BYTES = 20_000_000
+
+
+@dataclass(frozen=True)
+class ShotStory:
+    """One story of a set.
+
+    Attributes:
+        story_id: name of its folder.
+        script: its script.
+        references: character key -> its reference images, sorted by path; every character has an entry.
+    """
+
+    story_id: str
+    script: ShotScript
+    references: Mapping[str, tuple[ReferenceImage, ...]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ShotSet:
+    """A set of shot scripts.
+
+    Attributes:
+        folder: where the stories lie.
+        stories: the stories that can be used, in the order of their numbers.
+    """
+
+    folder: Path
+    stories: tuple[ShotStory, ...]
+
+    @property
+    def by_id(self) -> dict[str, ShotStory]:
+        """Story id -> story."""
+        return {story.story_id: story for story in self.stories}
+
+    @property
+    def sha256(self) -> str:
+        """What identifies the content: scripts and reference images, whatever the layout of the files."""
+        return digest(
+            [
+                [
+                    story.story_id,
+                    story.script.as_json(),
+                    {key: [one.sha256 for one in images] for key, images in sorted(story.references.items())},
+                ]
+                for story in self.stories
+            ]
+        )
+
+    def path(self, image: ReferenceImage) -> Path:
+        """Return where a reference image lies."""
+        return self.folder / image.story_id / image.file
+
+    def counts(self) -> dict[str, int]:
+        """Return how many stories, shots, characters and reference images there are."""
+        return {
+            "stories": len(self.stories),
+            "shots": sum(len(story.script.shots) for story in self.stories),
+            "characters": sum(len(story.script.characters) for story in self.stories),
+            "references": sum(len(images) for story in self.stories for images in story.references.values()),
+        }
+
+
+def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[ShotSet, ValidationReport]:
+    """Return a set and everything that is wrong with it.
+
+    Args:
+        path: the folder with the stories' folders, or the one above it that holds ``ViStory``.
+        limits: what a reference image may be at most.
+
+    Raises:
+        InputError: there is no such folder, or no story in it.
+    """
+    root = Path(path)
+    folder = root / FOLDER if (root / FOLDER).is_dir() else root
+    if not folder.is_dir():
+        raise InputError([_no_set(str(path), "nothing there")])
+    found = IssueBin()
+    stories = []
+    for place in _story_folders(folder, found):
+        story = _read_story(place, found, limits)
+        if story is not None:
+            stories.append(story)
+    if not stories and not found.kept:
+        raise InputError([_no_set(str(folder), "no folder with a number as its name")])
+    shot_set = ShotSet(folder, tuple(stories))
+    return shot_set, found.report(str(path), "shots", shot_set.counts())
+
+
+def write_shot_set(shot_set: ShotSet, out: Path) -> None:
+    """Write a set in the official tree: scripts as they were read, images byte for byte.
+
+    Raises:
+        TargetError: ``out`` is there already, or cannot be written.
+    """
+    if out.exists():
+        raise TargetError(
+            str(out), expected="a folder that is not there yet", found="something there", fix="choose another"
+        )
+    try:
+        for story in shot_set.stories:
+            place = out / FOLDER / story.story_id
+            place.mkdir(parents=True)
+            write_atomic(place / SCRIPT, [script_bytes(story.script)])
+            for images in story.references.values():
+                for image in images:
+                    (place / image.file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(shot_set.path(image), place / image.file)
+    except OSError as error:
+        raise TargetError(
+            str(out), expected="a folder that can be written", found=error.strerror or str(error),
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+
+
+def script_bytes(script: ShotScript) -> bytes:
+    """Return a script as ``story.json`` holds it: UTF-8, indented by four, in the order of the script."""
+    return json.dumps(script.as_json(), indent=4, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+
+
+def _story_folders(folder: Path, found: IssueBin) -> Iterator[Path]:
+    """Yield the stories' folders in the order of their numbers."""
+    numbered: dict[int, Path] = {}
+    for entry in sorted(folder.iterdir()):
+        if entry.name in (*SYSTEM_FILES, STORIES, REFERENCES):
+            continue
+        if not (entry.is_dir() and entry.name.isascii() and entry.name.isdigit()):
+            message = "expected a folder with a number as its name, such as 01"
+            found.add(issue("stray-file", entry.name, "$", message))
+        elif int(entry.name) in numbered:
+            message = f"{numbered[int(entry.name)].name} is story {int(entry.name)} already"
+            found.add(issue("repeated-story", entry.name, "$", message))
+        else:
+            numbered[int(entry.name)] = entry
+    for number in sorted(numbered):
+        yield numbered[number]
+
+
+def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStory | None:
+    script = _read_script(place, found)
+    if script is None:
+        return None
+    where = f"{place.name}/{SCRIPT}"
+    found.extend(check_script(script, where))
+    for entry in sorted(place.iterdir()):
+        if entry.name not in (SCRIPT, IMAGES, *SYSTEM_FILES):
+            message = f"expected {SCRIPT} and {IMAGES}/"
+            found.add(issue("stray-file", f"{place.name}/{entry.name}", "$", message))
+    references = {key: read_references(place, script, key, found, limits) for key in script.characters}
+    check_folders(place, script, found)
+    check_repeated(place, references, found)
+    return ShotStory(place.name, script, references)
+
+
+def _read_script(place: Path, found: IssueBin) -> ShotScript | None:
+    path, where = place / SCRIPT, f"{place.name}/{SCRIPT}"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_SCRIPT_BYTES + 1)
+    except OSError as error:
+        found.add(issue("missing-script", where, "$", f"expected a script, found {error.strerror}"))
+        return None
+    if len(data) > _MOST_SCRIPT_BYTES:
+        found.add(issue("json", where, "$", f"expected at most {_MOST_SCRIPT_BYTES:,} bytes, found more"))
+        return None
+    if data.startswith(b"\xef\xbb\xbf"):
+        found.add(issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
+    document = _parse(data, where, found)
+    if document is None:
+        return None
+    try:
+        return ShotScript.model_validate(document)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            found.add(issue("shape", where, format_path(detail["loc"]), str(detail["msg"])))
+    return None
+
+
+def _parse(data: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
+    twice: list[str] = []
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in made:
+                twice.append(name)
+            made[name] = value
+        return made
+
+    try:
+        document = json.loads(data.decode("utf-8-sig"), object_pairs_hook=distinct)
+    except UnicodeDecodeError as error:
+        found.add(
+            issue("encoding", where, "$", f"expected UTF-8, found {error.reason} at byte {error.start}")
+        )
+        return None
+    except (ValueError, RecursionError) as error:
+        found.add(issue("json", where, "$", f"expected a JSON object, found {error}"))
+        return None
+    for name in twice:
+        found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
+    if not isinstance(document, dict):
+        found.add(issue("json", where, "$", f"expected a JSON object, found a {type(document).__name__}"))
+        return None
+    return None if twice else document
+
+
+def _no_set(where: str, found: str) -> UserError:
+    return UserError(
+        where, expected=f"a folder of stories, such as {FOLDER}/ with 01/{SCRIPT}", found=found,
+        fix="give the folder that holds the numbered stories",
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""The official tree of shot scripts: round trips, and every kind of broken set."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import InputError, TargetError
+from fabula.releases.shot_references import is_safe_name
+from fabula.releases.shot_tree import read_shot_set, write_shot_set
+from fabula.testing.drawn import draw_panel, picture_bytes
+from fabula.testing.drawn_shots import draw_shot_set, drawn_script
+from fabula.validators.shots.codes import CODES
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return draw_shot_set(tmp_path / "data")
+
+
+def codes(tree: Path) -> dict[str, int]:
+    return read_shot_set(tree)[1].counts
+
+
+def test_read_shot_set_when_sound_finds_nothing_wrong(tree: Path) -> None:
+    shot_set, report = read_shot_set(tree)
+    assert report.counts == {}
+    assert report.checked == {"stories": 2, "shots": 10, "characters": 6, "references": 12}
+    mira = shot_set.by_id["01"].references["Mira"]
+    assert [image.file for image in mira] == ["image/Mira/00.png", "image/Mira/01.png"]
+    assert (mira[0].width, mira[0].height) == (160, 160)
+    assert shot_set.path(mira[0]).is_file()
+
+
+def test_read_shot_set_when_the_inner_folder_is_named_is_the_same(tree: Path) -> None:
+    assert read_shot_set(tree / "ViStory")[0].stories == read_shot_set(tree)[0].stories
+
+
+def test_write_shot_set_when_read_again_is_equal_and_unknown_fields_are_kept(
+    tree: Path, tmp_path: Path
+) -> None:
+    path = tree / "ViStory/01/story.json"
+    document = json.loads(path.read_text("utf-8"))
+    document["note"] = {"by": "somebody", "numbers": [1, 2.5, None]}
+    document["Shots"][0]["Story Board"] = "x"
+    del document["Characters"]["Mira"]["num_of_appearances"]
+    path.write_text(json.dumps(document), "utf-8-sig")
+    shot_set, report = read_shot_set(tree)
+    assert report.counts == {"byte-order-mark": 1}
+    write_shot_set(shot_set, tmp_path / "copy")
+    written = json.loads((tmp_path / "copy/ViStory/01/story.json").read_text("utf-8"))
+    assert written == document
+    assert list(written["Characters"]) == list(document["Characters"])
+    again = read_shot_set(tmp_path / "copy")[0]
+    assert again.sha256 == shot_set.sha256
+    for story in shot_set.stories:
+        for images in story.references.values():
+            for image in images:
+                assert again.path(image).read_bytes() == shot_set.path(image).read_bytes()
+    with pytest.raises(TargetError):
+        write_shot_set(shot_set, tmp_path / "copy")
+
+
+def _script(tree: Path, text: bytes) -> None:
+    (tree / "ViStory/01/story.json").write_bytes(text)
+
+
+def _with_character(tree: Path, key: str) -> None:
+    script = drawn_script()
+    script["Characters"][key] = script["Characters"]["Mira"]
+    _script(tree, json.dumps(script).encode())
+
+
+def _many(tree: Path) -> None:
+    for number in range(60):
+        picture = picture_bytes(draw_panel(number % 20 + 1, (80, 80 + number)))
+        (tree / f"ViStory/01/image/Mira/{number + 10}.png").write_bytes(picture)
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no script": (lambda tree: (tree / "ViStory/01/story.json").unlink(), "missing-script"),
+    "latin-1": (lambda tree: _script(tree, '{"Story_type": "é"}'.encode("latin-1")), "encoding"),
+    "cut": (lambda tree: _script(tree, b'{"Shots": ['), "json"),
+    "empty": (lambda tree: _script(tree, b""), "json"),
+    "a list": (lambda tree: _script(tree, b"[]"), "json"),
+    "deep": (lambda tree: _script(tree, b"[" * 200_000), "json"),
+    "two of one name": (
+        lambda tree: _script(tree, b'{"Characters": {"A": {}, "A": {}}, "Shots": []}'), "repeated-key"
+    ),
+    "a number for a list": (lambda tree: _script(tree, b'{"Shots": 3}'), "shape"),
+    "same number": (lambda tree: (tree / "ViStory/1").mkdir(), "repeated-story"),
+    "stray in set": (lambda tree: (tree / "ViStory/notes.txt").write_text("x"), "stray-file"),
+    "stray in story": (lambda tree: (tree / "ViStory/01/old.json").write_text("x"), "stray-file"),
+    "text as reference": (lambda tree: (tree / "ViStory/01/image/Mira/a.txt").write_text("x"), "stray-file"),
+    "text named jpg": (
+        lambda tree: (tree / "ViStory/01/image/Mira/a.jpg").write_text("x"), "unreadable-picture"
+    ),
+    "folder of nobody": (lambda tree: (tree / "ViStory/01/image/mira ").mkdir(), "unknown-folder"),
+    "no images": (lambda tree: _with_character(tree, "Bob"), "no-reference"),
+    "outside": (lambda tree: _with_character(tree, "../../secret"), "unsafe-name"),
+    "sixty": (_many, "many-references"),
+    "tiny": (
+        lambda tree: (tree / "ViStory/01/image/Mira/9.png").write_bytes(
+            picture_bytes(draw_panel(2, (20, 20)))
+        ),
+        "small-picture",
+    ),
+    "twice": (
+        lambda tree: (tree / "ViStory/01/image/The Fox/9.png").write_bytes(
+            (tree / "ViStory/01/image/Mira/00.png").read_bytes()
+        ),
+        "repeated-picture",
+    ),
+    "misnamed": (
+        lambda tree: (tree / "ViStory/01/image/Mira/9.jpg").write_bytes(
+            picture_bytes(draw_panel(2, (90, 90)))
+        ),
+        "odd-picture",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_read_shot_set_when_broken_reports_it_and_keeps_the_other_story(tree: Path, name: str) -> None:
+    change, code = BROKEN[name]
+    change(tree)
+    shot_set, report = read_shot_set(tree)
+    assert code in report.counts
+    assert "02" in shot_set.by_id
+    assert all(issue.cure for issue in report.issues)
+
+
+def test_read_shot_set_when_a_link_leads_outside_does_not_follow_it(tree: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(picture_bytes(draw_panel(3, (90, 90))))
+    (tree / "ViStory/01/image/Mira/9.png").symlink_to(secret)
+    shot_set, report = read_shot_set(tree)
+    assert report.counts == {"stray-file": 1}
+    assert len(shot_set.by_id["01"].references["Mira"]) == 2
+
+
+def test_read_shot_set_when_a_key_has_a_slash_finds_its_nested_folder(tree: Path) -> None:
+    script = drawn_script()
+    script["Characters"]["Mira/young"] = script["Characters"]["Mira"]
+    _script(tree, json.dumps(script).encode())
+    folder = tree / "ViStory/01/image/Mira/young"
+    folder.mkdir()
+    (folder / "00.png").write_bytes(picture_bytes(draw_panel(4, (90, 90))))
+    story = read_shot_set(tree)[0].by_id["01"]
+    assert [len(story.references[key]) for key in ("Mira", "Mira/young")] == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["", "a//b", "..", "a/../b", "C:x", "a\\b", "a\nb", "x" * 300, "/etc"])
+def test_is_safe_name_when_it_could_leave_its_folder_is_false(name: str) -> None:
+    assert not is_safe_name(name)
+
+
+def test_read_shot_set_when_there_is_nothing_says_what_is_expected(tmp_path: Path) -> None:
+    for place in (tmp_path / "none", tmp_path):
+        with pytest.raises(InputError, match=r"01/story\.json"):
+            read_shot_set(place)
+
+
+def test_codes_have_a_meaning_and_a_cure() -> None:
+    assert all(code.meaning.endswith(".") and code.cure for code in CODES.values())

@@ -1,0 +1,78 @@
+"""Every rule about scripts: a sound script breaks none, a changed one breaks the rule meant."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fabula.schemas.shots import ShotScript
+from fabula.testing.drawn_shots import drawn_script
+from fabula.validators.shots.script_rules import check_script
+
+Change = Callable[[Any], object]
+
+
+def found(document: Any) -> set[str]:
+    return {one.code for one in check_script(ShotScript.model_validate(document), "01/story.json")}
+
+
+def test_a_sound_script_breaks_no_rule() -> None:
+    assert list(check_script(ShotScript.model_validate(drawn_script()), "01")) == []
+
+
+def _onstage(script: Any, names: list[str], other: list[str]) -> None:
+    script["Shots"][0]["Characters Appearing"] = {"en": names, "ch": other}
+
+
+CHANGES: dict[str, Change] = {
+    "no-shots": lambda script: script["Shots"].clear(),
+    "shot-count": lambda script: script["Shots"].__delitem__(slice(2, None)),
+    "shots-from-zero": lambda script: [
+        shot.update(index=place) for place, shot in enumerate(script["Shots"])
+    ],
+    "shot-order": lambda script: script["Shots"][1].update(index=1),
+    "missing-field": lambda script: script["Shots"][0].pop("Setting Description"),
+    "language-key": lambda script: script["Story_type"].update(zh=script["Story_type"].pop("ch")),
+    "one-language": lambda script: script["Shots"][0]["Plot Correspondence"].pop("ch"),
+    "list-length": lambda script: _onstage(script, ["Mira"], []),
+    "onstage-list": lambda script: script["Shots"][0]["Characters Appearing"].update(en="Mira, Bob"),
+    "onstage-count": lambda script: _onstage(script, ["Mira", "Old Tomas", "The Fox", "Mira"], ["米拉"] * 4),
+    "onstage-repeated": lambda script: _onstage(script, ["Mira", "Mira"], ["米拉", "米拉"]),
+    "onstage-unknown": lambda script: _onstage(script, ["Mira "], ["米拉"]),
+    "onstage-unnamed": lambda script: script["Shots"][0]["Static Shot Description"].update(en="Rain falls."),
+    "setting-character": lambda script: script["Shots"][0]["Setting Description"].update(en="Mira's house"),
+    "tag": lambda script: script["Characters"]["Mira"].pop("tag"),
+    "character-text": lambda script: script["Characters"]["Mira"].update(prompt_ch=" "),
+    "appearances": lambda script: script["Characters"]["Mira"].update(num_of_appearances=99),
+    "never-onstage": lambda script: script["Characters"].update(Bob=dict(script["Characters"]["Mira"])),
+    "camera": lambda script: script["Shots"][0]["Shot Perspective Design"].update(en="a drone shot"),
+    "camera-distance": lambda script: script["Shots"][0]["Shot Perspective Design"].update(en="Side view"),
+    "camera-repeated": lambda script: script["Shots"][1].update(
+        {"Shot Perspective Design": script["Shots"][0]["Shot Perspective Design"]}
+    ),
+    "camera-jump": lambda script: [
+        script["Shots"][place]["Shot Perspective Design"].update(en=text)
+        for place, text in enumerate(("Wide shot", "Close up"))
+    ],
+    "camera-language": lambda script: script["Shots"][0]["Shot Perspective Design"].update(ch="特写"),
+}
+
+
+@pytest.mark.parametrize("code", CHANGES)
+def test_a_script_when_changed_breaks_the_rule(code: str) -> None:
+    script = drawn_script()
+    CHANGES[code](script)
+    assert code in found(script)
+
+
+def test_a_name_that_differs_in_space_only_is_hinted_at() -> None:
+    script = drawn_script()
+    _onstage(script, ["mira "], ["米拉"])
+    messages = [one.message for one in check_script(ShotScript.model_validate(script), "01")]
+    assert any("'Mira' differs only in space or case" in message for message in messages)
+
+
+def test_a_setting_in_chinese_that_names_a_character_is_found() -> None:
+    script = drawn_script()
+    script["Shots"][0]["Setting Description"]["ch"] = "米拉的家"
+    assert "setting-character" in found(script)

@@ -1,0 +1,174 @@
+"""Rules about one shot script, whatever it was read from."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...schemas.issue import Issue
+from ...schemas.shots import Shot, ShotScript, TwoTexts
+from ...schemas.text import contains_phrase, normalize_answer
+from ...schemas.vocabulary import vocabulary
+from ..codes import show
+from .camera import Camera, is_jump, is_repeated, read_camera
+from .codes import issue
+
+MOST_ONSTAGE = 3
+SHOTS = (4, 30)
+"""Fewest and most shots of a published story."""
+
+FIELDS = {
+    "plot": "Plot Correspondence",
+    "setting": "Setting Description",
+    "perspective": "Shot Perspective Design",
+    "onstage": "Characters Appearing",
+    "static": "Static Shot Description",
+}
+"""Attribute of a shot -> the field's official name."""
+
+
+def check_script(script: ShotScript, where: str) -> Iterator[Issue]:
+    """Yield everything that is wrong with a script."""
+    yield from _numbers(script, where)
+    if script.story_type is not None:
+        yield from _both(script.story_type, where, "$.Story_type")
+    yield from _characters(script, where)
+    for place, shot in enumerate(script.shots):
+        yield from _fields(shot, where, f"$.Shots[{place}]")
+        yield from _onstage(script, shot, where, f"$.Shots[{place}]")
+        yield from _isolation(script, shot, where, f"$.Shots[{place}]")
+    yield from _cameras(script, where)
+
+
+def _numbers(script: ShotScript, where: str) -> Iterator[Issue]:
+    numbers = [shot.index for shot in script.shots]
+    if not numbers:
+        yield issue("no-shots", where, "$.Shots", "expected at least one shot, found none")
+        return
+    if not SHOTS[0] <= len(numbers) <= SHOTS[1]:
+        yield issue(
+            "shot-count", where, "$.Shots", f"expected {SHOTS[0]} to {SHOTS[1]}, found {len(numbers)}"
+        )
+    if numbers == list(range(len(numbers))):
+        found = f"found 0 to {len(numbers) - 1}"
+        yield issue("shots-from-zero", where, "$.Shots", f"expected 1 to {len(numbers)}, {found}")
+    elif numbers != list(range(1, len(numbers) + 1)):
+        twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
+        found = f"{twice} more than once" if twice else f"{show(numbers)}"
+        yield issue("shot-order", where, "$.Shots", f"expected 1 to {len(numbers)}, found {found}")
+
+
+def _characters(script: ShotScript, where: str) -> Iterator[Issue]:
+    counts = script.appearances()
+    for key, sheet in script.characters.items():
+        path = f"$.Characters[{show(key)}]"
+        if sheet.tag not in vocabulary("character_tag").values:
+            listed = ", ".join(vocabulary("character_tag").values)
+            yield issue("tag", where, f"{path}.tag", f"expected one of {listed}, found {show(sheet.tag)}")
+        for name in ("name_en", "name_ch", "prompt_en", "prompt_ch"):
+            if not (getattr(sheet, name) or "").strip():
+                yield issue("character-text", where, f"{path}.{name}", "expected a text, found none")
+        if sheet.num_of_appearances is not None and sheet.num_of_appearances != counts[key]:
+            message = f"expected {counts[key]}, found {sheet.num_of_appearances}"
+            yield issue("appearances", where, f"{path}.num_of_appearances", message)
+        if not counts[key]:
+            yield issue("never-onstage", where, path, "the character is on stage in no shot")
+
+
+def _fields(shot: Shot, where: str, path: str) -> Iterator[Issue]:
+    for attribute, name in FIELDS.items():
+        value = getattr(shot, attribute)
+        if value is None:
+            yield issue("missing-field", where, path, f"{name} is missing")
+        elif isinstance(value, TwoTexts):
+            yield from _both(value, where, f"{path}[{show(name)}]")
+
+
+def _both(text: TwoTexts, where: str, path: str) -> Iterator[Issue]:
+    if "zh" in text.unknown_fields():
+        yield issue("language-key", where, path, "expected the keys en and ch, found zh")
+    missing = [language for language in ("en", "ch") if not text.of(language).strip()]
+    if len(missing) == 1:
+        yield issue("one-language", where, path, f"the text in {missing[0]} is missing")
+    elif missing:
+        yield issue("missing-field", where, path, "the text is empty in both languages")
+
+
+def _onstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
+    if shot.onstage is None:
+        return
+    path = f"{path}['Characters Appearing']"
+    for language in ("en", "ch"):
+        names = getattr(shot.onstage, language)
+        if isinstance(names, str):
+            yield issue("onstage-list", where, f"{path}.{language}", f"expected a list, found {show(names)}")
+    known = {_folded(key): key for key in script.characters}
+    for name in shot.characters:
+        if name not in script.characters:
+            near = known.get(_folded(name))
+            hint = f"; {show(near)} differs only in space or case" if near else ""
+            yield issue("onstage-unknown", where, f"{path}.en", f"{show(name)} is no character{hint}")
+    if len(shot.characters) > MOST_ONSTAGE:
+        found = f"found {len(shot.characters)}"
+        yield issue("onstage-count", where, f"{path}.en", f"expected at most {MOST_ONSTAGE}, {found}")
+    twice = [name for name, count in Counter(shot.characters).items() if count > 1]
+    for name in twice:
+        yield issue("onstage-repeated", where, f"{path}.en", f"{show(name)} is there more than once")
+    other = shot.onstage.ch
+    if isinstance(other, tuple) and len(other) != len(shot.characters):
+        message = f"{len(shot.characters)} in en, {len(other)} in ch"
+        yield issue("list-length", where, path, message)
+
+
+def _isolation(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
+    """Settings are without people; static descriptions are not."""
+    setting = shot.setting or TwoTexts()
+    english = normalize_answer(setting.of("en"))
+    for key, sheet in script.characters.items():
+        names = (name for name in (key, sheet.name("en")) if contains_phrase(english, normalize_answer(name)))
+        chinese = sheet.name("ch")
+        for language, name in (
+            ("en", next(names, "")),
+            ("ch", chinese if chinese in setting.of("ch") else ""),
+        ):
+            if name:
+                place = f"{path}['Setting Description'].{language}"
+                yield issue("setting-character", where, place, f"names {show(name)}")
+    static = set(normalize_answer(shot.static.of("en") if shot.static is not None else "").split())
+    for key in dict.fromkeys(shot.characters):
+        if static and key in script.characters and not static & set(normalize_answer(key).split()):
+            place = f"{path}['Static Shot Description'].en"
+            yield issue("onstage-unnamed", where, place, f"does not name {show(key)}")
+
+
+def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
+    before: Camera | None = None
+    for place, shot in enumerate(script.shots):
+        path = f"$.Shots[{place}]['Shot Perspective Design']"
+        if shot.perspective is None:
+            before = None
+            continue
+        camera = read_camera(shot.perspective.of("en"))
+        chinese = read_camera(shot.perspective.of("ch"))
+        if camera.unknown:
+            yield issue("camera", where, f"{path}.en", f"{show(', '.join(camera.unknown))} is in no list")
+        elif camera.distance is None:
+            yield issue("camera-distance", where, f"{path}.en", "names no shot distance")
+        if (
+            chinese.words != camera.words
+            and not chinese.unknown
+            and not camera.unknown
+            and any(chinese.words)
+        ):
+            message = f"{show(camera.text('en'))} against {show(chinese.text('en'))}"
+            yield issue("camera-language", where, path, message)
+        if before is not None:
+            if is_repeated(before, camera):
+                message = f"{show(camera.text('en'))} twice in a row"
+                yield issue("camera-repeated", where, f"{path}.en", message)
+            if is_jump(before, camera):
+                message = f"from {show(before.text('en'))} to {show(camera.text('en'))}"
+                yield issue("camera-jump", where, f"{path}.en", message)
+        before = camera
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
