@@ -1,5 +1,6 @@
 """What a release folder holds: the names of its files (Table 23 and ours) and of its splits."""
 
+import re
 from pathlib import Path
 
 from ..validators import dataset
@@ -36,6 +37,8 @@ PROMPTS = "prompts.jsonl"
 
 DATA = "data"
 HIDDEN_SPLIT = "hidden_test"
+WITHDRAWN = "withdrawn"
+"""Code of the stories of a run that were taken out for good."""
 SPLIT_FILES = {"train": "train", "validation": "validation", "public_test": "test"}
 """Split of a record -> the name of its Parquet files and of the split that ``datasets`` sees (no dashes)."""
 
@@ -53,10 +56,15 @@ def hidden_folder(public: Path) -> Path:
     return public.with_name(f"{public.name}-hidden")
 
 
+_OF_A_CLONE = re.compile(r"\.gitattributes|\.git/.*|\.cache/huggingface/.*", re.DOTALL)
+"""What a Hub or its client adds to a copy of a release; it is no part of it, and is never published."""
+
+
 def files_in(folder: Path) -> list[str]:
-    """Return every file under a folder as a relative path with forward slashes, sorted."""
-    return sorted(
+    """Return every file of a release under its folder as a relative path with forward slashes, sorted."""
+    found = (
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.is_symlink() or not path.is_dir()
     )
+    return sorted(path for path in found if _OF_A_CLONE.fullmatch(path) is None)
