@@ -49,9 +49,6 @@ ORIGINALS = "official"
 SIDECAR = "official_fields.jsonl"
 """File of an import that says what was set aside, filled in and replaced, line by line."""
 
-IMPORTED = "imported"
-"""Key of ``release.json`` under which an import says where it comes from."""
-
 WHOLE = "whole"
 """Visibility of a folder whose package holds its hidden-test stories among the others."""
 

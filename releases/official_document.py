@@ -8,12 +8,13 @@ from ..errors import ConfigError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
 from ..schemas.ids import slug
 from ..schemas.katha import SCHEMA_VERSION
+from ..validators.dataset import IMPORTED
 from ..validators.lines import ignore, read_document
 from ..validators.statistics import HiddenCounts
 from .documents import file_entries
 from .layout import CROISSANT, FORMAT, JSONL_FILES, KIND
 from .licence import licence
-from .official import IMPORTED, WHOLE, Package
+from .official import WHOLE, Package
 from .official_lines import ImportOptions, PackageLines
 from .official_rows import rows_digest
 from .options import SEMVER, PackOptions

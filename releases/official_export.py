@@ -9,10 +9,11 @@ from pathlib import Path
 from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
 from ..schemas.issue import Issue
+from ..validators.dataset import IMPORTED
 from .check_files import check_listing, check_records, check_release_document
 from .layout import KIND, RELEASE, SUMS, files_in
 from .loading import read_release_document
-from .official import GOLD, IDS, IMPORTED, ORIGINALS, SIDECAR, TABLE_23
+from .official import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23
 from .official_fit import Notes, restore
 from .official_rows import rows_digest
 from .target import require_free, staged

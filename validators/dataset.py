@@ -28,6 +28,8 @@ RELEASE = "release.json"
 ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
 REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
 STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
+IMPORTED = "imported"
+"""Key of ``release.json`` under which the import of somebody else's package says where it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
