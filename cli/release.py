@@ -1,15 +1,17 @@
-"""``fabula release``: package a run as a release, and verify a release."""
+"""``fabula release``: package a run as a release, verify a release; :mod:`.release_diff` compares two."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from . import release_diff
 from .common import JsonOption, emit, example, guarded, say, show_findings
 
 app = typer.Typer(
-    name="release", no_args_is_help=True, rich_markup_mode=None, help="Package and verify releases."
+    name="release", no_args_is_help=True, rich_markup_mode=None, help="Package, verify and compare releases."
 )
+release_diff.register(app)
 
 
 @app.command(
@@ -17,12 +19,13 @@ app = typer.Typer(
     epilog=example(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --name mine --creator 'Ana Lee'",
+        "fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0",
     ),
 )
 @guarded
 def pack(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
-    version: Annotated[str, typer.Option("--version", help="Semantic version, such as 0.1.0.")],
+    version: Annotated[str, typer.Option("--version", help="Semantic version, or auto to count on.")],
     out: Annotated[Path, typer.Option("--out", help="New release folder; hidden test goes to OUT-hidden.")],
     name: Annotated[str | None, typer.Option("--name", help="Short name, as a repository's.")] = None,
     title: Annotated[str | None, typer.Option("--title", help="Name for people.")] = None,
@@ -32,10 +35,18 @@ def pack(
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
+    since: Annotated[
+        Path | None, typer.Option("--since", help="The release before; what changed decides the version.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums."""
+    """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums.
+
+    With --since it also holds changes.json, by id and JSON path; name, title, creators and contact go on, and
+    a version that is too low for what changed is refused.
+    """
     from ..releases import PackOptions, pack
+    from ..releases.changes_since import options_since
 
     given: dict[str, Any] = {
         "name": name,
@@ -44,8 +55,11 @@ def pack(
         "license": license_id,
         "url": url,
         "contact": contact,
+        "since": since,
     }
-    options = PackOptions(version, **{key: value for key, value in given.items() if value is not None})
+    known = {} if since is None else options_since(since)
+    known |= {key: value for key, value in given.items() if value is not None}
+    options = PackOptions(version, **known)
     result = pack(run, out, options)
     if as_json:
         emit(result.as_json())

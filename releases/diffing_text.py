@@ -121,11 +121,11 @@ def values_text(change: Change) -> str:
     return f"removed {old}" if change.kind == "removed" else f"{change.kind} {old} -> {new}"
 
 
-def shortened(value: Json) -> str:
+def shortened(value: Json, longest: int = _LONGEST) -> str:
     """Return a value as JSON in one line of bearable length."""
     text = canonical_text(value)
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _changed_lines(diff: "ReleaseDiff", name: str) -> Iterator[str]:

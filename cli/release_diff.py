@@ -1,0 +1,74 @@
+"""``fabula release diff``: what changed between two releases, and what of an evaluation stays valid."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import JsonOption, example, guarded, show, warn
+
+if TYPE_CHECKING:
+    from ..evaluation.judges.affected import Affected
+    from ..releases.diffing import ReleaseDiff
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the noun."""
+    app.command(
+        "diff",
+        epilog=example(
+            "fabula release diff dist/mine-0.1.0 dist/mine-0.2.0",
+            "fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --html diff.html",
+            "fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --evaluation runs/eval-a --json",
+        ),
+    )(diff)
+
+
+@guarded
+def diff(
+    old: Annotated[Path, typer.Argument(help="Folder of the older release.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="Folder of the newer release.", show_default=False)],
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with all of it here.")] = None,
+    evaluation: Annotated[
+        Path | None, typer.Option("--evaluation", help="Say what of this evaluation of OLD stays valid.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare two releases by record and JSON path, and name the version step that is due.
+
+    Exits with 1 where the new release states a version that cannot be its own: the same as the old one, one
+    before it, or one that is too low for what changed.
+    """
+    from ..releases.diff_report import write_page
+    from ..releases.diffing import diff
+
+    found = diff(old, new)
+    affected = None
+    if evaluation is not None:
+        from ..evaluation.judges.affected import affected_judgements
+
+        affected = affected_judgements(evaluation, old, new)
+    if html is not None:
+        write_page(html, found, () if affected is None else affected.table())
+        warn(f"written: {html}")
+    show(_Told(found, affected), as_json=as_json)
+    return int(found.problem is not None)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A diff, and what it means for an evaluation."""
+
+    found: "ReleaseDiff"
+    affected: "Affected | None"
+
+    def as_json(self) -> dict[str, Any]:
+        evaluation = None if self.affected is None else self.affected.as_json()
+        return {**self.found.as_json(), "evaluation": evaluation}
+
+    def lines(self) -> Iterator[str]:
+        yield from self.found.lines()
+        if self.affected is not None:
+            yield from self.affected.lines()
