@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..validators.dataset import IMPORTED
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out
 from .check_files import check_listing, check_records, check_release_document, check_sums
@@ -54,7 +55,7 @@ def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None =
         findings.gather("hidden", check_hidden(folder, document, sibling))
     if not quick:
         findings.gather(RELEASE, check_left_out(document))
-        if public:
+        if public and IMPORTED not in document:  # an import has the documents of its package, not ours
             _check_public(folder, document, composition, findings)
     return findings.report(folder, document, quick=quick)
 
