@@ -1,6 +1,5 @@
 """What publishing a release would do, from what the folder holds and what the repository holds."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from ..errors import ConfigError, TargetError
 from ..schemas.canonical import Json, sha256_file
+from .git_names import git_oid
 from .hub_client import Hub, Refs, RemoteFile
 from .layout import README, RELEASE, SUMS, files_in
 from .options import SEMVER
@@ -253,15 +253,6 @@ def _touched(local: Local, remote: Remote) -> list[str]:
     """Return the files that publishing would change though no release put them there."""
     ours = (path for path in local.paths if path != README and path in remote.files)
     return [path for path in ours if local.compare(path, remote.files[path]) == "change"]
-
-
-def git_oid(path: Path) -> str:
-    """Return git's name of a file's content: SHA-1 of a short head and the content."""
-    found = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
-    with path.open("rb") as handle:
-        while piece := handle.read(1 << 20):
-            found.update(piece)
-    return found.hexdigest()
 
 
 def _name(document: Mapping[str, Json]) -> str:

@@ -125,7 +125,7 @@ class HubServer:
         return {path: self.store.content(entry) for path, entry in tree.items()}
 
     def put(self, name: str, files: Mapping[str, bytes | None], title: str = "a change by hand") -> str:
-        """Commit contents by hand (None removes a file), in a new repository if need be; return the commit."""
+        """Commit contents by hand, None removing a file, in a new repository if need be; return the name."""
         known = self.store.repositories.get(name)
         repository = known or self.store.create(name, private=False)
         changes = [Change(path, content) for path, content in files.items()]

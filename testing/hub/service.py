@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import yaml
 
@@ -227,8 +227,8 @@ class Service:
 
     def _paths_info(self, call: Call) -> Reply:
         commit = self._repository(call).commit_of(call.places["rev"])
-        given = call.document()["paths"]
-        paths = [given] if isinstance(given, str) else list(given)
+        form = "form-urlencoded" in call.headers.get("content-type", "")
+        paths = parse_qs(call.body.decode())["paths"] if form else list(call.document()["paths"])
         return _json([_file(path, commit.tree[path]) for path in paths if path in commit.tree])
 
     def _commits(self, call: Call) -> Reply:

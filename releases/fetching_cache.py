@@ -1,0 +1,169 @@
+"""Where fetched versions lie: one folder per commit in the user's cache, whole or not there at all."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ..errors import TargetError
+from ..schemas.canonical import Json, pretty_bytes, write_atomic
+from .fetching_files import Expected
+from .hub_address import Reference
+
+_COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The cache of one Hub's repositories.
+
+    Attributes:
+        root: its folder.
+        endpoint: the Hub's address.
+    """
+
+    root: Path
+    endpoint: str
+
+    def repository(self, repo: str) -> Path:
+        """Return the folder of a repository's versions."""
+        place = urlsplit(self.endpoint)
+        host = re.sub(r"[^A-Za-z0-9.-]", "_", place.netloc.rpartition("@")[2] + place.path.rstrip("/"))
+        return self.root / host / repo.replace("/", "--")
+
+    def folder(self, repo: str, commit: str) -> Path:
+        """Return where a commit lies, or will."""
+        return self.repository(repo) / commit
+
+    def known_commit(self, reference: Reference) -> str | None:
+        """Return the commit of a version that was fetched before; None if it was not."""
+        if reference.is_commit:
+            commit: Json = reference.revision
+        else:
+            note = _read(self._tag(reference))
+            same = isinstance(note, dict) and note.get("tag") == reference.revision
+            commit = note.get("commit") if same else None
+        if not isinstance(commit, str) or _COMMIT.fullmatch(commit) is None:
+            return None
+        there = self.folder(reference.repo, commit).is_dir() and self.listing(reference.repo, commit)
+        return commit if there else None
+
+    def listing(self, repo: str, commit: str) -> dict[str, Expected]:
+        """Return what the files of a commit must be; empty where it was not fetched."""
+        note = _read(self._listing(repo, commit))
+        try:
+            return {path: Expected(*values) for path, values in note.items()}
+        except (AttributeError, TypeError):
+            return {}
+
+    def remember(self, reference: Reference, commit: str) -> None:
+        """Note what a tag points to, so that it means the same for ever on this machine.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if not reference.is_commit:
+            _write(self._tag(reference), {"tag": reference.revision, "commit": commit})
+
+    @contextmanager
+    def filling(self, repo: str, commit: str) -> Iterator[Path | None]:
+        """Give the folder to load a commit into, or None where it is there by now; see :meth:`place`.
+
+        What a run of the command loaded before it was stopped is still in it. One process at a time loads a
+        commit.
+
+        Raises:
+            TargetError: the cache cannot be written, or the disk is full; what was loaded is removed then.
+        """
+        from filelock import FileLock
+
+        folder = self.folder(repo, commit)
+        draft = folder.with_name(f"{commit}.part")
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(str(folder.with_name(f"{commit}.lock"))):
+                if folder.is_dir() and self.listing(repo, commit):
+                    yield None
+                else:
+                    draft.mkdir(exist_ok=True)
+                    yield draft
+        except OSError as error:
+            # A disk that is full stays full while half a release lies on it.
+            shutil.rmtree(draft, ignore_errors=True)
+            raise unwritable(folder, error) from error
+
+    def place(self, repo: str, commit: str, draft: Path, listing: Mapping[str, Expected]) -> None:
+        """Put a folder that was loaded and checked in its place.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        shutil.rmtree(draft / ".cache", ignore_errors=True)
+        _write(self._listing(repo, commit), {path: one.as_json() for path, one in listing.items()})
+        shutil.rmtree(self.folder(repo, commit), ignore_errors=True)
+        draft.replace(self.folder(repo, commit))
+
+    def _listing(self, repo: str, commit: str) -> Path:
+        return self.folder(repo, commit).with_name(f"{commit}.json")
+
+    def _tag(self, reference: Reference) -> Path:
+        return self.repository(reference.repo) / "tags" / f"{reference.revision}.json"
+
+
+def _read(path: Path) -> Json:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, value: Json) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, [pretty_bytes(value)])
+
+
+def open_cache(kind: str, endpoint: str | None = None, root: Path | None = None) -> Cache:
+    """Return the user's cache for a Hub: under ``XDG_CACHE_HOME`` on Linux.
+
+    Args:
+        kind: what is kept, ``releases`` or ``repositories``.
+        endpoint: the Hub's address [that of ``HF_ENDPOINT``].
+        root: another folder.
+    """
+    from platformdirs import user_cache_path
+
+    address = endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    return Cache((root or user_cache_path("fabula") / "hub") / kind, address.rstrip("/"))
+
+
+def require_room(folder: Path, needed: int) -> None:
+    """Check that so many bytes fit.
+
+    Raises:
+        TargetError: they do not.
+    """
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise TargetError(
+            str(folder),
+            expected=f"{needed:,} bytes of free disk",
+            found=f"{free:,} bytes",
+            fix="free the disk, or set XDG_CACHE_HOME to a folder on a larger one",
+        )
+
+
+def unwritable(folder: Path, error: OSError) -> TargetError:
+    """Return the error for a place that cannot be written."""
+    return TargetError(
+        str(folder),
+        expected="a place that can be written, with room for the release",
+        found=f"{error.strerror or error} ({error.filename})"
+        if error.filename
+        else str(error.strerror or error),
+        fix="free the disk, or set XDG_CACHE_HOME to a folder that can be written",
+    )
