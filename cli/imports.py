@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from . import import_archive
 from .common import JsonOption, emit, example, guarded, say, show, warn
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ app = typer.Typer(
 @app.callback()
 def _import() -> None:
     """Bring published data and results into folders like our own."""
+
+
+import_archive.register(app)
 
 
 @app.command(

@@ -90,6 +90,17 @@ def read_judgements(path: Path) -> tuple[Judgement, ...]:
     return tuple(sorted(kept, key=sort_key))
 
 
+def lines_of(path: Path) -> Iterator[Judgement]:
+    """Yield the judgements of a file, one line at a time.
+
+    Raises:
+        OSError: it cannot be read. ValidationError: a line has something that the type does not allow.
+    """
+    with path.open("rb") as handle:
+        for line in handle:
+            yield Judgement.model_validate_json(line)
+
+
 def write_archive(folder: Path, manifest: EvaluationManifest, judgements: Iterable[Judgement]) -> None:
     """Write the two files of an archive into a folder that exists; the same archive gives the same bytes.
 
@@ -130,7 +141,7 @@ def write_judgements(
     with tempfile.TemporaryFile(dir=folder) as spool:
         end = 0
         for judgement in judgements:
-            key, said = sort_key(judgement), _said_digest(judgement)
+            key, said = sort_key(judgement), said_digest(judgement)
             known = places.get(key)
             if known is not None and known[2] == said:
                 continue
@@ -153,7 +164,8 @@ def _in_order(spool: IO[bytes], places: Iterable[tuple[int, int, bytes]]) -> Ite
         yield spool.read(length)
 
 
-def _said_digest(judgement: Judgement) -> bytes:
+def said_digest(judgement: Judgement) -> bytes:
+    """Return what is the same for two judgements that say the same, whatever they cost and whenever."""
     return hashlib.sha256(canonical_bytes(_said(judgement))).digest()
 
 

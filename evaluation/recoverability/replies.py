@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
-from ..archive import JUDGEMENTS, read_archive
+from ..archive import JUDGEMENTS, lines_of, read_archive
 from .definitions import Definitions
 from .items import CONDITIONS, LABELS, Items
 from .matching import MATCHERS, Marker, matcher_of
@@ -269,13 +269,6 @@ class _Collector:
         else:
             value = {"source": SOURCE, "contrastive": CONTRASTIVE}.get(str(said), UNCLEAR_PAIR)
         return value, value
-
-
-def lines_of(path: Path) -> Iterator[Judgement]:
-    """Yield the judgements of a file, one line at a time."""
-    with path.open("rb") as handle:
-        for line in handle:
-            yield Judgement.model_validate_json(line)
 
 
 def marker_for(path: Path, definitions: Definitions) -> Marker:

@@ -9,12 +9,12 @@ from ...errors import TargetError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ...schemas.text import normalize_answer
-from ..archive import JUDGEMENTS
+from ..archive import JUDGEMENTS, lines_of
 from .definitions import Definitions
 from .items import CONDITIONS, DIMENSIONS
 from .method import Method
 from .pooling import SETS
-from .replies import lines_of, marker_for
+from .replies import marker_for
 from .score import Judged
 from .votes import RIGHT_VERDICT, UNJUDGED
 

@@ -1,0 +1,273 @@
+"""Several archives made alike, such as of several judges or machines, as one."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import ConfigError, FabulaError, InputError, TargetError, UserError
+from ..releases.layout import SUITE
+from ..releases.suites import load_suite, write_suite
+from ..schemas.canonical import digest
+from ..schemas.judgement import EvaluationManifest, Judgement
+from .archive import (
+    JUDGEMENTS,
+    SortKey,
+    lines_of,
+    merged,
+    read_archive,
+    read_manifest,
+    said_digest,
+    sort_key,
+    write_judgements,
+    write_manifest,
+)
+from .merging_subjects import merged_subject
+from .protocols import check_alike
+
+JOINED = {
+    "katha": ("conditions", "judges", "labels", "matcher", "models", "prompts", "stories"),
+    "events": ("judges", "models", "prompts", "units", "votes"),
+}
+"""Kind -> the parts of the protocol that are put together; all others must be the same."""
+CONDITIONS = ("text", "image", "text_image", "contrast")
+"""What a manifest names as conditions, in its order."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What came of several archives.
+
+    Attributes:
+        manifest: of the new archive.
+        judgements: how many replies it holds.
+        parts: folder -> how many replies it holds, and how many of them no folder before it held.
+        passed_over: replies that were left out, as an earlier folder answers the same differently.
+    """
+
+    manifest: EvaluationManifest = field(repr=False)
+    judgements: int
+    parts: Mapping[str, tuple[int, int]]
+    passed_over: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        parts = [{"folder": name, "judgements": one[0], "new": one[1]} for name, one in self.parts.items()]
+        return {
+            "kind": self.manifest.kind,
+            "judgements": self.judgements,
+            "parts": parts,
+            "passed_over": self.passed_over,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Return it as lines for people."""
+        for name, (count, new) in self.parts.items():
+            yield f"{name}: {count} judgements, {new} of them new"
+        if self.passed_over:
+            yield f"{self.passed_over} judgements passed over: an earlier folder answers the same differently"
+        yield f"{self.judgements} judgements, {self.manifest.kind}"
+
+
+def merge_archives(
+    folders: Sequence[str | Path],
+    target: str | Path,
+    *,
+    allowed: Collection[str] = (),
+    first_wins: bool = False,
+) -> Merged:
+    """Write several archives as one into a new folder; nothing is asked, and no order of lines matters.
+
+    Args:
+        folders: evaluation folders, finished runs or copies.
+        target: the new folder.
+        allowed: other parts of the protocol that may differ; those of the first folder are kept.
+        first_wins: where two folders answer the same differently, keep what the one named first has.
+
+    Raises:
+        InputError: a folder cannot be read, their protocols differ, their outputs of one method differ, or
+            two hold different answers of one judge to one question; all of them are listed, both sides shown.
+        ConfigError: fewer than two folders, or one of them twice.
+        TargetError: the new folder is not empty, or cannot be written.
+    """
+    places = _distinct(folders)
+    manifests = [read_manifest(place) for place in places]
+    for other in manifests[1:]:
+        check_alike(manifests[0], other, {*JOINED[manifests[0].kind], *allowed})
+    joined = _Joined(places, first_wins=first_wins)
+    out = _new_folder(Path(target))
+    try:
+        try:
+            write_judgements(out, joined.every(), joined.keep)
+        except (InputError, ValidationError):
+            for place in places:
+                read_archive(place)  # says everything that is wrong with it
+            merged([(str(place / JUDGEMENTS), lines_of(place / JUDGEMENTS)) for place in places])
+            raise
+        manifest = _manifest(manifests, joined, allowed)
+        if manifest.kind == "events":
+            write_suite(out / SUITE, load_suite(_suite(places)))
+        write_manifest(out, manifest)
+    except BaseException as error:
+        for name in (JUDGEMENTS, SUITE):
+            (out / name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, FabulaError):
+            raise _unwritable(out, error) from error
+        raise
+    return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over)
+
+
+class _Joined:
+    """The judgements of several folders, one after the other, and counts of them."""
+
+    def __init__(self, places: Sequence[Path], *, first_wins: bool) -> None:
+        self._places, self._first_wins = places, first_wins
+        self._said: dict[SortKey, bytes] = {}
+        self._now = ""
+        self.read, self.new = Counter[str](), Counter[str]()
+        self.passed_over = 0
+        self.units: list[set[tuple[str | None, str]]] = []
+        self.outcomes: dict[str, Counter[str]] = {}
+        self.reported: dict[str, set[str]] = {}
+
+    def every(self) -> Iterator[Judgement]:
+        """Yield the judgements."""
+        for place in self._places:
+            self._now, shown = str(place), set[tuple[str | None, str]]()
+            self.units.append(shown)
+            for judgement in lines_of(place / JUDGEMENTS):
+                self.read[self._now] += 1
+                shown.add((judgement.method, judgement.unit))
+                if self._first_wins and self._is_other(judgement):
+                    self.passed_over += 1
+                    continue
+                yield judgement
+
+    def keep(self, judgement: Judgement) -> None:
+        """Count a judgement that is written."""
+        self.new[self._now] += 1
+        judge = judgement.judge
+        self.outcomes.setdefault(judge.spec, Counter())[judgement.outcome] += 1
+        if judge.reported_model is not None:
+            self.reported.setdefault(judge.spec, set()).add(judge.reported_model)
+
+    def parts(self) -> dict[str, tuple[int, int]]:
+        """Return how many each folder holds, and how many of them were new."""
+        return {str(place): (self.read[str(place)], self.new[str(place)]) for place in self._places}
+
+    def _is_other(self, judgement: Judgement) -> bool:
+        said = said_digest(judgement)
+        return self._said.setdefault(sort_key(judgement), said) != said
+
+
+def _manifest(
+    manifests: Sequence[EvaluationManifest], joined: _Joined, allowed: Collection[str]
+) -> EvaluationManifest:
+    subject, stories = merged_subject(manifests, joined.units)
+    protocol = dict(manifests[0].protocol)
+    problems: list[UserError] = []
+    for name in JOINED[manifests[0].kind]:
+        values = [one.protocol[name] for one in manifests if name in one.protocol]
+        if values:
+            protocol[name] = _united(name, values, None if name in allowed else problems)
+    if problems:
+        raise InputError(problems)
+    told = [one.protocol.get("stories") for one in manifests]
+    if "stories" in protocol and any(one != told[0] for one in told):
+        protocol["stories"] = {"count": len(stories), "sha256": digest(sorted(stories))}
+    return EvaluationManifest(
+        kind=manifests[0].kind,
+        protocol=protocol,
+        subject=subject,
+        environment=_environment(manifests, joined),
+    )
+
+
+def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) -> Any:  # noqa: ANN401 - JSON
+    """Return one value for a part of the protocol that may differ; what cannot be united is a problem."""
+    first = values[0]
+    if isinstance(first, Mapping) and name != "stories":
+        found: dict[str, Any] = {}
+        for value in values:
+            for key, one in value.items():
+                if found.setdefault(key, one) != one and problems is not None:
+                    problems.append(
+                        UserError(
+                            f"protocol {name}.{key}", expected=str(found[key]), found=str(one),
+                            fix=f"merge evaluations made alike, or allow this to differ with --allow {name}",
+                        )
+                    )  # fmt: skip
+        return dict(sorted(found.items()))
+    if all(isinstance(value, list) for value in values):
+        every = {one for value in values for one in value}
+        return [one for one in CONDITIONS if one in every] if name == "conditions" else sorted(every)
+    if all(isinstance(value, bool) for value in values):
+        return any(values)
+    # All prompts of a suite are written as null.
+    return None if name == "units" else first
+
+
+def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> dict[str, Any]:
+    from .. import __version__
+
+    unasked, unreached = Counter[str](), 0
+    for one in manifests:
+        lacking = one.environment.get("incomplete")
+        if isinstance(lacking, Mapping):
+            unasked.update(lacking.get("unasked") or {})
+            unreached += int(lacking.get("unreached") or 0)
+    missing = {"unasked": dict(sorted(unasked.items())), "unreached": unreached}
+    first = manifests[0].environment
+    return {
+        "fabula": __version__,
+        **{name: first[name] for name in ("created_at", "release", "sources") if name in first},
+        "judges": {
+            spec: {
+                "outcomes": dict(sorted(counts.items())),
+                "reported_models": sorted(joined.reported.get(spec, ())),
+            }
+            for spec, counts in sorted(joined.outcomes.items())
+        },
+        "merged": [
+            {name: value for name, value in one.environment.items() if name != "sources"} for one in manifests
+        ],
+        "passed_over": joined.passed_over,
+        **({"incomplete": missing} if unasked or unreached else {}),
+    }
+
+
+def _distinct(folders: Sequence[str | Path]) -> list[Path]:
+    places = [Path(folder) for folder in folders]
+    resolved = [place.resolve() for place in places]
+    if len(places) < 2 or len(set(resolved)) < len(places):
+        raise ConfigError(
+            "archives", expected="two or more evaluation folders, each once",
+            found=", ".join(map(str, places)) or "none", fix="name the folders to be put together",
+        )  # fmt: skip
+    return places
+
+
+def _suite(places: Sequence[Path]) -> Path:
+    return next((place / SUITE for place in places if (place / SUITE).is_file()), places[0] / SUITE)
+
+
+def _new_folder(target: Path) -> Path:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        taken = next((path.name for path in target.iterdir()), None)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    if taken is not None:
+        raise TargetError(
+            str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+        )
+    return target
+
+
+def _unwritable(target: Path, error: OSError) -> TargetError:
+    return TargetError(
+        str(target), expected="a folder that can be written", found=str(error), fix="choose another --out"
+    )
