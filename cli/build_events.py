@@ -23,6 +23,8 @@ from .common import (
     show,
 )
 
+Rates = dict[str, dict[str, float | None]]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -32,13 +34,17 @@ def register(app: typer.Typer) -> None:
             "fabula build events seeds.jsonl --out runs/suite",
             "fabula build events seeds.jsonl --model openai:gpt-4.1-mini --generate 600 --most 500"
             " --max-cost 5 --out runs/suite",
+            "fabula build events seeds.jsonl --results runs/eval-b --set grade_prompts.easy=20"
+            " --out runs/suite",
         ),
     )(events)
 
 
 @guarded
 def events(
-    seeds: Annotated[list[Path], typer.Argument(help="JSONL files of seeds.", show_default=False)],
+    seeds: Annotated[
+        list[Path], typer.Argument(help="Seeds: .jsonl, or a suite, .json.", show_default=False)
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
     ] = None,
@@ -49,6 +55,17 @@ def events(
         int | None, typer.Option("--generate", help="Prompts that the model is asked for [0].")
     ] = None,
     most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option("--results", help="An evaluation of the suite's videos: grade by it. Repeatable."),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="With --results: whose votes count, where several voted.")
+    ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option("--people", help="With --results: people's rates, a table with method, unit and rate."),
+    ] = None,
     max_cost: MaxCostOption = None,
     reuse: ReuseOption = None,
     dry_run: Annotated[
@@ -63,7 +80,9 @@ def events(
 ) -> int:
     """Make a suite of event prompts from seeds: captions of real videos, prompts by people, and by a model.
 
-    Writes all_prompts.json in the official form. Difficulty comes later, from results: fabula grade-suite.
+    Writes all_prompts.json in the official form. Difficulty comes later, from judged videos: the same command
+    with --results leaves out prompts that cannot be judged well and labels the others easy, medium and hard;
+    its numbers are the settings of grade_prompts (docs/events.md).
     """
     from ..builders.events import SuiteOptions, build_suite, estimate_suite
     from ..engine.progress import choose_reporter
@@ -79,6 +98,8 @@ def events(
         workers=workers,
         created_at=created_at,
         retry_failed=retry_failed,
+        results=_rates(results or [], judge, people),
+        people=None if people is None else _people(people),
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
@@ -92,3 +113,25 @@ def events(
     if not as_json:
         say(f"run: {out}\nsuite: {out / 'all_prompts.json'}")
     return 0
+
+
+def _rates(runs: list[Path], judge: str | None, people: Path | None) -> Rates | None:
+    """Return the completion rates of evaluations; None where none is named."""
+    from ..evaluation.completion.rates import rates_of
+    from ..evaluation.completion.score import score_folder
+    from ..evaluation.completion.voting import Definitions
+
+    if not runs:
+        if judge is not None or people is not None:
+            raise ConfigError(
+                "--judge, --people", expected="--results beside it", found="none",
+                fix="name the evaluation, or leave the option out",
+            )  # fmt: skip
+        return None
+    return rates_of([score_folder(run, definitions=Definitions(resamples=0)) for run in runs], judge)
+
+
+def _people(table: Path) -> Rates:
+    from ..evaluation.completion.human_rates import read_rates
+
+    return read_rates(table)

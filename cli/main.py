@@ -14,7 +14,6 @@ from . import (
     edit,
     evaluate,
     export,
-    grade,
     imports,
     init,
     models,
@@ -43,7 +42,7 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report, grade):
+for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report):
     verb.register(app)
 
 

@@ -29,6 +29,9 @@ class SuiteOptions:
         workers: worker processes; None for the settings' number, else one per core.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed prompts again.
+        results: method -> file name -> completion rate of judged videos; None for those that the run has, if
+            it has any. They filter the prompts and say how hard each is.
+        people: the same by people, for the filter that compares them with the judge.
     """
 
     model: str | None = None
@@ -42,6 +45,8 @@ class SuiteOptions:
     workers: int | None = None
     created_at: str | None = None
     retry_failed: bool = False
+    results: Mapping[str, Mapping[str, float | None]] | None = None
+    people: Mapping[str, Mapping[str, float | None]] | None = None
 
 
 def build_suite(
@@ -65,9 +70,12 @@ def build_suite(
     """
     from ...engine.execute import execute
     from ..katha.spending import tell_plan
-    from .requests import suite_request
+    from .requests import suite_request, take_results
 
-    request = suite_request(seeds, out, options if options is not None else SuiteOptions())
+    chosen = options if options is not None else SuiteOptions()
+    if chosen.results is not None:
+        take_results(seeds, out, chosen)
+    request = suite_request(seeds, out, chosen)
     if reporter is not None:
         tell_plan(request, reporter)
     return execute(request, reporter)

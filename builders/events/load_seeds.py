@@ -8,23 +8,28 @@ from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
-from ...schemas.canonical import Json, digest
-from ...schemas.events import video_name
+from ...releases.suites import load_suite
+from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
+from ...schemas.events import PARTICIPANTS, video_name
 from ...schemas.paths import format_path
+from .results import read_results
 from .rules import keyword_of
 from .settings import LoadSettings, Seed
 
+SEEDS, RESULTS = "seeds", "results"
+"""Roles of the sources."""
+
 SPEC = StageSpec(
     name="load_seeds",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
-    writes=("seed", "slot"),
+    writes=("seed", "slot", "results"),
     settings=LoadSettings,
 )
 
 
-def run(item: Item, tools: Tools) -> Iterator[Child]:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per seed, and one per prompt that is to be generated.
 
     Raises:
@@ -33,9 +38,11 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:  # noqa: ARG001 - the face
     settings = tools.settings
     assert isinstance(settings, LoadSettings)
     problems: list[UserError] = []
+    roles = dict(zip(tools.paths, (source["role"] for source in item["sources"]), strict=True))
+    results = next((_kept(path, tools) for path, role in roles.items() if role == RESULTS), None)
     seeds: dict[str, dict[str, Json]] = {}
-    for path in tools.paths:
-        for where, seed in _seeds(path, problems):
+    for path in (path for path, role in roles.items() if role == SEEDS):
+        for where, seed in (_suite if path.suffix == ".json" else _seeds)(path, problems):
             name = _name(seed)
             if name in seeds:
                 problems.append(_problem(where, "each prompt once", f"{name} again"))
@@ -45,7 +52,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:  # noqa: ARG001 - the face
     if problems:
         raise InputError(problems)
     for name, seed in seeds.items():
-        yield Child(name, Made({"seed": seed, "slot": None}))
+        yield Child(name, Made({"seed": seed, "slot": None, "results": results}))
     written = [seed["prompt"] for seed in seeds.values() if seed["prompt"]]
     for number in range(settings.generate):
         kind, subject = keyword_of(number)
@@ -54,7 +61,37 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:  # noqa: ARG001 - the face
             "creative": _is_creative(number, settings.creative_share),
             "examples": _examples(written, number, (settings.examples, tools.seed)),
         }  # fmt: skip
-        yield Child(f"guided_{number + 1:05d}", Made({"seed": None, "slot": slot}))
+        yield Child(f"guided_{number + 1:05d}", Made({"seed": None, "slot": slot, "results": results}))
+
+
+def _kept(path: Path, tools: Tools) -> str:
+    """Check results, keep them in the run by their hash, and return the name."""
+    assert tools.store is not None
+    content = pretty_bytes(read_results(path))
+    name = f"{RESULTS}-{sha256_bytes(content)}.json"
+    if not (tools.store / name).is_file():
+        tools.store.mkdir(parents=True, exist_ok=True)
+        write_atomic(tools.store / name, [content])
+    return name
+
+
+def _suite(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield the prompts of a suite in the official form as seeds; a difficulty that they have is dropped."""
+    try:
+        suite = load_suite(path)
+    except InputError as error:
+        problems.extend(error.problems)
+        return
+    for name, prompt in suite.prompts.items():
+        labels = set(prompt.labels)
+        seed = Seed(
+            prompt=prompt.prompt,
+            origin="retrieval" if "retrieval" in labels else "brainstorm",
+            event_list=prompt.event_list,
+            participants=tuple(one for one in PARTICIPANTS if one in labels) or None,
+            creative="creative" in labels,
+        )
+        yield f"{path} {name}", {**seed.as_json(), "video": None}
 
 
 def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:

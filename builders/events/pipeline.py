@@ -5,12 +5,10 @@ from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...releases.suites import SUITE, write_suite
+from ...releases.layout import PROMPTS, SUITE
+from ...releases.suites import write_suite
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.events import EventPrompt, Suite
-
-PROMPTS = "prompts.jsonl"
-"""One line per prompt: its entry, where it comes from and who made it."""
 
 STAGES = (
     "load_seeds",
@@ -18,6 +16,7 @@ STAGES = (
     "list_events",
     "check_conditions",
     "select_prompts",
+    "grade_prompts",
     "settle_prompts",
 )
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import Options, RunRequest, Source, execute
+from ...engine.manifest import NAME as MANIFEST
 from ...errors import ConfigError
 from ..registry import sections_of_others
 from . import SuiteOptions
 from .pipeline import PIPELINE
+from .results import RESULTS, write_results
 
 SETTINGS_FILE = "fabula.toml"
 
@@ -44,7 +46,7 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
-        sources=tuple(Source("seeds", Path(path)) for path in seeds),
+        sources=(*(Source("seeds", Path(path)) for path in seeds), *_results(Path(out))),
         created_at=options.created_at,
         options=Options(
             workers=options.workers,
@@ -53,3 +55,21 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
             reuse=tuple(Path(folder) for folder in options.reuse),
         ),
     )
+
+
+def take_results(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> None:
+    """Put results into a run folder; a run that is not there yet is built without them first.
+
+    Raises:
+        FabulaError: as :func:`fabula.builders.events.build_suite`.
+    """
+    folder = Path(out)
+    if not (folder / MANIFEST).is_file():
+        execute(suite_request(seeds, folder, options))
+    write_results(folder, options.results or {}, options.people)
+
+
+def _results(folder: Path) -> tuple[Source, ...]:
+    """Return the results that lie in the run folder, if there are any."""
+    path = folder / RESULTS
+    return (Source("results", path),) if path.is_file() else ()

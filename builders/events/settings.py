@@ -7,6 +7,10 @@ from pydantic import Field
 from ...models.settings import ModelSettings
 from ...schemas.base import Own
 
+SILENT = {"more_than_two": 3, "at_least_two": 2}
+"""Named definitions of the second filter -> how many methods without an answer a prompt goes with: section
+2.1.2 of StoryEval says more than two, section 6.1 at least two."""
+
 Origin = Literal["retrieval", "brainstorm", "guided"]
 
 
@@ -62,3 +66,23 @@ class SelectSettings(Own):
         ge=1,
         description="Most prompts; the most different of the model's are taken. Null: all.",
     )
+
+
+class GradeSettings(Own):
+    """How results filter and grade the prompts, where there are results."""
+
+    silent: Literal["more_than_two", "at_least_two", "off"] = Field(
+        default="more_than_two", description="Prompts without an answer for so many methods go."
+    )
+    exempt: tuple[str, ...] = Field(
+        default=(), description="Methods that do not count for that, as an early model that fails often."
+    )
+    max_difference: float | None = Field(
+        default=None, gt=0, le=1,
+        description="A prompt goes where judge and people differ by more on average. Null: none does.",
+    )  # fmt: skip
+    above: float = Field(
+        default=0.15, ge=0, lt=1, description="Methods with a higher average count for the difficulty."
+    )
+    easy: int = Field(default=100, ge=0, description="So many prompts with the highest mean rate are easy.")
+    hard: int = Field(default=100, ge=0, description="So many with the lowest are hard.")

@@ -95,11 +95,10 @@ def test_build_and_evaluate_when_walked_through_end_in_a_graded_suite(
     assert scores["panels"][0]["classes"]["average"]["value"] == pytest.approx(0.5)
     status = fabula_command("run", "status", tmp_path / "eval")
     assert status.returncode == 0, status.stderr
-    final = tmp_path / "final.json"
-    numbers = ("--easy", 1, "--hard", 1)
-    graded = fabula_command("grade-suite", suite, "--run", tmp_path / "eval", *numbers, "--out", final)
+    numbers = ("--set", "grade_prompts.easy=1", "--set", "grade_prompts.hard=1")
+    graded = fabula_command("build", "events", seeds, "--results", tmp_path / "eval", *numbers, "--out", run)
     assert graded.returncode == 0, graded.stderr
-    labels = [entry["class"] for entry in json.loads(final.read_text()).values()]
+    labels = [entry["class"] for entry in json.loads(suite.read_text()).values()]
     assert [" ".join(one) for one in labels] == [
         "animal medium 2_events", "object hard 2_events", "human easy 2_events",
     ]  # fmt: skip

@@ -81,10 +81,8 @@ def test_suite_when_its_records_are_damaged_says_so(packed: Path, damage: str) -
     if damage == "gone":
         path.unlink()
     else:
-        changed = {"empty": b"", "truncated": content[:-40]}.get(
-            damage, content.replace(b'"events"', b'"films"')
-        )
-        path.write_bytes(changed)
+        other = content.replace(b'"events"', b'"films"')
+        path.write_bytes({"empty": b"", "truncated": content[:-40]}.get(damage, other))
     assert not verify(packed, quick=True).ok
     if damage != "empty":  # which loads as a suite without prompts: that it should have some is for verify
         with pytest.raises(InputError):
@@ -103,7 +101,8 @@ def test_packing_a_suite_when_options_do_not_fit_says_which(run: Path, tmp_path:
         pack(run, tmp_path / "a", PackOptions("0.1.0"))
     with pytest.raises(ConfigError, match="neither subsets nor"):
         pack(run, tmp_path / "a", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=2",)))
-    (run / "prompts.jsonl").open("a").write("\n")
-    with pytest.raises(RunError, match="prompts.jsonl that is not the one"):
+    with (run / "prompts.jsonl").open("a") as file:
+        file.write("\n")
+    with pytest.raises(RunError, match=r"prompts\.jsonl that is not the one"):
         pack(run, tmp_path / "a", OPTIONS)
     assert not (tmp_path / "a").exists()

@@ -178,3 +178,50 @@ def test_an_edit_when_the_run_is_a_suite_is_refused(tmp_path: Path) -> None:
     build(tmp_path, SEEDS)
     with pytest.raises(RunError, match="kind events"):
         add_edit(tmp_path / "run", "x", "$.y", 1, who="a", why="b")
+
+
+def test_a_suite_when_results_come_later_is_graded_by_the_same_run(tmp_path: Path) -> None:
+    build(tmp_path, SEEDS)
+    dog, lamp, man = sorted(load_suite(tmp_path / "run").prompts)
+    results = {"x": {dog: 1.0, lamp: 0.0, man: 0.5}}
+    graded = ("grade_prompts.easy=1", "grade_prompts.hard=1")
+    report, suite = build(tmp_path, SEEDS, results=results, settings=graded)
+    assert suite.prompts[dog].labels == ("animal", "easy", "3_events")
+    assert [suite.prompts[name].labels[-2] for name in (lamp, man)] == ["hard", "medium"]
+    ran = {stage.name: stage.ran for stage in report.stages}
+    assert ran == {
+        "load_seeds": 3, "write_prompts": 0, "list_events": 0, "check_conditions": 0, "select_prompts": 0,
+        "grade_prompts": 3, "settle_prompts": 3,
+    }  # fmt: skip
+    _, again = build(tmp_path, SEEDS, settings=graded)  # the results stay in the run
+    assert again == suite
+    silent = {name: {dog: None, lamp: 0.5, man: 1.0} for name in "xyz"}
+    report, suite = build(tmp_path, SEEDS, results=silent, settings=graded)
+    assert [(item.id, item.code) for item in report.items] == [(dog.removesuffix(".mp4"), "silent")]
+
+
+def test_a_suite_when_it_is_the_seed_is_graded_in_one_go(tmp_path: Path) -> None:
+    build(tmp_path, SEEDS)
+    official = tmp_path / "run" / "all_prompts.json"
+    before = load_suite(official)
+    names = list(before.prompts)
+    options = SuiteOptions(
+        workers=0, results={"x": {names[0]: 1.0}}, settings=("grade_prompts.easy=1", "grade_prompts.hard=0")
+    )
+    build_suite([official], tmp_path / "graded", options)
+    after = load_suite(tmp_path / "graded")
+    assert list(after.prompts) == names
+    assert "easy" in after.prompts[names[0]].labels
+    assert [one.event_list for one in after.prompts.values()] == [
+        one.event_list for one in before.prompts.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"rates": {}, "people": {}}', '{"rates": {"x": {"a": 2}}, "people": {}}', "\xff"]
+)
+def test_results_when_damaged_are_refused(tmp_path: Path, content: str) -> None:
+    build(tmp_path, SEEDS)
+    (tmp_path / "run" / "results.json").write_text(content, "latin-1")
+    with pytest.raises(InputError, match=r"results\.json"):
+        build(tmp_path, SEEDS)

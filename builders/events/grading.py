@@ -1,0 +1,111 @@
+"""What a suite gets from results: the filters that need judged videos, and the labels easy, medium and hard.
+
+Source: StoryEval, sections 2.1.2, 2.1.3 and 6.1.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import ConfigError
+from ...schemas.events import DIFFICULTIES
+from .settings import SILENT, GradeSettings
+
+Rates = Mapping[str, Mapping[str, float | None]]
+"""Method -> file name -> completion rate; null where there is no answer."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What results say about the prompts of a suite.
+
+    Attributes:
+        levels: file name -> ``easy``, ``medium`` or ``hard``, of the prompts that stay.
+        dropped: file name -> code and reason why the prompt goes.
+        methods: the methods that the difficulty is from.
+        means: file name -> mean rate over these methods.
+    """
+
+    levels: Mapping[str, str]
+    dropped: Mapping[str, tuple[str, str]]
+    methods: tuple[str, ...]
+    means: Mapping[str, float]
+
+
+def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates | None = None) -> Graded:
+    """Return which prompts filters take out, and the difficulty of the others.
+
+    A prompt's difficulty is its mean rate over the methods above the stated average, no answer counted as
+    zero; equal rates are ordered by file name.
+
+    Args:
+        units: file names of the suite.
+        rates: completion rates of the methods.
+        how: the filters and numbers.
+        people: rates by people for some of the videos.
+
+    Raises:
+        ConfigError: no method is above the average, or there are fewer prompts than easy and hard ones.
+    """
+    dropped = {**_silent(units, rates, how), **_unlike(units, rates, people or {}, how)}
+    kept = [name for name in units if name not in dropped]
+    averages = {method: _average(found, kept) for method, found in rates.items()}
+    methods = tuple(sorted(method for method, value in averages.items() if value > how.above))
+    if not methods:
+        best = max(averages.values(), default=0.0)
+        raise ConfigError(
+            "grade_prompts.above", expected=f"a method whose average is above {how.above:g}",
+            found=f"at most {best:.3f}", fix="judge more methods, or state a lower share",
+        )  # fmt: skip
+    if how.easy + how.hard > len(kept):
+        raise ConfigError(
+            "grade_prompts.easy, grade_prompts.hard",
+            expected=f"at most {len(kept)} together, as many as prompts stay",
+            found=str(how.easy + how.hard),
+            fix="state smaller numbers, for example --set grade_prompts.easy=1 --set grade_prompts.hard=1",
+        )
+    means = {name: sum(rates[method].get(name) or 0.0 for method in methods) / len(methods) for name in kept}
+    order = sorted(kept, key=lambda name: (-means[name], name))
+    hard = set(order[len(order) - how.hard :])
+    levels = {name: "hard" if name in hard else "medium" for name in order} | dict.fromkeys(
+        order[: how.easy], "easy"
+    )
+    return Graded({name: levels[name] for name in kept}, dropped, methods, means)
+
+
+def labelled(labels: Sequence[str], level: str) -> tuple[str, ...]:
+    """Return the classes of a prompt with its difficulty, which stands before the number of events."""
+    others = [label for label in labels if label not in DIFFICULTIES]
+    counts = [label for label in others if label.endswith("_events")]
+    return (*(label for label in others if label not in counts), level, *counts)
+
+
+def _silent(units: Sequence[str], rates: Rates, how: GradeSettings) -> dict[str, tuple[str, str]]:
+    if how.silent == "off":
+        return {}
+    most, dropped = SILENT[how.silent], {}
+    for name in units:
+        count = sum(found.get(name) is None for method, found in rates.items() if method not in how.exempt)
+        if count >= most:
+            dropped[name] = ("silent", f"no answer for {count} methods ({how.silent})")
+    return dropped
+
+
+def _unlike(
+    units: Sequence[str], rates: Rates, people: Rates, how: GradeSettings
+) -> dict[str, tuple[str, str]]:
+    if how.max_difference is None:
+        return {}
+    dropped = {}
+    for name in units:
+        differences = []
+        for method, found in people.items():
+            rated, judged = found.get(name), rates.get(method, {}).get(name)
+            if rated is not None and judged is not None:
+                differences.append(abs(rated - judged))
+        if differences and (mean := sum(differences) / len(differences)) > how.max_difference:
+            dropped[name] = ("unlike_people", f"judge and people differ by {mean:.2f}")
+    return dropped
+
+
+def _average(found: Mapping[str, float | None], kept: Sequence[str]) -> float:
+    return sum(found.get(name) or 0.0 for name in kept) / len(kept) if kept else 0.0
