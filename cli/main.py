@@ -14,11 +14,13 @@ from . import (
     edit,
     evaluate,
     export,
+    fetch,
     imports,
     init,
     models,
     outputs,
     prompts,
+    publish,
     release,
     report,
     run,
@@ -42,7 +44,20 @@ app = typer.Typer(
 )
 for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export):
     app.add_typer(noun.app)
-for verb in (init, doctor, edit, stats, validate, correlate, calibrate, score, compare, report):
+for verb in (
+    init,
+    doctor,
+    edit,
+    publish,
+    fetch,
+    stats,
+    validate,
+    correlate,
+    calibrate,
+    score,
+    compare,
+    report,
+):
     verb.register(app)
 
 

@@ -48,7 +48,7 @@ class Retries:
         """
         if attempt >= self.attempts or (asked is not None and asked > self.patience):
             return None
-        drawn = self.draw() * min(self.longest, self.first * 2.0 ** (attempt - 1))
+        drawn = (1 + self.draw()) / 2 * min(self.longest, self.first * 2.0 ** (attempt - 1))
         return drawn if asked is None else asked + min(drawn, self.first)
 
     def run(self, step: str, ask: Callable[[], T], done: Callable[[], T | None] = lambda: None) -> T:

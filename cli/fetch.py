@@ -1,0 +1,46 @@
+"""``fabula fetch``: a published release, by tag or commit, with every file checked."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import JsonOption, example, guarded, show, warn
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "fetch",
+        epilog=example(
+            "fabula fetch user/mine@0.2.0",
+            "fabula fetch user/mine@0.2.0 --out dist/",
+        ),
+    )(fetch)
+
+
+@guarded
+def fetch(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPO@VERSION", help="OWNER/NAME@TAG, or @ and a full commit.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also copy it to OUT/NAME-VERSION [only the cache].")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Fetch a release from a Hub into the cache, and check every file against its release.json.
+
+    A version that was fetched before is taken from the cache, without network. Options that take a release,
+    such as --release, understand REPO@VERSION too. HF_ENDPOINT names another Hub.
+    """
+    from ..releases.fetching import FetchOptions, fetch
+    from ..releases.hub_retry import Retries
+
+    options = FetchOptions(retries=Retries(tell=warn), progress=not as_json and sys.stderr.isatty())
+    show(fetch(reference, out, options, (lambda _: None) if as_json else warn), as_json=as_json)
+    return 0
