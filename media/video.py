@@ -6,8 +6,8 @@ Needs the extra ``video`` (PyAV). Its logging stays off, as it is by default: sw
 quietest level, it can block a decoder's threads for ever.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -108,10 +108,29 @@ def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Itera
         MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has fewer.
         MissingRequirement: the extra ``video`` is not installed.
     """
+    yield from _frames(path, limits, lambda frames: _enough(path, frames, count))
+
+
+def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
+    """Return the first frame of a video.
+
+    Raises:
+        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
+    """
+    with closing(_frames(path, limits, lambda _: (0,))) as frames:
+        return next(frames)
+
+
+def _enough(path: Path, frames: int, count: int) -> Sequence[int]:
+    if frames < count:
+        raise _problem(path, "too_few_frames", f"at least {count} frames", str(frames))
+    return even_indices(frames, count)
+
+
+def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[int]]) -> Generator[Frame]:
+    """Yield the frames whose indices are chosen, given how many there are."""
     with _opened(path, limits) as (container, stream, index):
-        if len(index) < count:
-            raise _problem(path, "too_few_frames", f"at least {count} frames", str(len(index)))
-        wanted = even_indices(len(index), count)
+        wanted = choose(len(index))
         base = Fraction(stream.time_base)
         try:
             taken = _taken(container, stream, index, wanted) if index.keys else _walked(path, wanted)

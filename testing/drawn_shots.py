@@ -99,6 +99,7 @@ def _draw(figures: Sequence[tuple[str, int]], size: tuple[int, int], ground: tup
     colours = {key: colour for key, _, _, colour in CAST}
     image = Image.new("RGB", size, ground)
     draw = ImageDraw.Draw(image)
+    draw.line((0, 20, size[0], 20), fill=(90, 90, 90))
     width, height = FIGURE
     for key, left in figures:
         top, colour = size[1] - height, colours[key]

@@ -1,0 +1,1 @@
+"""Generated shot images: finding and checking them, and the stages that make what metrics need."""

@@ -1,0 +1,162 @@
+"""Where the generated shots of one method lie, and which shot each file shows.
+
+Stories may lie in the folder itself, or below folders of mode, language and time stamp in either order::
+
+    my-model/01/shot_01.png
+    my-model/<mode>/<language>/<YYYYMMDD_HHMMSS>/01/shots/01.png
+    my-model/<language>/<mode>/<YYYYMMDD-HHMMSS>/01/01.png
+
+Shots lie in the story's folder, or in the one below it whose name is or ends in ``shots``; a time stamp may
+also stand below the story. Where there is a choice it is the user's: nothing is merged or taken silently.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ConfigError, InputError, UserError
+
+TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
+LANGUAGES = ("en", "ch", "zh", "cn")
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
+_STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
+# One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
+_NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")
+_CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
+_MOST_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of several sets of outputs is meant; None where there is only one.
+
+    Attributes:
+        mode: name of the folder of the mode.
+        language: ``en`` or ``ch``.
+        timestamp: name of the folder, or ``latest``.
+    """
+
+    mode: str | None = None
+    language: str | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True)
+class StoryFolder:
+    """What lies in the folder of one story.
+
+    Attributes:
+        story_id: the folder's name.
+        folder: the folder with the shots.
+        files: its pictures and videos, sorted by name.
+        strays: other entries, sorted by name.
+    """
+
+    story_id: str
+    folder: Path
+    files: tuple[Path, ...]
+    strays: tuple[Path, ...]
+
+
+def find_root(folder: Path, choice: Choice) -> Path:
+    """Return the folder that holds the stories' folders.
+
+    Raises:
+        InputError: there is none. ConfigError: there are several and no choice is made, or it is not there.
+    """
+    if not folder.is_dir():
+        raise InputError([_nothing(folder, "nothing there")])
+    place = folder
+    for _ in range(_MOST_LEVELS):
+        below = _folders(place)
+        if any(_STORY.fullmatch(entry.name) for entry in below):
+            return place
+        if not below:
+            break
+        place = _chosen(place, below, choice)
+    raise InputError([_nothing(folder, f"none in {place.name or place}")])
+
+
+def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
+    """Yield what lies in each story's folder, in the order of the numbers.
+
+    Raises:
+        ConfigError: a story has several time stamps and no choice is made.
+    """
+    stories = [entry for entry in _folders(root) if _STORY.fullmatch(entry.name)]
+    for story in sorted(stories, key=lambda entry: (int(entry.name), entry.name)):
+        place = story
+        stamps = [entry for entry in _folders(place) if TIMESTAMP.fullmatch(entry.name)]
+        if stamps:
+            place = _pick(place, stamps, "--timestamp", _latest(stamps, choice.timestamp))
+        shots = [entry for entry in _folders(place) if entry.name.lower().endswith(("shots", "shot"))]
+        if len(shots) == 1:
+            place = shots[0]
+        entries = [entry for entry in sorted(place.iterdir()) if not entry.name.startswith(".")]
+        files = tuple(
+            entry for entry in entries if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS
+        )
+        strays = tuple(
+            entry for entry in entries if entry not in files and not _CHARACTERS.fullmatch(entry.name)
+        )
+        yield StoryFolder(story.name, place, files, strays)
+
+
+def strays_in(root: Path) -> list[Path]:
+    """Return what lies beside the stories' folders, sorted by name."""
+    return [
+        entry
+        for entry in sorted(root.iterdir())
+        if not entry.name.startswith(".") and not (entry.is_dir() and _STORY.fullmatch(entry.name))
+    ]
+
+
+def shot_number(file: Path) -> int | None:
+    """Return the shot that a file's name says; None where it says none, or more than one number."""
+    found = _NUMBER.fullmatch(file.stem)
+    return int(found[1]) if found else None
+
+
+def _folders(place: Path) -> list[Path]:
+    return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _chosen(place: Path, below: Sequence[Path], choice: Choice) -> Path:
+    """Return the folder one level down: a time stamp's, a language's or a mode's."""
+    if all(TIMESTAMP.fullmatch(entry.name) for entry in below):
+        return _pick(place, below, "--timestamp", _latest(below, choice.timestamp))
+    if all(entry.name.lower() in LANGUAGES for entry in below):
+        wanted = choice.language
+        alike = {"ch": ("ch", "zh", "cn")}.get(wanted or "", (wanted,))
+        names = [entry.name for entry in below if entry.name.lower() in alike]
+        return _pick(place, below, "--language", names[0] if len(names) == 1 else wanted)
+    return _pick(place, below, "--mode", choice.mode)
+
+
+def _latest(stamps: Sequence[Path], wanted: str | None) -> str | None:
+    if wanted != "latest":
+        return wanted
+    return max((entry.name for entry in stamps), key=lambda name: name.replace("-", "_"))
+
+
+def _pick(place: Path, below: Sequence[Path], option: str, wanted: str | None) -> Path:
+    names = [entry.name for entry in below]
+    if wanted is None and len(below) == 1:
+        return below[0]
+    if wanted in names:
+        return below[names.index(wanted)]
+    found = "none chosen" if wanted is None else repr(wanted)
+    more = ", or latest" if option == "--timestamp" else ""
+    raise ConfigError(
+        option, expected=f"one of the folders of {place}: {', '.join(names[:20])}", found=found,
+        fix=f"choose with {option}{more}",
+    )  # fmt: skip
+
+
+def _nothing(folder: Path, found: str) -> UserError:
+    return UserError(
+        str(folder), expected="folders of stories with numbers as names, such as 01", found=found,
+        fix="give the folder of one method; fabula outputs check --help shows the layouts",
+    )  # fmt: skip

@@ -1,0 +1,174 @@
+"""Generated shots on disk: every layout, and everything that can be wrong with them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.images.layout import Choice, shot_number
+from fabula.evaluation.images.outputs import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
+from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.testing.drawn import picture_bytes, write_video
+from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
+
+
+@pytest.fixture(scope="module")
+def shot_set(tmp_path_factory: pytest.TempPathFactory) -> ShotSet:
+    return read_shot_set(draw_shot_set(tmp_path_factory.mktemp("set")))[0]
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    return draw_shot_outputs(tmp_path / "my-model")
+
+
+def test_check_shots_when_sound_finds_every_shot(shot_set: ShotSet, outputs: Path) -> None:
+    found = check_shots(outputs, shot_set)
+    assert found.counts == {}
+    assert found.accounting() == {
+        "method": "my-model", "stories_requested": 2, "stories_complete": 2, "stories_without_shot": 0,
+        "shots_requested": 10, "shots_valid": 10, "missing_rate": 0.0,
+    }  # fmt: skip
+    assert list(found.shots["01"]) == [1, 2, 3, 4, 5]
+    assert found.shots["02"][3].file.name == "shot_03.png"
+
+
+@pytest.mark.parametrize(
+    ("below", "choice"),
+    [
+        ("img_ref/en/20250101_120000", Choice()),
+        ("en/img_ref/20250101-120000", Choice()),
+        ("img_ref/zh/20250101_120000", Choice(language="ch")),
+    ],
+)
+def test_check_shots_in_the_official_layouts_finds_the_same(
+    shot_set: ShotSet, outputs: Path, tmp_path: Path, below: str, choice: Choice
+) -> None:
+    plain = check_shots(outputs, shot_set)
+    place = tmp_path / "deep" / below
+    place.parent.mkdir(parents=True)
+    outputs.rename(place)
+    found = check_shots(tmp_path / "deep", shot_set, CheckOptions("my-model", choice))
+    assert (found.counts, found.sha256) == ({}, plain.sha256)
+
+
+def test_check_shots_when_there_are_two_time_stamps_asks_which(shot_set: ShotSet, tmp_path: Path) -> None:
+    for stamp in ("20250101_120000", "20250202-120000"):
+        draw_shot_outputs(tmp_path / "m" / "base" / "en" / stamp)
+    with pytest.raises(ConfigError, match="--timestamp"):
+        check_shots(tmp_path / "m", shot_set)
+    latest = check_shots(tmp_path / "m", shot_set, CheckOptions(choice=Choice(timestamp="latest")))
+    assert latest.root.name == "20250202-120000"
+    named = CheckOptions(choice=Choice(timestamp="20250101_120000"))
+    assert check_shots(tmp_path / "m", shot_set, named).root.name == "20250101_120000"
+    with pytest.raises(ConfigError, match="19990101"):
+        check_shots(tmp_path / "m", shot_set, CheckOptions(choice=Choice(timestamp="19990101_000000")))
+
+
+def test_check_shots_when_a_story_has_two_time_stamps_asks_which(shot_set: ShotSet, outputs: Path) -> None:
+    for stamp in ("20250101_120000", "20250202_120000"):
+        (outputs / "01" / stamp).mkdir()
+    with pytest.raises(ConfigError, match="--timestamp"):
+        check_shots(outputs, shot_set)
+
+
+def _renumbered(outputs: Path, step: int) -> None:
+    place = outputs / "01/shots"
+    files = sorted(place.iterdir(), reverse=step > 0)
+    for file in files:
+        file.rename(place / f"shot_{int(file.stem[-2:]) + step:02d}.png")
+
+
+def _write(name: str, data: bytes) -> Callable[[Path], object]:
+    def write(outputs: Path) -> None:
+        place = outputs / "01" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+    return write
+
+
+PICTURE = draw_shot(onstage(1))
+BROKEN: dict[str, tuple[Callable[[Path], object], str, int]] = {
+    "from zero": (lambda outputs: _renumbered(outputs, -1), "numbered-from-zero", 9),
+    "no folder": (lambda outputs: (outputs / "01").rename(outputs / "77"), "missing-story", 5),
+    "another story": (lambda outputs: (outputs / "77").mkdir(), "unknown-story", 10),
+    "not padded": (lambda outputs: (outputs / "01").rename(outputs / "1"), "unpadded-story", 10),
+    "padded twice": (lambda outputs: draw_shot_outputs(outputs.parent / "x").joinpath("01").rename(
+        outputs / "001"), "repeated-story", 10),
+    "a shot less": (lambda outputs: (outputs / "01/shots/shot_02.png").unlink(), "missing-shot", 9),
+    "a shot more": (_write("shots/shot_06.png", PICTURE), "extra-shot", 10),
+    "twice": (_write("shots/2.png", PICTURE), "repeated-shot", 10),
+    "two numbers": (_write("shots/shot_03_1.png", PICTURE), "unnumbered-file", 10),
+    "a grid": (_write("shots/grid.png", PICTURE), "unnumbered-file", 10),
+    "zero bytes": (_write("shots/shot_02.png", b""), "unreadable-picture", 9),
+    "text": (_write("shots/shot_02.png", b"no picture"), "unreadable-picture", 9),
+    "jpeg named png": (_write("shots/shot_02.png", PICTURE[:20] + b"x" * 50), "unreadable-picture", 9),
+    "a log": (_write("shots/log.txt", b"x"), "stray-file", 10),
+    "logs beside": (lambda outputs: (outputs / "logs").mkdir(), "stray-file", 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_check_shots_when_something_is_wrong_names_it_and_keeps_the_rest(
+    shot_set: ShotSet, outputs: Path, name: str
+) -> None:
+    change, code, valid = BROKEN[name]
+    change(outputs)
+    found = check_shots(outputs, shot_set)
+    assert code in found.counts
+    assert found.accounting()["shots_valid"] == valid
+    assert {issue.code for issue in found.fatal} == ({code} & FATAL)
+
+
+def test_check_shots_when_told_that_numbers_begin_at_zero_shifts_them(
+    shot_set: ShotSet, outputs: Path
+) -> None:
+    before = check_shots(outputs, shot_set)
+    for story in ("01", "02"):
+        for file in sorted((outputs / story / "shots").iterdir()):
+            file.rename(file.with_name(f"{int(file.stem[-2:]) - 1:02d}.png"))
+    found = check_shots(outputs, shot_set, CheckOptions(first=0))
+    assert (found.counts, found.sha256) == ({}, before.sha256)
+
+
+def test_check_shots_of_odd_pictures_warns_and_keeps_them(shot_set: ShotSet, outputs: Path) -> None:
+    from PIL import Image
+
+    (outputs / "01/shots/shot_01.png").write_bytes(picture_bytes(Image.new("CMYK", (64, 64), 9), "JPEG"))
+    (outputs / "01/shots/shot_02.png").write_bytes(picture_bytes(Image.new("RGBA", (640, 64), (1, 2, 3, 0))))
+    found = check_shots(outputs, shot_set)
+    assert set(found.counts) == {"odd-picture"}
+    assert found.accounting()["shots_valid"] == 10
+
+
+def test_check_shots_of_clips_takes_their_first_frames(shot_set: ShotSet, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    place = tmp_path / "video" / "01"
+    place.mkdir(parents=True)
+    for number in range(1, 6):
+        write_video(place / f"shot_{number:02d}.mp4", 4)
+    (place / "shot_05.mp4").write_bytes(b"cut")
+    found: ShotOutputs = check_shots(tmp_path / "video", shot_set)
+    assert (len(found.shots["01"]), len(found.shots["02"])) == (4, 0)
+    assert found.counts == {"missing-story": 1, "unreadable-picture": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("01.png", 1), ("shot_07.png", 7), ("shot-7.png", 7), ("my_model_12.jpg", 12), ("镜头3.png", 3),
+     ("shot_03_1.png", None), ("shot_05.v2.png", None), ("grid.png", None), ("1234567.png", None)],
+)  # fmt: skip
+def test_shot_number_is_the_only_number_of_a_name(name: str, number: int | None) -> None:
+    assert shot_number(Path(name)) == number
+
+
+def test_check_shots_when_there_is_nothing_says_what_is_expected(shot_set: ShotSet, tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InputError, match="such as 01"):
+            check_shots(place, shot_set)
+
+
+def test_cures_are_there_for_every_code() -> None:
+    assert CURES.keys() >= FATAL
