@@ -1,0 +1,257 @@
+import copy
+import json
+
+import pytest
+
+from fabula.errors import InputError
+from fabula.releases import load
+from fabula.releases.official_export import export_package
+from fabula.releases.official_import import import_package
+from fabula.releases.official_lines import ImportOptions
+from fabula.schemas.canonical import canonical_bytes
+from fabula.schemas.text import normalize_text
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.official_packages import canonical_package, package_rows, write_package
+from fabula.validators import statistics_of, validate
+
+STORY = ImportOptions(fields={"source_text": "story"})
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@pytest.fixture
+def rows():
+    return package_rows()
+
+
+@pytest.fixture
+def round_trip(tmp_path):
+    """Write a package, import it, export it again; return both folders and the import."""
+
+    def run(options=STORY, **package):
+        source = write_package(tmp_path / "package", **package)
+        imported = import_package(source, tmp_path / "imported", options)
+        export_package(tmp_path / "imported", tmp_path / "exported")
+        return source, tmp_path / "exported", imported
+
+    return run
+
+
+def test_package_when_exported_again_is_equal_after_canonicalisation(round_trip):
+    source, exported, imported = round_trip()
+    assert canonical_package(exported) == canonical_package(source)
+    assert imported.version == "1.2.0"
+    assert imported.missing == ()
+    for name in ("annotations.jsonl", "human_validation.jsonl"):
+        content = (exported / name).read_bytes()
+        assert content == b"".join(canonical_bytes(row) + b"\n" for row in lines(exported / name))
+
+
+def test_package_when_imported_is_as_wide_as_our_records(round_trip):
+    _, _, imported = round_trip()
+    release = load(imported.folder)
+    wanted = [bundle["record"] for bundle in sample_bundles(6)]
+    assert [record.source_text for record in release] == [record["source_text"] for record in wanted]
+    assert [record.story_text for record in release] == [record["story_text"] for record in wanted]
+    assert {record.language for record in release} == {"en"}
+    assert [record.scenes for record in release] == [
+        type(release.records[0]).model_validate(record).scenes for record in wanted
+    ]
+    assert [producer.fields for producer in release.producers] == [()] * 6
+    report = validate(imported.folder)
+    assert report.errors == (), report.errors
+    assert report.checked["reviews"] == 6
+    assert statistics_of(imported.folder)["totals"]["stories"] == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("CRLF", lambda row: json.dumps(row).encode() + b"\r\n"),
+        ("blank lines", lambda row: b"\n  \n" + json.dumps(row).encode() + b"\n"),
+        ("unescaped", lambda row: json.dumps(row, ensure_ascii=False).encode() + b"\n"),
+        (
+            "sorted keys, wide",
+            lambda row: json.dumps(row, sort_keys=True, separators=(" , ", " : ")).encode() + b"\n",
+        ),
+        ("reversed keys", lambda row: json.dumps(dict(reversed(row.items()))).encode() + b"\n"),
+    ],
+)
+def test_lines_when_written_otherwise_are_the_same_package(round_trip, tmp_path, name, written):
+    plain = write_package(tmp_path / "plain")
+    _, exported, _ = round_trip(line=written)
+    assert canonical_package(exported) == canonical_package(plain), name
+
+
+def test_file_when_it_starts_with_a_byte_order_mark_and_lacks_the_last_line_end_is_read(tmp_path):
+    source = write_package(tmp_path / "package")
+    path = source / "annotations.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().rstrip(b"\n"))
+    import_package(source, tmp_path / "imported", STORY)
+    export_package(tmp_path / "imported", tmp_path / "exported")
+    assert canonical_package(tmp_path / "exported") == canonical_package(source)
+
+
+def test_lines_when_shuffled_import_to_the_same_records(tmp_path, rows):
+    one = import_package(write_package(tmp_path / "a" / "p", rows=rows), tmp_path / "a" / "i", STORY)
+    turned = {name: content if "gold" in name else content[::-1] for name, content in rows.items()}
+    two = import_package(write_package(tmp_path / "b" / "p", rows=turned), tmp_path / "b" / "i", STORY)
+    for name in ("annotations.jsonl", "contrastive_variants.jsonl", "official_fields.jsonl"):
+        assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
+
+
+def test_unknown_fields_when_anywhere_are_kept_reported_and_written_back(round_trip, rows):
+    odd = {"a/b": {"~": [1.5, None, "\u0130\u0303 é"]}, "": 0, "$ref": "x"}
+    record = rows["annotations.jsonl"][2]
+    record |= {"notes": odd, "": "empty key"}
+    record["scenes"][1]["camera angle"] = "low"
+    record["questions"][0]["distractors"] = ["a", "b"]
+    record["provenance"]["edition"] = {"perry": 1}
+    rows["contrastive_variants.jsonl"][0]["score"] = 1e-7
+    rows["human_validation.jsonl"][0]["votes"] = {"r1": "ok"}
+    rows["annotations.jsonl"].append(rows["annotations.jsonl"].pop(0))
+    source, exported, imported = round_trip(rows=rows)
+    assert canonical_package(exported) == canonical_package(source)
+    kept = {(one["file"], one["field"], one["count"]) for one in imported.fields if one["done"] == "kept"}
+    assert kept == {
+        ("annotations.jsonl", "/notes", 1), ("annotations.jsonl", "/", 1),
+        ("annotations.jsonl", "/scenes/*/camera angle", 1),
+        ("annotations.jsonl", "/questions/*/distractors", 1),
+        ("annotations.jsonl", "/provenance/edition", 1), ("contrastive_variants.jsonl", "/score", 1),
+        ("human_validation.jsonl", "/votes", 1),
+    }  # fmt: skip
+
+
+def test_optional_fields_when_absent_or_null_stay_what_they_were(round_trip, rows):
+    record = rows["annotations.jsonl"][0]
+    del record["scenes"][0]["emotion"], record["scenes"][0]["story_id"], record["scenes"][1]["scene_index"]
+    record["scenes"][1]["emotion"] = None
+    del record["transitions"][0]["from_scene"], record["questions"][0]["target_scene"]
+    record["questions"][1]["target_scene"] = None
+    for name in ("contrastive_variant_ids", "source_prompt_hash", "source_contrastives_sha256"):
+        del record["provenance"][name]
+    source, exported, imported = round_trip(rows=rows)
+    assert canonical_package(exported) == canonical_package(source)
+    wanted = sample_bundles(6)[0]["record"]["provenance"]
+    made = load(imported.folder).by_id[record["story_id"]]
+    assert made.scenes[0].emotion is None
+    assert (made.scenes[0].story_id, made.scenes[1].scene_index) == (record["story_id"], 2)
+    assert made.provenance.as_json() == wanted  # filled in, they are what our builder would have put there
+
+
+def test_values_when_in_another_form_are_held_without_loss(round_trip, rows):
+    record = rows["annotations.jsonl"][0]
+    questions = record["questions"]
+    questions[0]["target_transition"] = {"from_scene": 1, "to_scene": 2}
+    questions[1]["target_transition"] = "scene 2 -> scene 3"
+    questions[2]["target_transition"] = [1.0, 2]
+    questions[3]["target_transition"] = "the last one"
+    questions[4]["evidence_scenes"] = [1.0, 2.0]
+    record["scenes"][0]["characters"] = "the fox"
+    record["scenes"][1]["objects"] = None
+    record["scenes"][2]["action"] = ["runs", "hides"]
+    source, exported, imported = round_trip(rows=rows)
+    assert canonical_package(exported) == canonical_package(source)
+    made = load(imported.folder).by_id[record["story_id"]]
+    assert [one.target_transition for one in made.questions[:4]] == [(1, 2), (2, 3), (1, 2), None]
+    assert made.questions[4].evidence_scenes == (1, 2)
+    assert (made.scenes[0].characters, made.scenes[1].objects, made.scenes[2].action) == (
+        ("the fox",),
+        (),
+        None,
+    )
+
+
+def test_story_text_when_the_package_has_none_is_made_of_the_scenes_and_not_written_back(round_trip, rows):
+    for record in rows["annotations.jsonl"]:
+        del record["story"]
+    source, exported, imported = round_trip(rows=rows, options=ImportOptions(language="hi"))
+    assert canonical_package(exported) == canonical_package(source)
+    record = load(imported.folder).records[0]
+    assert record.source_text == " ".join(scene.scene_text for scene in record.scenes)
+    assert record.story_text == normalize_text(record.source_text)
+    assert record.language == "hi"
+
+
+def test_hidden_test_rows_when_in_the_package_stay_and_are_marked(round_trip):
+    source, exported, imported = round_trip()
+    hidden = [row["story_id"] for row in lines(source / "annotations.jsonl") if row["split"] == "hidden_test"]
+    document = json.loads((imported.folder / "release.json").read_bytes())
+    assert imported.hidden == len(hidden) == 1
+    assert document["imported"]["hidden_in_place"] == {"stories": 1, "ids": hidden}
+    assert document["visibility"] == "whole"
+    assert [record.story_id for record in load(imported.folder).splits["hidden_test"]] == hidden
+    assert hidden[0] in (exported / "annotations.jsonl").read_text("utf-8")
+
+
+def test_other_files_when_there_are_any_are_kept_byte_for_byte(tmp_path, round_trip):
+    extra = {
+        "README.md": b"---\r\n---",
+        "docs/raw bytes": b"\xff\x00",
+        "notes.jsonl": b'{"b": 1}\r\n',
+        ".gitattributes": b"x",
+    }
+    _, exported, imported = round_trip(documents=extra)
+    found = canonical_package(exported)
+    assert {name: (exported / name).read_bytes() for name in extra if name != ".gitattributes"} == {
+        name: content for name, content in extra.items() if name != ".gitattributes"
+    }
+    assert ".gitattributes" not in found
+    assert imported.skipped == (".gitattributes",)
+    assert set(imported.missing) >= {"statistics.json", "LICENSE"}
+
+
+def test_import_when_repeated_gives_the_same_bytes(tmp_path):
+    source = write_package(tmp_path / "package")
+    for name in ("one", "two"):
+        import_package(source, tmp_path / name, STORY)
+    files = sorted(
+        path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()
+    )
+    assert all(
+        (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes() for path in files
+    )
+
+
+def test_release_of_our_own_when_exported_and_imported_holds_the_same_records(packed, tmp_path):
+    export_package(packed.folder, tmp_path / "package")
+    import_package(tmp_path / "package", tmp_path / "imported", ImportOptions())
+    ours, back = load(packed.folder), load(tmp_path / "imported")
+    assert (ours.records, ours.variants, ours.producers) == (back.records, back.variants, back.producers)
+    assert back.info["imported"]["fields"] == []
+    assert back.info["hidden_test"] == ours.info["hidden_test"]
+    assert [str(one) for one in validate(tmp_path / "imported").issues] == []
+
+
+def test_export_when_the_import_was_changed_is_refused(tmp_path):
+    import_package(write_package(tmp_path / "package"), tmp_path / "imported", STORY)
+    sidecar = tmp_path / "imported" / "official_fields.jsonl"
+    kept = sidecar.read_bytes()
+    sidecar.write_bytes(kept.replace(b'"en"', b'"de"', 1))
+    with pytest.raises(InputError, match="size or hash"):
+        export_package(tmp_path / "imported", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_export_when_a_change_was_sealed_again_still_is_refused(tmp_path, helpers):
+    import_package(write_package(tmp_path / "package"), tmp_path / "imported", STORY)
+    helpers.edit_line(tmp_path / "imported" / "annotations.jsonl", 0, lambda row: row.update(title="Another"))
+    helpers.reseal(tmp_path / "imported")
+    with pytest.raises(InputError, match="the lines and files that were imported"):
+        export_package(tmp_path / "imported", tmp_path / "out")
+
+
+def test_export_when_the_document_names_files_elsewhere_is_refused(tmp_path, helpers):
+    (tmp_path / "secret").write_bytes(b"x")
+    import_package(write_package(tmp_path / "package"), tmp_path / "imported", STORY)
+
+    def lead_out(document):
+        document["imported"]["files"]["../../secret"] = copy.copy(document["imported"]["files"]["LICENSE"])
+
+    helpers.edit_json(tmp_path / "imported" / "release.json", lead_out)
+    helpers.reseal(tmp_path / "imported")
+    with pytest.raises(InputError, match="imported"):
+        export_package(tmp_path / "imported", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

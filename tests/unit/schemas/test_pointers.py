@@ -1,0 +1,42 @@
+import pytest
+
+from fabula.schemas.pointers import drop, pointer, put, steps_of, value_at
+
+
+@pytest.mark.parametrize("steps", [(), ("a",), ("a/b", "~c", "", "0"), ("scenes", "2", "the key")])
+def test_pointer_when_read_back_gives_the_same_steps(steps):
+    assert steps_of(pointer(steps)) == steps
+
+
+def test_pointer_when_keys_hold_its_own_marks_escapes_them():
+    assert pointer(["a/b", "~", 3]) == "/a~1b/~0/3"
+
+
+def test_value_when_it_lies_deep_is_found_put_and_dropped():
+    document = {"scenes": [{"a/b": 1}, {"": {"x": [1, 2]}}]}
+    assert value_at(document, "/scenes/1//x/1") == 2
+    put(document, "/scenes/0/new", {"y": None})
+    put(document, "/scenes/1//x/0", "z")
+    drop(document, "/scenes/0/a~1b")
+    assert document == {"scenes": [{"new": {"y": None}}, {"": {"x": ["z", 2]}}]}
+
+
+def test_put_when_the_value_changes_later_holds_a_copy():
+    value = {"x": [1]}
+    document = {}
+    put(document, "/a", value)
+    value["x"].append(2)
+    assert document == {"a": {"x": [1]}}
+
+
+@pytest.mark.parametrize("text", ["/x", "/scenes/2", "/scenes/-1", "/scenes/01x", "/scenes/0/0"])
+def test_lookup_when_nothing_is_there_says_so(text):
+    with pytest.raises(LookupError, match="nothing at"):
+        value_at({"scenes": [1, 2]}, text)
+
+
+def test_pointer_when_it_has_no_slash_is_refused():
+    with pytest.raises(ValueError, match="starts with /"):
+        value_at({}, "a")
+    with pytest.raises(ValueError, match="nothing holds"):
+        put({}, "", 1)
