@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from .common import JsonOption, example, guarded, show
+from .common import JsonOption, example, guarded, released, show
 
 ConfidenceOption = Annotated[
     list[str] | None,
@@ -74,6 +74,7 @@ def calibrate(
         valid=valid,
         fit_split=None if fit_weights is None else "validation",
     )
+    release = released(release)
     source = release if release is not None else suite
     report = compare(run, human, source, settings, key)
     if fit_weights is not None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar, cast
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..schemas.issue import Issue
 
 P = ParamSpec("P")
+Place = TypeVar("Place", bound=Path | None)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
@@ -104,6 +105,15 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False) -> i
             say(f"{issue.level}: {issue}")
         say(report.summary())
     return int(any(strict or issue.level == "error" for issue in report.issues))
+
+
+def released(given: Place) -> Place:
+    """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
+    if given is None:
+        return given
+    from ..releases.resolve import release_folder
+
+    return cast("Place", release_folder(given, warn))
 
 
 def warn(text: str) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, emit, example, guarded, released, say
 
 app = typer.Typer(
     name="outputs", no_args_is_help=True, rich_markup_mode=None, help="Check generated storyboards."
@@ -47,7 +47,7 @@ def check(
     from ..media.ocr import open_reader
     from ..releases.loading import load
 
-    loaded = load(release)
+    loaded = load(released(release))
     reports = check_methods(folders, loaded, tuple(splits or ()))
     shown = []
     reader = open_reader() if ocr else None

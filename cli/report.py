@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, example, guarded, show
+from .common import JsonOption, example, guarded, released, show
 
 
 def register(app: typer.Typer) -> None:
@@ -42,5 +42,6 @@ def report(
 
     page = out or run / PAGE
     check_page(page)
+    release = released(release)
     show(write_report(make_report(run, release, tuple(outputs or ())), page), as_json=as_json)
     return 0

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, emit, example, guarded, released, say
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +25,7 @@ def stats(
     """Count records and show each distribution with its target and deviation."""
     from ..validators import statistics_of
 
-    document = statistics_of(path)
+    document = statistics_of(released(path))
     if as_json:
         emit(document)
     else:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, example, guarded, show_findings
+from .common import JsonOption, example, guarded, released, show_findings
 
 
 def register(app: typer.Typer) -> None:
@@ -27,5 +27,5 @@ def validate(
     """Check schemas and every rule. Exits with 1 if there are findings."""
     from ..validators import validate as check
 
-    report = check(path)
+    report = check(released(path))
     return show_findings(report, as_json=as_json, strict=strict)
