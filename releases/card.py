@@ -1,7 +1,7 @@
 """The dataset card (also the Hub's README) and the licence notice: templates filled from the facts."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +13,9 @@ from .facts import Facts
 from .front_matter import front_matter, front_matter_text
 from .layout import (
     ANNOTATIONS,
+    CANARY,
     CARD,
+    CHANGES,
     CROISSANT,
     LICENSE,
     MORAL_BALANCE,
@@ -22,11 +24,14 @@ from .layout import (
     SOURCE_MANIFEST,
     SPLIT_FILES,
     STATISTICS,
+    SUBSETS,
     SUMS,
     VARIANTS,
 )
 from .licence import Licence
 from .options import PackOptions
+from .subset_closeness import title_of
+from .subsets import Subset
 from .tables import tables
 
 
@@ -69,6 +74,7 @@ _FILES = (
     (SOURCE_MANIFEST, "source collections, references and rights, for traceability"),
     (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)"),
     (RELEASE, "version, content hashes, tool versions, what was left out"),
+    (CANARY, "a line that marks copies of this benchmark; see below"),
     (LICENSE, "licence notice"),
     (SUMS, "a checksum of every other file"),
 )
@@ -108,7 +114,11 @@ def render_card(facts: Facts) -> str:
         scenes_per_story=_range(sorted(facts.composition.scene_counts)),
         reviewed=facts.reviewed,
         splits=[_split_row(facts, split) for split in facts.splits],
-        files=_FILES,
+        files=[*_FILES, *_further_files(facts)],
+        subsets=facts.more.subsets,
+        closeness=list(_closeness_rows(facts.more.subsets)),
+        canary=facts.more.canary,
+        commitments=facts.more.commitments,
         tables=tables(),
         kinds=_KINDS,
         compositions=[(title, _at(facts.statistics, path)) for title, path in _COMPOSITIONS],
@@ -120,8 +130,43 @@ def render_card(facts: Facts) -> str:
         checks=[(code, _outcomes(row)) for code, row in sorted(facts.composition.checks.items())],
         left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         missing_files=[entry["name"] for entry in facts.left_out_files],
+        withdrawn=facts.withdrawn,
+        withdrawn_hidden=facts.withdrawn_hidden,
         languages=facts.languages,
     )
+
+
+def _further_files(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield the files that not every release has, and what they hold."""
+    if facts.since is not None:
+        yield CHANGES, "what changed since the version before, by id and path"
+    yield from sorted(facts.more.files.items())
+    if facts.more.subsets:
+        yield SUBSETS, "how close each subset is to the whole, in full"
+
+
+def _closeness_rows(subsets: Sequence[Subset]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield name, value of the whole, and values of the subsets, as a table has them."""
+    if not subsets:
+        return
+    tables = [subset.closeness for subset in subsets]
+    first = tables[0]
+    for name in first["fields"]:
+        fields = [table["fields"][name] for table in tables]
+        for value, row in first["fields"][name]["values"].items():
+            cells = [_share(field["values"][value]) for field in fields]
+            yield f"{title_of(name)}: {value}", f"{100 * row['full_share']:.1f} %", cells
+        tested = [f"{one['total_variation']:.3f}; {one['chi_square']:.2f}" for one in fields]
+        degrees = first["fields"][name]["degrees_of_freedom"]
+        yield f"*{title_of(name)}: total variation; chi-square ({degrees} df)*", "", tested
+    for name in first["means"]:
+        rows = [table["means"][name] for table in tables]
+        cells = [f"{row['subset']:,.1f} ({100 * row['difference']:+.1f} %)" for row in rows]
+        yield f"{name} per story", f"{first['means'][name]['full']:,.1f}", cells
+
+
+def _share(row: Mapping[str, float]) -> str:
+    return f"{100 * row['subset_share']:.1f} % ({100 * row['difference']:+.1f})"
 
 
 def render_licence(facts: Facts) -> str:

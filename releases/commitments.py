@@ -1,10 +1,10 @@
 """Commitments to hidden-test stories: published with a version, they prove later what was fixed by then.
 
-A commitment is HMAC-SHA256 of a story's record and variants (canonical JSON) under a key of its own, which is
-HMAC-SHA256 of the story's id under a secret master salt of 32 bytes. Fables are widely known: a plain hash
-could be guessed from the tales that a hidden one might be, a salted one cannot. The salt never changes, so
-the commitment to a story changes exactly when the story does. With the key of one story, that story alone
-can be disclosed and proven; with the salt, all of them.
+A commitment is HMAC-SHA256 of a story's record and variants (canonical JSON, without what reviewers said of
+the record) under a key of its own, which is HMAC-SHA256 of the story's id under a secret salt of 32 bytes.
+Fables are widely known: a plain hash could be guessed from the tales that a hidden one might be, a salted one
+cannot. The salt never changes, so the commitment to a story changes exactly when the story does. With the key
+of one story, that story alone can be disclosed and proven; with the salt, all of them.
 """
 
 import hashlib
@@ -27,6 +27,7 @@ SALT_FILE = "hidden.salt"
 """Where a run keeps its salt."""
 
 _SALT_BYTES = 32
+_REVIEW = ("validation_status", "evidence_status")
 _HEX = re.compile(rb"([0-9a-f]{64})\n?")
 
 
@@ -44,7 +45,8 @@ def commitment(key: bytes, record: Mapping[str, Json], variants: Sequence[Mappin
         variants: its contrastive variants, in any order.
     """
     ordered = sorted(variants, key=lambda variant: str(variant["variant_id"]))
-    return hmac.new(key, canonical_bytes({"record": record, "variants": ordered}), hashlib.sha256).hexdigest()
+    fixed = {name: value for name, value in record.items() if name not in _REVIEW}
+    return hmac.new(key, canonical_bytes({"record": fixed, "variants": ordered}), hashlib.sha256).hexdigest()
 
 
 def commitments_of(folder: Path, salt: bytes) -> dict[str, str]:
@@ -64,9 +66,13 @@ def commitments_of(folder: Path, salt: bytes) -> dict[str, str]:
     }
 
 
-def committed(commitments: Mapping[str, str]) -> dict[str, Json]:
-    """Return what ``release.json`` says of the commitments; their order tells nothing about the stories."""
-    return {"scheme": SCHEME, "values": sorted(commitments.values())}
+def committed(commitments: Mapping[str, str], salt: bytes) -> dict[str, Json]:
+    """Return what ``release.json`` says of the commitments; their order tells nothing about the stories.
+
+    ``salt`` tells which salt it is, and nothing of it: commitments under two salts cannot be compared.
+    """
+    name = hmac.digest(salt, b"fabula salt 1", hashlib.sha256).hex()[:16]
+    return {"salt": name, "scheme": SCHEME, "values": sorted(commitments.values())}
 
 
 def salt_beside(hidden: Path) -> Path:

@@ -1,7 +1,7 @@
 """The JSON documents of a release besides its data: source manifest, release.json and checksums."""
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from ..schemas.canonical import Json, sha256_file
 from ..schemas.katha import SCHEMA_VERSION
 from .card import Described
 from .facts import Facts
-from .layout import FORMAT, RELEASE, SUMS, files_in
+from .layout import FORMAT, RELEASE, SUMS, WITHDRAWN, files_in
 from .run_folder import FinishedRun
-from .selection import LeftOut
+from .selection import LeftOut, Selection
 
 RIGHTS_SCOPE = (
     "This manifest documents where the stories come from, so that they can be traced. It is no licence: it "
@@ -55,9 +55,12 @@ def release_document(
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
     previous = {} if facts.since is None else {"previous": facts.since.previous}
+    commitments = {} if facts.more.commitments is None else {"commitments": dict(facts.more.commitments)}
     return {
         **head(facts, run, "public"),
         **previous,
+        **commitments,
+        "canary": facts.more.canary,
         "counts": facts.composition.totals,
         "hidden_test": dict(facts.hidden),
         "splits": {split: facts.composition.by_split[split]["stories"] for split in facts.splits},
@@ -68,6 +71,7 @@ def release_document(
             "hidden_test_stories": facts.left_out_hidden,
             "files": list(facts.left_out_files),
         },
+        **withdrawn(facts.withdrawn, facts.withdrawn_hidden),
         "records": records,
         "files": files,
     }
@@ -76,18 +80,34 @@ def release_document(
 def hidden_document(
     facts: Facts,
     run: FinishedRun,
-    left_out: Iterable[LeftOut],
+    selection: Selection,
     records: Mapping[str, Mapping[str, str]],
     files: Mapping[str, Json],
 ) -> dict[str, Json]:
     """Return the ``release.json`` of the folder that holds the hidden-test stories."""
+    left_out = selection.left_out_hidden
     return {
         **head(facts, run, "hidden"),
+        "canary": facts.more.canary,
         "counts": dict(facts.hidden),
         "left_out": {"stories": [entry.as_json() for entry in left_out], "files": []},
+        **withdrawn(selection.withdrawn_hidden),
         "records": records,
         "files": files,
     }
+
+
+def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:
+    """Return what ``release.json`` says of stories that were taken out for good; nothing if there are none.
+
+    Args:
+        gone: those that may be named.
+        hidden: how many more there are, of the hidden test split.
+    """
+    if not gone and not hidden:
+        return {}
+    stories = [{"id": entry.id, "reason": entry.reason} for entry in gone]
+    return {WITHDRAWN: {"stories": stories, "hidden_test_stories": hidden}}
 
 
 def file_entries(folder: Path) -> dict[str, Json]:
@@ -122,9 +142,16 @@ def head(facts: Described, run: FinishedRun, visibility: str) -> dict[str, Json]
             "seed": run.manifest.seed,
             "settings": run.manifest.settings,
             "stages": [stage.as_json() for stage in run.manifest.stages],
+            **_times(run),
         },
         "prompts": run.manifest.prompts,
     }
+
+
+def _times(run: FinishedRun) -> dict[str, Json]:
+    """Return the times that records bear, where the run was extended and there is more than one."""
+    added = {entry.added_at for entry in run.manifest.sources if entry.added_at is not None}
+    return {"times": sorted({run.manifest.created_at, *added})} if added else {}
 
 
 def _versions() -> dict[str, str]:

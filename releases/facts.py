@@ -6,6 +6,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
+from .additions import Additions
 from .changes_since import Since
 from .composition import Composition
 from .layout import SPLIT_FILES
@@ -28,8 +29,11 @@ class Facts:
         hidden: counts of the hidden-test stories.
         left_out: the stories that are not in it.
         left_out_hidden: how many more there are, of the hidden test split.
+        withdrawn: the stories that were taken out for good, public ones only.
+        withdrawn_hidden: how many more there are, of the hidden test split.
         left_out_files: the files of Table 23 that are not in it, with reasons.
         rows: Parquet path -> number of rows.
+        more: reviews, subsets, canary and commitments.
         since: what changed since the release that it follows; None for a first one.
     """
 
@@ -44,7 +48,10 @@ class Facts:
     left_out_hidden: int
     left_out_files: Sequence[Mapping[str, Json]]
     rows: Mapping[str, int]
+    more: Additions
     since: Since | None = None
+    withdrawn: Sequence[LeftOut] = ()
+    withdrawn_hidden: int = 0
 
     @property
     def splits(self) -> list[str]:

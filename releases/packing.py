@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.manifest import read_manifest
-from ..engine.manifest import read_manifest
 from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
+from .additions import Additions, Wanted, add, wanted
 from .card import render_card, render_licence
 from .changes_since import compare_with_previous, open_previous
+from .commitments import salt_beside, write_salt
 from .composition import SIZES
 from .croissant import croissant_document
 from .diffing_sides import Side
@@ -25,7 +26,6 @@ from .layout import (
     CHANGES,
     CROISSANT,
     EVENTS,
-    EVENTS,
     LICENSE,
     MORAL_BALANCE,
     README,
@@ -33,14 +33,16 @@ from .layout import (
     SOURCE_MANIFEST,
     STATISTICS,
     SUMS,
+    VOTE_FILES,
     hidden_folder,
 )
 from .licence import Licence, licence
 from .options import PackOptions
+from .reviews import Reviews, check_against
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
 from .shapes import KATHA
-from .target import remove_half_placed, require_free, require_outside, staged
+from .target import remove_half_placed, require_free, require_outside, staged, taken_back
 from .write_data import DataFiles, write_data
 
 
@@ -50,7 +52,7 @@ class PackResult:
 
     Attributes:
         folder: the public release.
-        hidden: the folder of the hidden-test stories, if there are any.
+        hidden: the folder of the hidden-test stories, if there are any; their salt lies beside it.
         version: its version.
         counts: how many stories, scenes, transitions, questions and variants are public.
         left_out: the stories of the run that are in neither folder.
@@ -69,6 +71,7 @@ class PackResult:
         return {
             "folder": str(self.folder),
             "hidden": None if self.hidden is None else str(self.hidden),
+            "salt": None if self.hidden is None else str(salt_beside(self.hidden)),
             "version": self.version,
             "counts": dict(self.counts),
             "left_out": [entry.as_json() for entry in self.left_out],
@@ -81,6 +84,7 @@ class PackResult:
         lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
         if self.hidden is not None:
             lines.append(f"  hidden test, not for publication: {self.hidden}")
+            lines.append(f"  its salt, secret, never to be lost: {salt_beside(self.hidden)}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
@@ -89,8 +93,9 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
 
     Args:
         run: the folder of a finished run.
-        out: the folder to make; hidden-test stories go to its sibling ``<out>-hidden``.
-        options: version, name, licence and authors.
+        out: the folder to make; hidden-test stories go to its sibling ``<out>-hidden``, the salt of the
+            commitments to them to ``<out>-hidden.salt``.
+        options: version, name, licence and authors, the version before, subsets, reviews.
 
     Raises:
         ConfigError: an option has a wrong value.
@@ -102,10 +107,7 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     if read_manifest(run).kind == EVENTS:
         from .suite_packing import pack_suite
 
-        return pack_suite(run, out, options)
-    if read_manifest(run).kind == EVENTS:
-        from .suite_packing import pack_suite
-
+        _require_plain(options)
         return pack_suite(run, out, options)
     options.checked()
     chosen = None if options.license is None else licence(options.license)
@@ -115,12 +117,14 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     remove_half_placed(out.absolute(), hidden_out)
     require_free(hidden_out)
     previous = None if options.since is None else open_previous(options.since, options)
+    want = wanted(options)
     with finished_run(run) as finished:
-        selection = _select(finished)
+        selection = _select(finished, want.reviews)
         released_under = _one_licence(selection, chosen, run)
-        with staged(out.absolute(), hidden_out) as (draft, hidden_draft):
-            data = write_data(finished, selection, draft, hidden_draft)
-            facts = _facts(finished, selection, data, options, released_under)
+        with taken_back() as made, staged(out.absolute(), hidden_out) as (draft, hidden_draft):
+            data = write_data(finished, selection, draft, hidden_draft, want.reviews)
+            more = add(want, finished, selection, options, (draft, hidden_draft))
+            facts = _facts(finished, selection, data, options, released_under, more)
             if previous is not None:
                 document = release_document(facts, finished, data.public_hashes, {})
                 side = Side(draft, document, facts.statistics)
@@ -129,17 +133,32 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             _write_public(draft, finished, facts, data)
             if selection.hidden:
                 _write_hidden(hidden_draft, finished, facts, data, selection)
+            if more.salt is not None:
+                if write_salt(salt_beside(hidden_out), more.salt):
+                    made.append(salt_beside(hidden_out))
     return PackResult(
         folder=out,
         hidden=hidden_out if selection.hidden else None,
         version=facts.options.version,
         counts=facts.composition.totals,
         left_out=(*selection.left_out, *selection.left_out_hidden),
-        notes=(*(facts.since.notes if facts.since is not None else ()), *_notes(selection)),
+        notes=(*(facts.since.notes if facts.since is not None else ()), *_notes(selection, want, more)),
     )
 
 
-def _select(run: FinishedRun) -> Selection:
+def _require_plain(options: PackOptions) -> None:
+    """Refuse options that mean nothing to a prompt suite."""
+    given = {"--subset": options.subsets, "--reviews": options.reviews, "--salt": options.salt}
+    for option in (name for name, value in given.items() if value):
+        raise ConfigError(
+            option,
+            expected="a run of `fabula build katha`",
+            found="a prompt suite, which has neither subsets nor reviews nor a hidden test",
+            fix="leave the option out",
+        )
+
+
+def _select(run: FinishedRun, reviews: Reviews) -> Selection:
     """Decide about every story, and refuse a run that the validators find fault with."""
     from ..validators import incomplete_reason, validate
     from ..validators.dataset import as_user_error
@@ -148,10 +167,15 @@ def _select(run: FinishedRun) -> Selection:
     findings = [one for one in validate(run.folder).issues if one.level == "error" and one.code != "rights"]
     if findings:
         raise InputError([as_user_error(issue) for issue in findings])
-    selection = Selection()
+    selection, labels = Selection(), {}
     for bundle in run.bundles():
         record, variants = bundle["record"], bundle["variants"]
-        selection.add(record, left_out_reason(record, incomplete_reason(record, variants)))
+        labels[record["story_id"]] = record["moral_label"]
+        incomplete = incomplete_reason(record, variants)
+        selection.add(
+            record, left_out_reason(record, incomplete, rejected=reviews.rejects(record["story_id"]))
+        )
+    check_against(reviews, labels, {*labels, *(item.id for item in run.report.items)})
     selection.add_unmade(run.report.items, run.splits)
     require_records(selection, str(run.folder))
     return selection
@@ -173,7 +197,12 @@ def _one_licence(selection: Selection, chosen: Licence | None, run: Path) -> Lic
 
 
 def _facts(
-    run: FinishedRun, selection: Selection, data: DataFiles, options: PackOptions, released_under: Licence
+    run: FinishedRun,
+    selection: Selection,
+    data: DataFiles,
+    options: PackOptions,
+    released_under: Licence,
+    more: Additions,
 ) -> Facts:
     from ..validators.statistics import HiddenCounts, moral_balance
 
@@ -188,8 +217,11 @@ def _facts(
         hidden={size: data.hidden.get(size, 0) for size in SIZES},
         left_out=tuple(selection.left_out),
         left_out_hidden=len(selection.left_out_hidden),
-        left_out_files=left_out_files(),
+        left_out_files=left_out_files(more.files if more.reviewed else ()),
         rows=data.rows,
+        more=more,
+        withdrawn=tuple(selection.withdrawn),
+        withdrawn_hidden=len(selection.withdrawn_hidden),
     )
 
 
@@ -221,7 +253,7 @@ def _write_public(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles) 
 
 
 def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles, selection: Selection) -> None:
-    document = hidden_document(facts, run, selection.left_out_hidden, data.hidden_hashes, file_entries(draft))
+    document = hidden_document(facts, run, selection, data.hidden_hashes, file_entries(draft))
     _seal(draft, document)
 
 
@@ -232,11 +264,19 @@ def _seal(draft: Path, document: dict[str, Any]) -> None:
 
 def _named(entries: Sequence[LeftOut], selection: Selection) -> str:
     hidden = sum(entry in selection.left_out_hidden for entry in entries)
+    return _all_but(hidden)
+
+
+def _all_but(hidden: int) -> str:
     return f"release.json names {f'all but {hidden}, which are hidden' if hidden else 'them'}"
 
 
-def _notes(selection: Selection) -> tuple[str, ...]:
-    notes = []
+def _notes(selection: Selection, want: Wanted, more: Additions) -> tuple[str, ...]:
+    notes = [
+        f"subset {subset.request.name}: {len(subset.members)} stories"
+        + ("" if subset.kept is None else f", {subset.kept} of them as before")
+        for subset in more.subsets
+    ]
     for status in ("left_out", "rejected", "failed"):
         entries = [
             entry for entry in (*selection.left_out, *selection.left_out_hidden) if entry.status == status
@@ -246,5 +286,11 @@ def _notes(selection: Selection) -> tuple[str, ...]:
             why = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
             verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
             notes.append(f"{len(entries)} stories {verb} ({why}); {_named(entries, selection)}")
-    notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
+    gone = len(selection.withdrawn) + len(selection.withdrawn_hidden)
+    if gone:
+        notes.append(f"{gone} stories withdrawn; {_all_but(len(selection.withdrawn_hidden))}, with reasons")
+    if want.reviews.path is None:
+        notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
+    elif not set(VOTE_FILES) & set(more.files):
+        notes.append(f"no review of {want.reviews.path} accepts a story that is packed in public")
     return tuple(notes)

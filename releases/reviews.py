@@ -1,7 +1,7 @@
 """Summaries of human reviews (Table 16) that back what a release claims to be reviewed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,19 +101,18 @@ def read_reviews(path: Path) -> Reviews:
     return Reviews(path, rows)
 
 
-def check_against(reviews: Reviews, records: Sequence[Mapping[str, Any]], known: set[str]) -> None:
+def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Collection[str]) -> None:
     """Refuse reviews that are not about these records.
 
     Args:
         reviews: the reviews.
-        records: the records that a release takes.
+        labels: id of a finished record -> its moral label.
         known: ids of all stories that the run ever knew.
 
     Raises:
         InputError: a review names a story that nobody knows, or another moral label than the record has.
     """
     where = str(reviews.path)
-    labels = {record["story_id"]: record["moral_label"] for record in records}
     problems = []
     for story_id, row in reviews.rows.items():
         if story_id not in known:

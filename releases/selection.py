@@ -1,14 +1,14 @@
 """Which finished records a release takes, and why the others are left out."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ..engine.report import ItemReport
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
-from .layout import HIDDEN_SPLIT, VOTE_FILES
+from .layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,10 +17,10 @@ class LeftOut:
 
     Attributes:
         id: story id.
-        code: the stage's reject or failure code, or ``incomplete``, or ``rights``.
+        code: the stage's reject or failure code, or ``incomplete``, ``rights`` or ``reviewers``.
         reason: why, in one line; of what the run did not make, the meaning of the code, nothing of the story.
         stage: the stage that rejected it or failed, or ``release`` when packing left it out.
-        status: ``rejected``, ``failed`` or ``left_out``.
+        status: ``rejected``, ``failed``, ``left_out`` or ``withdrawn``.
     """
 
     id: str
@@ -32,6 +32,8 @@ class LeftOut:
     @property
     def why(self) -> str:
         """Who decided so and on what ground, without the details: what can be counted."""
+        if self.status == WITHDRAWN:
+            return WITHDRAWN
         if self.status == "left_out":
             return f"left out by packing: {self.code}"
         return f"{self.status} by {self.stage}: {self.code}"
@@ -49,6 +51,7 @@ class Selection:
         public: id -> split of the stories that are packed in public.
         hidden: ids of the hidden-test stories that are packed.
         left_out: the others; ``left_out_hidden`` those of them that belong to the hidden split.
+        withdrawn: those that were taken out for good, with the reason given; ``withdrawn_hidden`` likewise.
         licences: licence -> number of packed stories that state it.
     """
 
@@ -56,6 +59,8 @@ class Selection:
     hidden: set[str] = field(default_factory=set)
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_hidden: list[LeftOut] = field(default_factory=list)
+    withdrawn: list[LeftOut] = field(default_factory=list)
+    withdrawn_hidden: list[LeftOut] = field(default_factory=list)
     licences: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Json, reason: LeftOut | None) -> None:
@@ -73,28 +78,36 @@ class Selection:
     def add_unmade(self, items: Iterable[ItemReport], splits: Mapping[str, str]) -> None:
         """List the items that the run rejected or failed on.
 
-        The run's own reasons stay in the run: they quote stories, and may quote a hidden one.
+        The run's own reasons stay in the run: they quote stories, and may quote a hidden one. Why a story was
+        withdrawn is what a person said for everybody to read.
 
         Args:
             items: what was not made.
             splits: story id -> the split that it was last given; a story that was hidden stays hidden.
         """
         for item in items:
-            entry = LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
             hidden = splits.get(item.id) == HIDDEN_SPLIT
+            if item.code == WITHDRAWN:
+                gone = LeftOut(item.id, WITHDRAWN, str(item.reason), item.stage, WITHDRAWN)
+                (self.withdrawn_hidden if hidden else self.withdrawn).append(gone)
+                continue
+            entry = LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
             (self.left_out_hidden if hidden else self.left_out).append(entry)
-        self.left_out.sort()
-        self.left_out_hidden.sort()
+        for entries in (self.left_out, self.left_out_hidden, self.withdrawn, self.withdrawn_hidden):
+            entries.sort()
 
 
-def left_out_reason(record: Json, incomplete: str | None) -> LeftOut | None:
+def left_out_reason(record: Json, incomplete: str | None, *, rejected: bool = False) -> LeftOut | None:
     """Return why a finished record stays out of a release, or None.
 
     Args:
         record: the record.
         incomplete: what the rule ``incomplete`` says about it.
+        rejected: whether reviewers rejected it.
     """
     story_id = record["story_id"]
+    if rejected:
+        return LeftOut(story_id, "reviewers", "its reviewers rejected it")
     if incomplete is not None:
         return LeftOut(story_id, "incomplete", incomplete)
     status = record["provenance"]["source_rights_status"]
@@ -103,10 +116,16 @@ def left_out_reason(record: Json, incomplete: str | None) -> LeftOut | None:
     return None
 
 
-def left_out_files() -> list[dict[str, Json]]:
-    """Return the files of Table 23 that a run without votes cannot fill, and why."""
+def left_out_files(written: Collection[str] = ()) -> list[dict[str, Json]]:
+    """Return the files of Table 23 that a release has not got, and why.
+
+    Args:
+        written: those that reviews on file back.
+    """
     reason = "no reviewer votes are on file; this file is written from votes only"
-    return [{"name": name, "reason": reason} for name in VOTE_FILES]
+    if written:
+        reason = "not asked for, or not backed by the reviews on file"
+    return [{"name": name, "reason": reason} for name in VOTE_FILES if name not in written]
 
 
 def require_records(selection: Selection, where: str) -> None:
@@ -117,7 +136,8 @@ def require_records(selection: Selection, where: str) -> None:
     """
     if selection.public:
         return
-    entries = (*selection.left_out, *selection.left_out_hidden)
+    gone = (*selection.withdrawn, *selection.withdrawn_hidden)
+    entries = (*selection.left_out, *selection.left_out_hidden, *gone)
     counts = Counter(entry.why for entry in entries)
     ours = [entry for entry in entries if entry.status == "left_out"]  # the run's report explains the others
     examples = {entry.why: f", such as {entry.id}: {entry.reason}" for entry in reversed(ours)}

@@ -99,6 +99,18 @@ def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
             shutil.rmtree(draft, ignore_errors=True)
 
 
+@contextmanager
+def taken_back() -> Iterator[list[Path]]:
+    """Give a list of files made outside the drafts; when anything fails, they are removed."""
+    made: list[Path] = []
+    try:
+        yield made
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
+
+
 def _place(drafts: Mapping[Path, Path]) -> None:
     """Rename each draft to its target; when one cannot be, take the others back."""
     placed: list[Path] = []

@@ -13,6 +13,7 @@ from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from .composition import PARTS, Composition
 from .layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS
 from .parquet import TableWriter
+from .reviews import Reviews
 from .run_folder import FinishedRun
 from .selection import Selection
 from .tables import record_rows, variant_row
@@ -45,8 +46,13 @@ class DataFiles:
     rows: dict[str, int] = field(default_factory=dict)
 
 
-def write_data(run: FinishedRun, selection: Selection, public: Path, hidden: Path) -> DataFiles:
-    """Write the JSONL files of both folders and the Parquet tables of the public one."""
+def write_data(
+    run: FinishedRun, selection: Selection, public: Path, hidden: Path, reviews: Reviews
+) -> DataFiles:
+    """Write the JSONL files of both folders and the Parquet tables of the public one.
+
+    A record that reviewers accepted gets the status that its review gives it.
+    """
     from ..validators.statistics import StatisticsCollector
 
     data = DataFiles(StatisticsCollector())
@@ -55,6 +61,7 @@ def write_data(run: FinishedRun, selection: Selection, public: Path, hidden: Pat
         open_files = stack.enter_context(_Lines(public))
         secret_files = stack.enter_context(_Lines(hidden)) if selection.hidden else None
         for bundle in run.bundles():
+            bundle["record"] = reviews.reviewed(bundle["record"])
             story_id = bundle["record"]["story_id"]
             if story_id in selection.public:
                 _count_public(data, bundle)

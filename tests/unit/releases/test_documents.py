@@ -99,7 +99,7 @@ def test_the_card_has_every_section(card):
     found = re.findall(r"^## (.+)$", card, re.MULTILINE)
     assert found == [
         "Summary", "Contents", "Composition", "Provenance", "Intended use", "Out-of-scope use", "Limitations",
-        "Ethics", "Rights", "Maintenance", "Citation",
+        "Ethics", "Rights", "Canary", "Maintenance", "Citation",
     ]  # fmt: skip
 
 

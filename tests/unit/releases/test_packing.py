@@ -43,10 +43,11 @@ def test_a_release_holds_exactly_the_files_of_the_design(packed):
     assert set(tree(packed.folder)) == parquet | {
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "statistics.json",
         "moral_balance_requirements.json", "source_manifest.json", "croissant_metadata.json",
-        "dataset_card.md", "README.md", "LICENSE", "release.json", "SHA256SUMS",
+        "dataset_card.md", "README.md", "LICENSE", "CANARY.txt", "release.json", "SHA256SUMS",
     }  # fmt: skip
     assert set(tree(packed.hidden)) == {
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json", "SHA256SUMS",
+        "CANARY.txt",
     }  # fmt: skip
 
 
@@ -315,7 +316,9 @@ def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
     in_work = tmp_path / f".out.packing-{os.getppid()}"
     in_work.mkdir()
     pack(run, tmp_path / "out", OPTIONS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [in_work.name, "out", "out-hidden"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        in_work.name, "out", "out-hidden", "out-hidden.salt",
+    ]  # fmt: skip
 
 
 @pytest.mark.waits
@@ -364,7 +367,7 @@ def test_a_pack_after_one_that_was_killed_between_its_renames_goes_on(run, packe
     assert not (tmp_path / "out").exists()
     pack(run, tmp_path / "out", OPTIONS)
     assert tree(tmp_path / "out-hidden") == tree(packed.hidden)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-hidden"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-hidden", "out-hidden.salt"]
 
 
 def test_hidden_stories_whose_release_was_moved_away_are_never_removed(run, tmp_path):

@@ -23,9 +23,9 @@ def test_a_packed_release_is_sound(packed):
     report = verify(packed.folder)
     assert report.issues == ()
     assert report.ok
-    assert report.checked["files"] == 27
+    assert report.checked["files"] == 28
     assert report.checked["stories under rules"] == 23
-    assert report.checked["hidden files"] == 5
+    assert report.checked["hidden files"] == 6
     assert report.checked["hidden stories under rules"] == 1
     # 23 stories, 115 scenes, 92 transitions, 138 questions and 46 variants
     assert report.checked["rows read back twice"] == 414
@@ -36,7 +36,7 @@ def test_a_packed_release_is_sound(packed):
 def test_the_hidden_folder_is_sound_too(packed):
     report = verify(packed.hidden)
     assert report.issues == ()
-    assert report.checked["files"] == 5
+    assert report.checked["files"] == 6
 
 
 def test_a_release_without_its_hidden_folder_is_sound(release):

@@ -1,0 +1,151 @@
+"""What a release gets beyond its data: reviews, subsets, a canary, and commitments to its hidden test."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ConfigError
+from ..schemas.canonical import Json, canonical_bytes
+from ..validators.dataset import REVIEWS
+from .canary import CANARY_FORM, canary_file, make_canary
+from .commitments import commitments_of, committed, keep_salt, salt_beside
+from .layout import CANARY, RELEASE, hidden_folder
+from .options import PackOptions
+from .reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
+from .run_folder import FinishedRun
+from .selection import Selection
+from .subset_requests import SubsetRequest, requested
+from .subset_traits import read_traits
+from .subsets import Subset, draw_subsets, read_subsets, write_subsets
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted beyond the data, read before any work is done.
+
+    Attributes:
+        reviews: the reviews on file.
+        requests: the subsets to draw, parents first.
+        earlier: name of a subset of the version before -> its members.
+        canary: the canary of the version before, if it has one.
+        salt: the salt file that a person named.
+        earlier_salt: where the salt of the version before would lie.
+    """
+
+    reviews: Reviews
+    requests: Sequence[SubsetRequest]
+    earlier: Mapping[str, Collection[str]]
+    canary: str | None
+    salt: Path | None
+    earlier_salt: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a release gets beyond its data.
+
+    Attributes:
+        reviewed: whether reviews of packed stories are on file.
+        subsets: the subsets that were drawn.
+        canary: its canary.
+        commitments: what ``release.json`` says of its commitments; None where it has no hidden test.
+        salt: what they are salted with.
+    """
+
+    reviewed: bool
+    subsets: Sequence[Subset]
+    canary: str
+    commitments: Mapping[str, Json] | None
+    salt: bytes | None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Path of a file that not every release has -> what it holds."""
+        found = {subset.request.file: _told(subset.request) for subset in self.subsets}
+        return {**found, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
+
+
+def wanted(options: PackOptions) -> Wanted:
+    """Read what the options of packing want beyond the data.
+
+    Raises:
+        ConfigError: a subset is asked for that cannot be.
+        InputError: the reviews or the subsets of the version before cannot be read.
+    """
+    since = options.since
+    before = {} if since is None else read_subsets(since)
+    if since is not None and options.reviews is None and (since / REVIEWS).is_file():
+        raise ConfigError(
+            "--reviews",
+            expected="the reviews on file: the version before has some",
+            found="no file",
+            fix=f"give them again with --reviews, for example {since / REVIEWS} with those of new stories",
+        )
+    return Wanted(
+        reviews=NO_REVIEWS if options.reviews is None else read_reviews(options.reviews),
+        requests=requested(options.subsets, [request for request, _ in before.values()]),
+        earlier={name: members for name, (_, members) in before.items()},
+        canary=None if since is None else _canary_of(since),
+        salt=options.salt,
+        earlier_salt=None if since is None else salt_beside(hidden_folder(since.absolute())),
+    )
+
+
+def add(
+    want: Wanted, run: FinishedRun, selection: Selection, options: PackOptions, drafts: tuple[Path, Path]
+) -> Additions:
+    """Write reviews, subsets and canary into the drafts of both folders, and commit to the hidden stories.
+
+    Args:
+        want: what is wanted.
+        run: the run that is packed; a salt is made in its folder where it has none.
+        selection: which stories are packed.
+        options: what a person said about the release.
+        drafts: the public folder, with its data files, and the hidden one.
+
+    Raises:
+        ConfigError: a subset cannot be drawn, or the run has another salt than the one named.
+        InputError, TargetError: the salt cannot be read, or not be written.
+    """
+    public, hidden = drafts
+    subsets = draw_subsets(want.requests, read_traits(public), want.reviews, want.earlier)
+    write_subsets(public, subsets)
+    canary = want.canary or make_canary(options.name, run.manifest.created_at)
+    (public / CANARY).write_bytes(canary_file(canary, options.title))
+    reviewed = _write_reviews(public, want.reviews, selection.public)
+    salt = None
+    if selection.hidden:
+        (hidden / CANARY).write_bytes(canary_file(canary, options.title))
+        _write_reviews(hidden, want.reviews, selection.hidden)
+        salt = keep_salt(run.folder, want.salt, want.earlier_salt)
+    return Additions(
+        reviewed=reviewed,
+        subsets=subsets,
+        canary=canary,
+        commitments=None if salt is None else committed(commitments_of(hidden, salt), salt),
+        salt=salt,
+    )
+
+
+def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> bool:
+    """Write the accepting reviews of packed stories; return whether there is one."""
+    rows = [row for story_id, row in sorted(reviews.rows.items()) if story_id in packed and is_accepting(row)]
+    if rows:
+        (folder / REVIEWS).write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
+    return bool(rows)
+
+
+def _canary_of(release: Path) -> str | None:
+    """Return the canary of a release that was opened before; None where it has none."""
+    with suppress(OSError, ValueError, AttributeError):
+        canary = json.loads((release / RELEASE).read_bytes()).get("canary")
+        if isinstance(canary, str) and CANARY_FORM.fullmatch(canary):
+            return canary
+    return None
+
+
+def _told(request: SubsetRequest) -> str:
+    size = f"{request.count} of each narrative type" if request.per_category else f"{request.count} stories"
+    return f"a subset: {size}{f' of {request.parent}' if request.parent else ''}, by id"
