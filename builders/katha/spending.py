@@ -1,6 +1,6 @@
 """Telling what a build is about to cost, before it costs anything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,27 @@ def tell_plan(
     else:
         plan = plan_calls(request, stand_in(request.config), sample=REHEARSED)
         data |= {"calls": plan.calls, "cost": plan.cost}
+    reporter.emit(Event("plan", data=data))
+
+
+def tell_added(request: RunRequest, added: Sequence[str], reporter: "Reporter") -> None:
+    """Tell how many calls the new stories of a run will make and about what they cost.
+
+    Args:
+        request: the run as it would be executed.
+        added: ids of the new stories; some are rehearsed, and the rest taken to be like them.
+        reporter: who is told.
+    """
+    if not request.config.models or not added:
+        return
+    some = tuple(added[:REHEARSED])
+    options = replace(request.options, items=some, workers=0)
+    plan = plan_calls(replace(request, options=options), without_models(request.config))
+    share = len(some) / len(added)
+    cost = None if plan.cost is None else plan.cost / share
+    data: dict[str, object] = {"calls": round(plan.calls / share), "cost": cost}
+    if options.max_cost is not None:
+        data["max_cost"] = options.max_cost
     reporter.emit(Event("plan", data=data))
 
 

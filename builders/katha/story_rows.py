@@ -62,7 +62,7 @@ class StoryRows:
         stories: id -> its story.
         places: id -> where its row stands.
         sources: id -> number of the source that it stands in.
-        repeated: ids of stories that stand in a later source, too.
+        repeated: ids of stories that stand in a later source, too -> number of the last such source.
     """
 
     settings: Settings
@@ -70,7 +70,7 @@ class StoryRows:
     stories: dict[str, Story] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
-    repeated: set[str] = field(default_factory=set)
+    repeated: dict[str, int] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
     _unnumbered: int = 0
 
@@ -117,7 +117,7 @@ class StoryRows:
             self.places[story.id], self._folded[story.id.casefold()] = row.where, story.id
             return story
         if known == story and self.sources[story.id] != source:
-            self.repeated.add(story.id)
+            self.repeated[story.id] = source
         else:
             self.clash(row, story, known)
         return None

@@ -1,0 +1,263 @@
+"""Adding stories to a finished run, without anything that is there moving.
+
+What could move it is looked for before anything is written: sources that changed, a stage or library of
+another version, stories that the run has under this or another id. Then the run goes on with the new sources
+behind its own. Before any output is replaced, every record is compared with what it was.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...engine.execute import Options, RunRequest, execute, last_limit
+from ...engine.items import Items
+from ...engine.manifest import NAME as MANIFEST
+from ...engine.manifest import creation_time, read_manifest
+from ...engine.pipeline import load_pipeline
+from ...engine.report import NAME as REPORT
+from ...engine.report import read_report
+from ...engine.sources import EDITS, Source, fingerprint, unreadable
+from ...errors import ConfigError, InputError, RunError
+from ...schemas.canonical import Json, digest, sha256_file, write_atomic
+from ...validators.dataset import BALANCE
+from .extend_base import Base, read_base, read_interrupted
+from .extend_report import ExtendReport
+from .extend_rows import AddedRows, refuse_duplicates, refuse_translations, refuse_withdrawn
+from .find_duplicates import Settings as DuplicateSettings
+from .load_stories import read_sources
+from .pipeline import PIPELINE
+from .rows import Reader
+from .screen_stories import Settings as ScreenSettings
+from .spending import tell_added
+from .story_rows import Settings as LoadSettings
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+__all__ = ["ExtendOptions", "extend_katha"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendOptions:
+    """How to extend.
+
+    Attributes:
+        records: JSONL of hand-written records for some of the new stories.
+        created_at: the time that the new records bear, RFC 3339; by default as for a new run:
+            ``SOURCE_DATE_EPOCH``, else the clock.
+        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
+        max_cost: USD that the run may cost in all, what it has cost included; None for its last limit.
+        dry_run: only look whether the new stories can be taken in.
+    """
+
+    records: Path | None = None
+    created_at: str | None = None
+    workers: int | None = None
+    max_cost: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be added: the sources of the run and the new ones, and the stories of these."""
+
+    sources: tuple[Source, ...]
+    added: tuple[str, ...]
+    known: tuple[str, ...]
+    added_at: str
+
+
+def extend_katha(
+    run: Path | str,
+    sources: Sequence[Path | str] | Path | str,
+    options: ExtendOptions | None = None,
+    *,
+    reporter: "Reporter | None" = None,
+) -> ExtendReport:
+    """Add stories to a finished run. What it holds stays as it is: records, ids, splits, hashes.
+
+    Settings are those of the run. The new stories pass the same stages and are spread over the splits so that
+    the whole comes nearer to its shares. A stopped extension is continued by the same call.
+
+    Args:
+        run: the folder of a finished run.
+        sources: JSONL or CSV files, or folders of ``.txt`` and ``.md`` files.
+        options: how to extend.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        InputError: a new story cannot be taken in: its id or text is that of one that is there, or was
+            withdrawn; or a source cannot be read, or changed. Every problem is listed; nothing is written.
+        RunError: the run is not finished, or this version of Fabula would make its records anew; says at
+            which stage. RunBusy: another process is at it.
+        FabulaError: as :func:`fabula.builders.katha.build_katha`.
+    """
+    folder = Path(run)
+    options = options if options is not None else ExtendOptions()
+    named = _named(sources, options)
+    base, named = _base(folder, named)
+    before = _balance(folder)
+    plan = _plan(base, named, options)
+    idle = ExtendReport((), plan.known, (), len(base.records), before, before)
+    if options.dry_run:
+        return replace(idle, added=plan.added)
+    if not plan.added and not _is_underway(folder):
+        return idle
+    return _execute(folder, base, plan, options, reporter)
+
+
+def _named(sources: Sequence[Path | str] | Path | str, options: ExtendOptions) -> tuple[Source, ...]:
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not paths:
+        raise ConfigError(
+            "sources", expected="at least one file or folder", found="none", fix="name the stories"
+        )
+    listed = [Source("stories", Path(path).absolute()) for path in paths]
+    if options.records is not None:
+        listed.append(Source("records", Path(options.records).absolute()))
+    return tuple(listed)
+
+
+def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, ...]]:
+    """Return what the run holds, and the sources that are new to it."""
+    manifest = read_manifest(folder)
+    if manifest.kind != PIPELINE.name:
+        raise RunError(
+            str(folder), expected=f"a run of kind {PIPELINE.name}", found=f"one of kind {manifest.kind}",
+            fix="build it anew with all its sources",
+        )  # fmt: skip
+    problems, fresh, again = [], [], []
+    known = {
+        (source.role, source.path.absolute(), entry.sha256): entry.added_at
+        for source, entry in zip(manifest.source_list(folder.absolute()), manifest.sources, strict=True)
+    }
+    for source in named:
+        try:
+            key = (source.role, source.path, fingerprint(source).sha256)
+        except OSError as error:
+            problems.append(unreadable(source.path, error))
+            continue
+        if key not in known:
+            fresh.append(source)
+        elif known[key] is not None:
+            again.append(replace(source, added_at=known[key]))
+    if problems:
+        raise InputError(problems)
+    if again and not fresh and _is_underway(folder):
+        return read_interrupted(folder, tuple(again)), tuple(again)
+    return read_base(folder), tuple(fresh)
+
+
+def _is_underway(folder: Path) -> bool:
+    """Whether the run was begun anew since it last finished."""
+    report = read_report(folder) if (folder / REPORT).exists() else None
+    return report is None or report.manifest_sha256 != sha256_file(folder / MANIFEST)
+
+
+def _plan(base: Base, named: tuple[Source, ...], options: ExtendOptions) -> _Plan:
+    """Return what is to be added, once it is clear that it can be.
+
+    Raises:
+        InputError: it cannot; every problem is listed.
+    """
+    given = {source.added_at for source in named if source.added_at is not None}
+    added_at = min(given) if given else creation_time(options.created_at)
+    fresh = [replace(source, added_at=added_at) for source in named]
+    sources = (*base.sources, *fresh)
+    edits = base.folder.absolute() / EDITS
+    listed = (*sources, *([Source("edits", edits)] if edits.exists() else ()))
+    config = base.manifest.config(load_pipeline(PIPELINE))
+    settings = config.stages["load_stories"]
+    assert isinstance(settings, LoadSettings)
+    reader = Reader(settings.max_file_bytes)
+    builder = AddedRows(settings, reader, run=str(base.folder), first=len(base.sources))
+    fields = read_sources([{"role": one.role, "added_at": one.added_at} for one in listed],
+                          [one.path for one in listed], builder)  # fmt: skip
+    refuse_withdrawn(builder, base.withdrawn)
+    refuse_translations(builder)
+    duplicates, screening = config.stages["find_duplicates"], config.stages["screen_stories"]
+    assert isinstance(duplicates, DuplicateSettings) and isinstance(screening, ScreenSettings)
+    if screening.near_duplicates == "reject":
+        refuse_duplicates(builder, base.signatures, duplicates.threshold)
+    if not reader.problems:
+        _refuse_changes(base, fields, reader)
+    if reader.problems:
+        raise InputError(reader.problems)
+    return _Plan(sources, tuple(story.id for story in builder.added), tuple(builder.known), added_at)
+
+
+def _refuse_changes(base: Base, fields: Mapping[str, Mapping[str, Json]], reader: Reader) -> None:
+    """Note stories of the run that would begin with something else than they did."""
+    for story_id, digests in base.loaded.items():
+        now = fields.get(story_id, {})
+        for name, sha256 in digests.items():
+            if name in now and digest(now[name]) != sha256:
+                what = "a hand-written record" if name == "given" else f"another {name}"
+                reader.problem(
+                    story_id, "nothing new for a story that the run has", what,
+                    f"leave it out; to correct the record: fabula edit {base.folder} {story_id}",
+                )  # fmt: skip
+
+
+def _execute(
+    folder: Path, base: Base, plan: _Plan, options: ExtendOptions, reporter: "Reporter | None"
+) -> ExtendReport:
+    limit = last_limit(folder.absolute()) if options.max_cost is None else options.max_cost
+    request = RunRequest(
+        folder,
+        PIPELINE,
+        base.manifest.config(load_pipeline(PIPELINE)),
+        plan.sources,
+        options=Options(workers=options.workers, max_cost=limit),
+        accept=_keeps(base),
+    )
+    if reporter is not None:
+        tell_added(request, plan.added, reporter)
+    before, manifest = _balance(folder), (folder / MANIFEST).read_bytes()
+    try:
+        report = execute(request, reporter)
+    except _Moved:
+        write_atomic(folder / MANIFEST, [manifest])
+        raise
+    stops = {item.id: item for item in report.items}
+    return ExtendReport(
+        added=tuple(story for story in plan.added if story not in stops),
+        known=plan.known,
+        stopped=tuple(stops[story] for story in plan.added if story in stops),
+        kept=len(base.records),
+        before=before,
+        after=_balance(folder),
+        added_at=plan.added_at,
+        run=report,
+    )
+
+
+class _Moved(RunError):
+    """A record that was there would come out otherwise."""
+
+
+def _keeps(base: Base) -> Callable[[Items], None]:
+    """Return what refuses items among which a record of before is missing, or is another."""
+
+    def accept(items: Items) -> None:
+        now = {item: sha256 for item, (_, sha256) in items.columns.get("bundle", {}).items()}
+        moved = sorted(story for story, sha256 in base.records.items() if now.get(story) != sha256)
+        if moved:
+            raise _Moved(
+                str(base.folder), expected="records that stay as they were",
+                found=f"{len(moved)} that would change, such as {moved[0]}",
+                fix="nothing was replaced; see what differs with `fabula run show`, and settle the run as it"
+                f" was with: fabula run retry {base.folder}",
+            )  # fmt: skip
+
+    return accept
+
+
+def _balance(folder: Path) -> Mapping[str, Json]:
+    try:
+        document = json.loads((folder / BALANCE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,173 @@
+"""What a finished run holds already, as far as an extension has to know it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...engine.codec import decode
+from ...engine.edits import NAME as EDITS
+from ...engine.edits import is_withdrawal, read_edits
+from ...engine.manifest import Manifest, read_manifest
+from ...engine.sources import Source, fingerprint
+from ...engine.survey import Survey, surveyed
+from ...errors import InputError, RunError, UserError
+from ...releases.run_folder import finished_run
+from ...schemas.canonical import digest
+from ...schemas.values import Edit
+from ...validators.dataset import iter_bundles
+from .pipeline import PIPELINE
+
+LOADED = ("story", "given", "edits", "withdrawn", "added_at")
+"""The fields with which a story begins; for one that is there they must stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a run holds already.
+
+    Attributes:
+        folder: where it is.
+        manifest: its ``run.json``.
+        sources: what it was made from, without its edits.
+        records: story id -> digest of its finished record with all that belongs to it.
+        loaded: story id -> field that it begins with -> digest.
+        signatures: story id -> MinHash signature, of the stories that stayed.
+        withdrawn: story id -> the correction that withdrew it.
+    """
+
+    folder: Path
+    manifest: Manifest
+    sources: tuple[Source, ...]
+    records: Mapping[str, str]
+    loaded: Mapping[str, Mapping[str, str]]
+    signatures: Mapping[str, list[int]]
+    withdrawn: Mapping[str, Edit]
+
+
+def read_base(folder: Path) -> Base:
+    """Return what a finished run holds.
+
+    Raises:
+        RunError: it is no finished run, or this version of Fabula would make its records anew; says at which
+            stage. RunBusy: somebody is at it.
+        InputError: its sources are not what they were, or ``edits.jsonl`` is damaged.
+    """
+    with finished_run(folder) as run:
+        _require_same_sources(folder, run.manifest)
+        with surveyed(folder, PIPELINE, keep=(*LOADED, "signature", "bundle")) as survey:
+            _require_settled(survey, folder)
+            return Base(
+                folder,
+                run.manifest,
+                own_sources(run.manifest, folder),
+                _digests(survey, "bundle"),
+                _loaded(survey),
+                _signatures(survey),
+                withdrawals(folder),
+            )
+
+
+def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
+    """Return what a run held before an extension that was stopped.
+
+    Its outputs are still those of before; its journal may hold parts of what comes.
+
+    Args:
+        folder: the run.
+        named: the sources that it was being extended with.
+
+    Raises:
+        InputError: its sources are not what they were, or its records are damaged.
+    """
+    manifest = read_manifest(folder)
+    _require_same_sources(folder, manifest)
+    again = {(source.role, source.path.absolute()) for source in named}
+    sources = own_sources(manifest, folder)
+    records = {bundle["record"]["story_id"]: digest(bundle) for bundle in iter_bundles(folder)}
+    with surveyed(folder, PIPELINE, keep=(*LOADED, "signature")) as survey:
+        return Base(
+            folder,
+            manifest,
+            tuple(source for source in sources if (source.role, source.path.absolute()) not in again),
+            records,
+            {story: fields for story, fields in _loaded(survey).items() if story in records},
+            {story: numbers for story, numbers in _signatures(survey).items() if story in records},
+            withdrawals(folder),
+        )
+
+
+def own_sources(manifest: Manifest, folder: Path) -> tuple[Source, ...]:
+    """Return the sources of a run without its edits, with absolute paths."""
+    listed = manifest.source_list(Path(folder).absolute())
+    return tuple(source for source in listed if source.role != "edits")
+
+
+def withdrawals(folder: Path) -> dict[str, Edit]:
+    """Return story id -> the correction that withdrew it."""
+    path = folder / EDITS
+    return {edit.id: edit for edit in (read_edits(path) if path.exists() else ()) if is_withdrawal(edit)}
+
+
+def _require_same_sources(folder: Path, manifest: Manifest) -> None:
+    problems = []
+    for source, entry in zip(manifest.source_list(folder.absolute()), manifest.sources, strict=True):
+        if source.role == "edits":
+            continue
+        try:
+            now = fingerprint(source).sha256
+            found = "it has changed since" if now != entry.sha256 else None
+        except OSError as error:
+            found = error.strerror or str(error)
+        if found is not None:
+            problems.append(
+                UserError(
+                    str(source.path), expected="the source as the run was made from it", found=found,
+                    fix="put it back as it was, and new stories into a file of their own",
+                )
+            )  # fmt: skip
+    if problems:
+        raise InputError(problems)
+
+
+def _require_settled(survey: Survey, folder: Path) -> None:
+    """Refuse a run of which this version of Fabula, with its libraries, would make something anew."""
+    for stage in survey.loaded.stages:
+        counts = survey.counts[stage.name]
+        again = counts.stale + counts.pending
+        if again:
+            why = "; ".join(survey.reasons[stage.name])
+            raise RunError(
+                f"{folder}: stage {stage.name}",
+                expected="nothing to do for the records that are there",
+                found=f"{again} stories to run again: {why}",
+                fix=f"extend it with the version of fabula that made it, or bring it up to date first:"
+                f" fabula run retry {folder} (then compare the records, which may change)",
+            )
+
+
+def _digests(survey: Survey, name: str) -> dict[str, str]:
+    return {item: sha256 for item, (_, sha256) in survey.kept.columns.get(name, {}).items()}
+
+
+def _loaded(survey: Survey) -> dict[str, dict[str, str]]:
+    columns = {name: _digests(survey, name) for name in LOADED}
+    return {
+        item: {name: column[item] for name, column in columns.items() if item in column}
+        for item in survey.kept.live
+    }
+
+
+def _signatures(survey: Survey) -> dict[str, list[int]]:
+    """Return the signatures of the stories that no stage rejected, or that were rejected when finished."""
+    last = survey.loaded.stages[-1].name
+    gone = {
+        item for item, stop in survey.items.stops.items() if stop.status == "rejected" and stop.stage != last
+    }
+    places = {item: ref for item, ref in survey.kept.columns.get("signature", {}).items() if item not in gone}
+    found: dict[str, list[int]] = {}
+    batch = list(places)
+    for start in range(0, len(batch), 256):
+        part = batch[start : start + 256]
+        blobs = survey.journal.blobs({places[item][0] for item in part})
+        found.update((item, decode(blobs[places[item][0]])["signature"]) for item in part)
+    return found
