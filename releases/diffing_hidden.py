@@ -17,7 +17,7 @@ class HiddenChange:
 
     Attributes:
         before: what is counted -> how many, in the old release; ``after`` in the new one.
-        kept: commitments to records that both releases make; None where one of them makes none.
+        kept: commitments that both releases make; None where theirs cannot be compared.
         gone: commitments that only the old release makes; ``fresh`` those that only the new one makes.
     """
 
@@ -57,11 +57,10 @@ def hidden_change(old: Mapping[str, Json], new: Mapping[str, Json]) -> HiddenCha
     """Compare what two ``release.json`` say about their hidden tests."""
     before, after = (_counts(document) for document in (old, new))
     promised, promises = _commitments(old), _commitments(new)
-    if promised is None or promises is None:
+    if promised is None or promises is None or promised[0] != promises[0]:
         return HiddenChange(before, after)
-    return HiddenChange(
-        before, after, len(promised & promises), len(promised - promises), len(promises - promised)
-    )
+    past, present = promised[1], promises[1]
+    return HiddenChange(before, after, len(past & present), len(past - present), len(present - past))
 
 
 def _counts(document: Mapping[str, Json]) -> dict[str, Json]:
@@ -69,11 +68,13 @@ def _counts(document: Mapping[str, Json]) -> dict[str, Json]:
     return dict(counts) if isinstance(counts, dict) else {}
 
 
-def _commitments(document: Mapping[str, Json]) -> frozenset[str] | None:
-    """Return the commitments that a release makes; None where it makes none."""
+def _commitments(document: Mapping[str, Json]) -> tuple[Json, frozenset[str]] | None:
+    """Return scheme and salt of the commitments that a release makes, and these; None where it makes none."""
     part = document.get("commitments")
     values = part.get("values") if isinstance(part, dict) else None
-    return frozenset(str(one) for one in values) if isinstance(values, list) else None
+    if not isinstance(part, dict) or not isinstance(values, list):
+        return None
+    return [part.get("scheme"), part.get("salt")], frozenset(str(one) for one in values)
 
 
 def _stories(count: int) -> str:

@@ -110,7 +110,7 @@ def hidden_lines(diff: "ReleaseDiff") -> Iterator[str]:
     if hidden.kept is not None:
         yield f"  commitments: {hidden.kept} kept, {hidden.gone} gone, {hidden.fresh} new"
     else:
-        yield "  one of the two makes no commitments: whether its stories changed cannot be told"
+        yield "  no commitments under one salt: whether its stories changed cannot be told from outside"
 
 
 def values_text(change: Change) -> str:

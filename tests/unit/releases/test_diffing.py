@@ -1,0 +1,268 @@
+"""Diffs of packed releases: what changed, the step that is due, and what is refused."""
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.releases import PackOptions, pack
+from fabula.releases.diffing import ReleaseDiff, diff
+from fabula.releases.version_step import Step
+from fabula.schemas.canonical import Json
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+
+OLD, NEW = "0.1.0", "0.2.0"
+Change = Callable[[list[Json]], Any]
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of seven public stories and a hidden one; not to be changed."""
+    folder = tmp_path_factory.mktemp("old")
+    return pack(write_run(folder / "run", sample_bundles(8)), folder / "fables", PackOptions(OLD)).folder
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[..., Path]:
+    """Pack the same bundles after a change of them."""
+
+    def make(change: Change, version: str = NEW, **options: Any) -> Path:
+        bundles = copy.deepcopy(sample_bundles(8))
+        change(bundles)
+        for bundle in bundles:
+            rehash(bundle)
+        run = write_run(tmp_path / "run", bundles)
+        return pack(run, tmp_path / f"new-{version}", PackOptions(version, **options)).folder
+
+    return make
+
+
+def named(found: ReleaseDiff) -> set[tuple[str, str, str]]:
+    """Return id, path and kind of every change that is no hash of the record itself."""
+    return {
+        (record.id, change.path, change.kind)
+        for record in found.changed
+        for change in record.changes
+        if "sha256" not in change.path and "hash" not in change.path
+    }
+
+
+def drop(bundles: list[Json], place: int) -> None:
+    del bundles[place]
+
+
+def test_diff_when_a_release_is_compared_with_itself_finds_nothing(old: Path) -> None:
+    found = diff(old, old)
+    assert (found.step, found.problem, found.reasons) == (Step.NONE, None, ())
+    assert not (found.added or found.removed or found.changed or found.statistics or found.documents)
+    assert str(found.due) == OLD
+
+
+MEANING: list[tuple[Change, str, str]] = [
+    (lambda all_: all_[0]["record"]["questions"][1].update(gold_answer="x", accepted_answers=["x"]),
+     "$.questions[1].gold_answer", "changed"),
+    (lambda all_: all_[0]["record"]["questions"][1]["accepted_answers"].append("another"),
+     "$.questions[1].accepted_answers[2]", "added"),
+    (lambda all_: all_[0]["record"]["scenes"][2].update(action="rests"), "$.scenes[2].action", "changed"),
+    (lambda all_: all_[0]["record"]["transitions"][0].update(causality="chance"),
+     "$.transitions[0].causality", "changed"),
+    (lambda all_: all_[0]["record"]["questions"].pop(2), "$.questions[2]", "removed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "path", "kind"), MEANING)
+def test_diff_when_a_record_changes_its_meaning_asks_for_a_major_step(
+    old: Path, changed: Callable[..., Path], change: Change, path: str, kind: str
+) -> None:
+    found = diff(old, changed(change))
+    assert ("kb25k_0001", path, kind) in named(found)
+    assert (found.step, str(found.due), found.problem) == (Step.MAJOR, NEW, None)
+
+
+def test_diff_when_a_variant_changes_asks_for_a_major_step(old: Path, changed: Callable[..., Path]) -> None:
+    found = diff(old, changed(lambda all_: all_[0]["variants"][0].update(semantic_delta="said otherwise")))
+    assert ("kb25k_0001_v1", "$.semantic_delta", "changed") in named(found)
+    assert found.step is Step.MAJOR
+
+
+def test_diff_when_only_titles_status_or_producers_change_asks_for_a_patch(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    def change(bundles: list[Json]) -> None:
+        bundles[0]["record"]["title"] = "Another title"
+        bundles[1]["record"]["provenance"]["source_reference"] = "book 2"
+        bundles[2]["producers"][0]["producer"] = "hand:ana"
+
+    found = diff(old, changed(change, "0.1.1"))
+    assert named(found) == {
+        ("kb25k_0001", "$.title", "changed"),
+        ("kb25k_0002", "$.provenance.source_reference", "changed"),
+        ("kb25k_0003", "$.fields[0].producer", "changed"),
+    }
+    assert (found.step, str(found.due), found.problem) == (Step.PATCH, "0.1.1", None)
+
+
+def test_diff_when_stories_are_added_asks_for_a_minor_step(old: Path, changed: Callable[..., Path]) -> None:
+    found = diff(old, changed(lambda all_: all_.extend(copy.deepcopy(sample_bundles(9)[8:]))))
+    assert found.added["annotations.jsonl"] == ("kb25k_0009",)
+    assert found.step is Step.MINOR
+    assert not found.changed
+    counts = {one.path: (one.before, one.after) for one in found.statistics if one.is_count}
+    assert counts["$.totals.stories"] == (8, 9)
+
+
+def test_diff_when_a_variant_is_added_to_a_story_that_was_there_asks_for_a_major_step(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    def change(bundles: list[Json]) -> None:
+        more = copy.deepcopy(bundles[0]["variants"][0])
+        bundles[0]["variants"].append(more | {"variant_id": "kb25k_0001_v3", "pair_id": "kb25k_0001_p3"})
+
+    found = diff(old, changed(change))
+    assert found.added["contrastive_variants.jsonl"] == ("kb25k_0001_v3",)
+    assert (Step.MAJOR, "1 contrastive variant added to stories that were there") in found.reasons
+
+
+def test_diff_when_a_story_goes_says_what_the_new_release_says_about_it(
+    old: Path, changed: Callable[..., Path], helpers: Any
+) -> None:
+    new = changed(lambda all_: drop(all_, 0))
+    found = diff(old, new)
+    assert [(one.id, one.how, one.reason) for one in found.gone] == [("kb25k_0001", "removed", None)]
+    assert found.step is Step.MAJOR
+    reason = {"id": "kb25k_0001", "reason": "the source asked for it"}
+    helpers.edit_json(new / "release.json", lambda one: one.update(withdrawn={"stories": [reason]}))
+    (gone,) = diff(old, new).gone
+    assert (gone.how, gone.reason) == ("withdrawn", "the source asked for it")
+    assert any("withdrawn: the source asked for it" in line for line in diff(old, new).lines())
+
+
+def test_diff_when_a_story_moves_to_another_split_says_from_where_to_where(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    def change(bundles: list[Json]) -> None:
+        bundles[0]["record"]["split"] = "validation"
+        for variant in bundles[0]["variants"]:
+            variant["subset"] = "validation"
+
+    found = diff(old, changed(change))
+    assert [(one.id, one.old, one.new) for one in found.moved] == [("kb25k_0001", "train", "validation")]
+    assert (Step.MAJOR, "1 story moved to another split") in found.reasons
+
+
+def test_diff_when_a_hidden_story_changes_tells_its_number_and_nothing_else(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    salt = old.with_name(f"{old.name}-hidden.salt")
+    new = changed(lambda all_: all_[4]["record"].update(title="A secret title"), salt=salt)
+    found = diff(old, new)
+    assert (found.hidden.kept, found.hidden.gone, found.hidden.fresh) == (0, 1, 1)
+    assert found.reasons[0] == (Step.MAJOR, "1 story of the hidden test changed or gone")
+    shown = json.dumps(found.as_json()) + "\n".join(found.lines())
+    assert "kb25k_0005" not in shown and "secret title" not in shown
+    assert diff(old.with_name(f"{old.name}-hidden"), new.with_name(f"{new.name}-hidden")).changed
+
+
+def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_stories(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    found = diff(old, changed(lambda all_: all_[4]["record"].update(title="A secret title"), "0.1.1"))
+    assert (found.hidden.kept, found.hidden.reasons()) == (None, [])
+    assert any("cannot be told from outside" in line for line in found.lines())
+    found = diff(old, changed(lambda all_: drop(all_, 4)))
+    assert found.reasons == ((Step.MAJOR, "1 story of the hidden test gone"),)
+
+
+def test_diff_when_the_same_version_has_other_content_is_a_problem(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    new = changed(lambda all_: all_[0]["record"].update(title="Another title"), OLD)
+    assert "both say version 0.1.0, and their content differs" in str(diff(old, new).problem)
+
+
+def test_diff_when_the_version_is_too_low_or_goes_back_is_a_problem(
+    old: Path, changed: Callable[..., Path]
+) -> None:
+    new = changed(lambda all_: all_.extend(copy.deepcopy(sample_bundles(9)[8:])), "0.1.1")
+    assert "a minor step is due, which makes it 0.2.0" in str(diff(old, new).problem)
+    assert "are the two swapped?" in str(diff(new, old).problem)
+
+
+def test_diff_when_the_schema_has_another_version_names_the_fields(
+    old: Path, tmp_path: Path, helpers: Any
+) -> None:
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    for number in range(2):
+        helpers.edit_line(new / "annotations.jsonl", number, lambda row: row.update(mood="calm"))
+    helpers.edit_json(new / "release.json", lambda one: one.update(schema_version="2", version="1.0.0"))
+    helpers.reseal(new)
+    found = diff(old, new)
+    assert found.schema == ("1", "2")
+    assert found.fields == {"annotations.jsonl": {"$.mood": "added"}}
+    assert found.reasons[0] == (Step.MAJOR, "the schema of the records is version 2, and was 1")
+
+
+def test_diff_when_a_line_is_not_what_its_hash_says_refuses(old: Path, tmp_path: Path, helpers: Any) -> None:
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    helpers.edit_line(new / "annotations.jsonl", 0, lambda row: row.update(title="x"))
+    helpers.reseal(new)
+    helpers.edit_line(new / "annotations.jsonl", 0, lambda row: row.update(title="y"))
+    with pytest.raises(InputError, match="kb25k_0001: expected the record whose hash"):
+        diff(old, new)
+
+
+DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda new: (new / "release.json").unlink(), "a release folder with a readable release.json"),
+    (lambda new: (new / "release.json").write_bytes(b""), "a release folder with a readable release.json"),
+    (lambda new: (new / "release.json").write_bytes(b"\xff\xfe{}"), "a release folder with a readable"),
+    (lambda new: (new / "release.json").write_text("[" * 100_000), "release"),
+    (lambda new: (new / "statistics.json").write_text("{,"), "statistics as packing wrote them"),
+    (lambda new: (new / "statistics.json").write_text("[]"), "expected a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("damage", "text"), DAMAGE)
+def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damage: Any, text: str) -> None:
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    damage(new)
+    with pytest.raises(InputError, match=text):
+        diff(old, new)
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "text"),
+    [
+        ({"records": None}, InputError, "the hashes of the records by file"),
+        ({"records": {"annotations.jsonl": []}}, InputError, "a file of the release and its hashes"),
+        ({"records": {"../x": {}}}, InputError, "a file of the release and its hashes"),
+        ({"records": {"annotations.jsonl": {"a": 1}}}, InputError, "hashes as text"),
+        ({"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}}, InputError, "none with that hash"),
+        ({"version": "one"}, ConfigError, "a semantic version"),
+        ({"version": None}, ConfigError, "a semantic version"),
+        ({"visibility": "hidden"}, InputError, "both public or both hidden"),
+        ({"format": 99}, InputError, "format 1 or lower"),
+        ({"kind": "shots"}, InputError, "a release of kind"),
+    ],
+)
+def test_diff_when_release_json_says_odd_things_refuses_them(
+    old: Path, tmp_path: Path, helpers: Any, part: Any, error: type[Exception], text: str
+) -> None:
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    helpers.edit_json(new / "release.json", lambda one: one.update(part))
+    with pytest.raises(error, match=text):
+        diff(old, new)
+
+
+def test_diff_when_written_as_json_names_every_value(old: Path, changed: Callable[..., Path]) -> None:
+    new = changed(lambda all_: all_[0]["record"]["scenes"][2].update(action="rests"))
+    document = json.loads(json.dumps(diff(old, new).as_json()))
+    (record,) = document["changed"]
+    (change,) = (one for one in record["changes"] if one["path"] == "$.scenes[2].action")
+    assert change["new"] == "rests" and change["old"].endswith("faces trouble")
+    assert document["step"]["due"] == "major" and document["step"]["next_version"] == NEW
