@@ -1,0 +1,229 @@
+"""Packing a version after another: its number, what it says about the one before, and what is refused."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.releases import PackOptions, PackResult, pack, verify
+from fabula.releases.changes_since import options_since
+from fabula.schemas.canonical import Json, canonical_bytes, sha256_file
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+
+NAME = "fables"
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> PackResult:
+    """A release of seven public stories and a hidden one; not to be changed."""
+    folder = tmp_path_factory.mktemp("old")
+    options = PackOptions(
+        "0.1.0", name=NAME, title="Fables", creators=("Ana", "Bo"), contact="ana@example.org"
+    )
+    return pack(write_run(folder / "run", sample_bundles(8)), folder / "fables", options)
+
+
+@pytest.fixture
+def make(tmp_path: Path, old: PackResult) -> Callable[..., Path]:
+    """Write the run of a second version; return the run folder."""
+
+    def run(change: Callable[[list[Json]], Any] = lambda _: None, count: int = 8) -> Path:
+        bundles = copy.deepcopy(sample_bundles(count))
+        change(bundles)
+        for bundle in bundles:
+            rehash(bundle)
+        return write_run(tmp_path / "run", bundles)
+
+    return run
+
+
+def after(old: PackResult, version: str, **more: Any) -> PackOptions:
+    return PackOptions(version, **{"name": NAME, "since": old.folder, **more})
+
+
+def retitled(bundles: list[Json]) -> None:
+    bundles[0]["record"]["title"] = "Another title"
+
+
+def retold(bundles: list[Json]) -> None:
+    bundles[0]["record"]["scenes"][1]["action"] = "rests"
+
+
+def drop_first(bundles: list[Json]) -> None:
+    del bundles[0]
+
+
+def moved(bundles: list[Json]) -> None:
+    bundles[0]["record"]["split"] = "validation"
+    for variant in bundles[0]["variants"]:
+        variant["subset"] = "validation"
+
+
+def hidden(bundles: list[Json]) -> None:
+    bundles[0]["record"]["split"] = "hidden_test"
+    for variant in bundles[0]["variants"]:
+        variant["subset"] = "hidden_test"
+
+
+@pytest.mark.parametrize(
+    ("change", "count", "version", "step"),
+    [
+        (lambda _: None, 8, "0.1.1", "patch"),
+        (retitled, 8, "0.1.1", "patch"),
+        (lambda _: None, 9, "0.2.0", "minor"),
+        (retold, 8, "0.2.0", "major"),
+        (drop_first, 8, "0.2.0", "major"),
+    ],
+)
+def test_pack_when_the_version_is_auto_counts_on_from_what_changed(
+    old: PackResult,
+    make: Callable[..., Path],
+    tmp_path: Path,
+    change: Any,
+    count: int,
+    version: str,
+    step: str,
+) -> None:
+    made = pack(make(change, count), tmp_path / "new", after(old, "auto"))
+    document = json.loads((made.folder / "release.json").read_bytes())
+    changes = json.loads((made.folder / "changes.json").read_bytes())
+    assert (made.version, document["version"], changes["version"]) == (version,) * 3
+    assert changes["step"] == step and f"a {step} step from 0.1.0" in made.notes[0]
+    previous = {"version": "0.1.0", "sha256": sha256_file(old.folder / "release.json")}
+    assert document["previous"] == changes["previous"] == previous
+    assert f"Version {version}" in document["about"]["citation"]
+    assert verify(made.folder, quick=True).issues == ()
+
+
+def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    made = pack(make(retold, 9), tmp_path / "new", after(old, "auto"))
+    text = (made.folder / "changes.json").read_text("utf-8")
+    changes = json.loads(text)
+    assert changes["added"]["annotations.jsonl"] == ["kb25k_0009"]
+    path = {"file": "annotations.jsonl", "id": "kb25k_0001", "path": "$.scenes[1].action", "kind": "changed"}
+    assert path in changes["changed"]
+    assert "rests" not in text and all(
+        set(one) == {"file", "id", "path", "kind"} for one in changes["changed"]
+    )
+
+
+def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    def change(bundles: list[Json]) -> None:
+        assert bundles[4]["record"]["split"] == "hidden_test"
+        bundles[4]["record"]["title"] = "A secret title"
+
+    made = pack(make(change, 8), tmp_path / "new", after(old, "auto"))
+    text = (made.folder / "changes.json").read_text("utf-8")
+    assert json.loads(text)["hidden_test"]["commitments"] == {"kept": 0, "gone": 1, "new": 1}
+    assert json.loads(text)["step"] == "major"
+    for part in ("kb25k_0005", "secret", json.dumps(sample_bundles(8)[4]["record"]["title"])):
+        assert part not in text
+    assert verify(made.folder, quick=True).issues == ()
+
+
+def test_pack_when_repeated_gives_the_same_bytes(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = make(retold, 9)
+    first, second = (pack(run, tmp_path / name, after(old, "auto")).folder for name in ("one", "two"))
+    for path in first.rglob("*"):
+        if path.is_file():
+            assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.1.1", "0.0.9", "0.1.0+again"])
+def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path, version: str
+) -> None:
+    with pytest.raises(
+        ConfigError, match=r"expected 0\.2\.0 or higher: since 0\.1\.0, 1 story changed"
+    ) as caught:
+        pack(make(retold), tmp_path / "new", after(old, version))
+    assert "pack it as 0.2.0" in caught.value.fix
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_pack_when_the_version_is_higher_than_due_is_packed(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert pack(make(retitled), tmp_path / "new", after(old, "1.0.0")).version == "1.0.0"
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (moved, "expected the split that version 0.1.0 has it in, train, found validation"),
+        (hidden, "expected the split that version 0.1.0 has it in, public, found hidden_test"),
+    ],
+)
+def test_pack_when_a_story_moves_to_another_split_is_refused(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path, change: Any, text: str
+) -> None:
+    with pytest.raises(InputError, match=text):
+        pack(make(change), tmp_path / "new", after(old, "auto"))
+
+
+def test_pack_when_a_correction_moves_a_story_says_so_in_the_changes(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.releases import run_folder
+
+    run = make(moved)
+    edit = {
+        "id": "kb25k_0001",
+        "path": "$.split",
+        "old": "train",
+        "new": "validation",
+        "who": "a",
+        "why": "b",
+    }
+    (run / "edits.jsonl").write_bytes(canonical_bytes(edit) + b"\n")
+    monkeypatch.setattr(run_folder, "_stale", lambda *_: iter(()))
+    made = pack(run, tmp_path / "new", after(old, "auto"))
+    changes = json.loads((made.folder / "changes.json").read_bytes())
+    assert changes["moved"] == [{"id": "kb25k_0001", "old": "train", "new": "validation"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"version": "auto", "since": None}, ConfigError, "the release that this one follows"),
+        ({"name": "other"}, ConfigError, "the name of the release that it follows"),
+        ({"version": "automatic"}, ConfigError, "a semantic version"),
+    ],
+)
+def test_pack_when_the_release_before_does_not_fit_is_refused(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path, given: Any, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        pack(make(), tmp_path / "new", after(old, **{"version": "auto", **given}))
+
+
+@pytest.mark.parametrize("since", ["nothing", "run", "hidden"])
+def test_pack_when_the_folder_before_is_no_public_release_is_refused(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path, since: str
+) -> None:
+    run = make()
+    assert old.hidden is not None
+    folder = {"nothing": tmp_path / "nothing", "run": run, "hidden": old.hidden}[since]
+    with pytest.raises(InputError, match=r"a release folder|a public release"):
+        pack(run, tmp_path / "new", after(old, "auto", since=folder))
+
+
+def test_options_when_taken_over_are_those_that_a_person_gave(old: PackResult, tmp_path: Path) -> None:
+    assert options_since(old.folder) == {
+        "name": NAME, "title": "Fables", "creators": ("Ana", "Bo"), "contact": "ana@example.org",
+    }  # fmt: skip
+    given = PackOptions("0.1.0", name=NAME, url="https://example.org/fables", citation="@misc{x,\n}")
+    made = pack(write_run(tmp_path / "run", sample_bundles(6)), tmp_path / "other", given)
+    found = options_since(made.folder)
+    assert (found["url"], found["citation"]) == ("https://example.org/fables", "@misc{x,\n}")
