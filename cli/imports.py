@@ -1,5 +1,6 @@
 """``fabula import``: published data and results become folders that are used like our own."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,17 +30,22 @@ import_archive.register(app)
     "katha",
     epilog=example(
         "fabula import katha KathaBench-25K --out dist/kathabench",
+        "fabula import katha user/kathabench@v1 --out dist/kathabench",
         "fabula import katha downloads/package --field story_text=story --language en --out dist/package",
     ),
 )
 @guarded
 def katha(
     source: Annotated[
-        Path,
-        typer.Argument(help="Folder of the official package, with annotations.jsonl.", show_default=False),
+        str,
+        typer.Argument(
+            metavar="FOLDER|REPO@VERSION",
+            help="The official package, with annotations.jsonl.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
-    name: Annotated[str | None, typer.Option("--name", help="Short name [that of the folder].")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Short name [from the source].")] = None,
     version: Annotated[
         str | None, typer.Option("--version", help="Semantic version [from the package, else 0.0.0].")
     ] = None,
@@ -56,6 +62,8 @@ def katha(
 ) -> int:
     """Import an official KathaBench package: a folder that loads, validates and is judged like a release.
 
+    REPO@VERSION names a repository on the Hub and a tag or commit of it.
+
     Nothing is lost: unknown fields are set aside and reported, and `fabula export katha` writes them back.
     """
     from ..releases.official_import import import_package
@@ -64,7 +72,8 @@ def katha(
     options = ImportOptions(
         name=name, version=version, language=language, fields=dict(map(_pair, field or ()))
     )
-    show(import_package(source, out, options), as_json=as_json)
+    tell: Callable[[str], None] = (lambda _: None) if as_json else warn
+    show(import_package(source, out, options, tell), as_json=as_json)
     return 0
 
 

@@ -59,13 +59,20 @@ class Package:
 
     Attributes:
         folder: where it is.
+        origin: what it is called: the name of the folder, or repository and commit.
         files: path in the package, with forward slashes -> the file.
         skipped: names that begin with a dot, files and folders, which belong to tools and not to the package.
     """
 
     folder: Path
+    origin: str
     files: Mapping[str, Path]
     skipped: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder or repository."""
+        return self.origin.partition("@")[0].rpartition("/")[2]
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -78,8 +85,12 @@ class Package:
         return tuple(sorted(set(self.files) - set(TYPES) - set(GOLD)))
 
 
-def open_package(folder: Path) -> Package:
+def open_package(folder: Path, origin: str | None = None) -> Package:
     """Find the files of a package; none is opened.
+
+    Args:
+        folder: where it is.
+        origin: what it is called; without one, by the name of the folder.
 
     Raises:
         InputError: the folder is not there, is a release of Fabula, holds no ``annotations.jsonl``, or has
@@ -110,7 +121,7 @@ def open_package(folder: Path) -> Package:
     if ANNOTATIONS not in files:
         there = ", ".join(list(files)[:5]) or "no file"
         raise _not_one(folder, f"no {ANNOTATIONS} ({there})", "give the folder that holds it")
-    return Package(folder, files, tuple(sorted(skipped)))
+    return Package(folder, origin or folder.resolve().name, files, tuple(sorted(skipped)))
 
 
 def _walk(folder: Path, skipped: list[str]) -> Iterator[tuple[str, Path]]:

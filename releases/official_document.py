@@ -49,7 +49,7 @@ def described(package: Package, options: ImportOptions) -> PackOptions:
     makers = makers if isinstance(makers, list) else [makers]
     names = [one.get("name") for one in makers if isinstance(one, dict)]
     creators = tuple(one for one in names if isinstance(one, str) and one.strip() and one.isprintable())
-    name = options.name or slug(package.folder.resolve().name) or "imported"
+    name = options.name or slug(package.name) or "imported"
     return PackOptions(
         options.version or version,
         name=name,
@@ -59,7 +59,7 @@ def described(package: Package, options: ImportOptions) -> PackOptions:
 
 
 def import_document(
-    draft: Path, package: Package, lines: PackageLines, about: PackOptions, origin: str, hidden: HiddenCounts
+    draft: Path, package: Package, lines: PackageLines, about: PackOptions, hidden: HiddenCounts
 ) -> dict[str, Json]:
     """Return the content of ``release.json``.
 
@@ -68,7 +68,6 @@ def import_document(
         package: what is imported.
         lines: its lines.
         about: version, name and makers.
-        origin: how the package is called.
         hidden: how many hidden stories there are that the package does not hold.
     """
     return {
@@ -83,7 +82,7 @@ def import_document(
         "tools": {"python": platform.python_version(), "fabula": _own_version()},
         "prompts": {},
         IMPORTED: {
-            "from": origin,
+            "from": package.origin,
             "files": {name: _came(package, lines, name) for name in sorted(package.files)},
             "missing": list(package.missing),
             "skipped": list(package.skipped),

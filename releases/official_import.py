@@ -5,7 +5,7 @@ Every line is fitted into the type of its file; what that takes is in a sidecar,
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ..errors import TargetError
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
 from ..validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from .documents import checksums
+from .hub_address import looks_like_reference
 from .layout import MORAL_BALANCE, RELEASE, STATISTICS, SUMS
 from .official import ORIGINALS, SIDECAR, Package, open_package
 from .official_document import described, import_document, metadata
@@ -69,25 +70,34 @@ class Imported:
         yield f"next: fabula validate {self.folder}"
 
 
-def import_package(source: str | Path, out: str | Path, options: ImportOptions | None = None) -> Imported:
-    """Import an official package from a folder.
+def import_package(
+    source: str | Path,
+    out: str | Path,
+    options: ImportOptions | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Imported:
+    """Import an official package from a folder or a repository on a Hub.
 
     Args:
-        source: the folder with the files of Table 23; ``annotations.jsonl`` must be there.
+        source: the folder with the files of Table 23, of which ``annotations.jsonl`` must be there; or a
+            version on a Hub, such as ``user/package@1.0``. A folder of that name goes first.
         out: the folder to make.
         options: name, version, language and fields.
+        tell: is told in one line what is being fetched.
 
     Returns:
         What was imported. The same package and options give the same bytes.
 
     Raises:
-        ConfigError: an option has a wrong value.
+        ConfigError: an option has a wrong value, or there is no such version on the Hub. HubUnavailable: the
+            Hub cannot be asked.
         TargetError: ``out`` exists, lies in the package or cannot be written.
         InputError: the package cannot be read without loss; every problem is listed, and nothing is written.
     """
     chosen = (options or ImportOptions()).checked()
-    package = open_package(Path(source))
     target = Path(out)
+    require_free(target)
+    package = _found(source, tell)
     if target.absolute().resolve().is_relative_to(package.folder.resolve()):
         raise TargetError(
             str(out),
@@ -95,14 +105,12 @@ def import_package(source: str | Path, out: str | Path, options: ImportOptions |
             found=f"a place in {package.folder}",
             fix="choose another --out",
         )
-    require_free(target)
     about = described(package, chosen)
     lines = read_lines(package, chosen)
     with staged(target.absolute()) as (draft,):
         _write_data(draft, package, lines)
         hidden = _write_statistics(draft, package, lines)
-        origin = chosen.origin or package.folder.resolve().name
-        document = import_document(draft, package, lines, about, origin, hidden)
+        document = import_document(draft, package, lines, about, hidden)
         (draft / RELEASE).write_bytes(pretty_bytes(document))
         (draft / SUMS).write_bytes(checksums(draft))
     return Imported(
@@ -114,6 +122,16 @@ def import_package(source: str | Path, out: str | Path, options: ImportOptions |
         missing=package.missing,
         skipped=package.skipped,
     )
+
+
+def _found(source: str | Path, tell: Callable[[str], None]) -> Package:
+    """Return the package in a folder, or in a repository that is fetched into the cache."""
+    if Path(source).exists() or not looks_like_reference(str(source)):
+        return open_package(Path(source))
+    from .fetching import fetch_repository
+
+    fetched = fetch_repository(str(source), tell=tell)
+    return open_package(fetched.folder, f"{fetched.reference.repo}@{fetched.commit}")
 
 
 def _write_data(draft: Path, package: Package, lines: PackageLines) -> None:

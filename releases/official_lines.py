@@ -26,18 +26,16 @@ class ImportOptions:
     """What a person says about a package.
 
     Attributes:
-        name: short name of the data set; without one, that of the folder.
+        name: short name of the data set; without one, that of the folder or repository.
         version: semantic version; without one, that of the package's metadata, else ``0.0.0``.
         language: BCP 47 tag of the stories whose record names none.
         fields: field of ours -> field of the package that holds its value, for whole records.
-        origin: how ``release.json`` names the package; without one, by the name of its folder.
     """
 
     name: str | None = None
     version: str | None = None
     language: str = "en"
     fields: Mapping[str, str] = field(default_factory=dict)
-    origin: str | None = None
 
     def checked(self) -> "ImportOptions":
         """Return the options after checking language and fields.
