@@ -16,7 +16,7 @@ import fabula
 ROOT = Path(fabula.__file__).parent
 ORDER = (
     "errors", "schemas", "media", "models", "prompts", "engine", "validators", "releases", "builders",
-    "evaluation", "cli", "testing",
+    "evaluation", "baselines", "cli", "testing",
 )  # fmt: skip
 LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
 SIZE_EXCEPTIONS: dict[str, str] = {}
