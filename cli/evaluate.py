@@ -58,6 +58,8 @@ evaluate_events.register(app)
         " --judge google:gemini-2.5-flash --out runs/eval-a",
         "fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --outputs boards/y"
         " --judge openai:gpt-4.1-mini --subset strict_gold_400 --max-cost 20 --out runs/eval-b",
+        "fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini"
+        " --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h",
     ),
 )
 @guarded
@@ -91,7 +93,11 @@ def katha(
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
     matcher: Annotated[
-        str | None, typer.Option("--matcher", help="A model that also compares answers with accepted ones.")
+        list[str] | None,
+        typer.Option(
+            "--matcher",
+            help="A model, or embedding:MODEL, that also compares answers with accepted ones. One of each.",
+        ),
     ] = None,
     prompts: Annotated[
         str | None,
@@ -132,7 +138,7 @@ def katha(
         subset=subset,
         stories=tuple(stories or ()),
         limit=limit,
-        matcher=matcher,
+        matcher=tuple(matcher or ()) or None,
         prompts=prompts,
         questions_only=questions_only,
         max_cost=max_cost,

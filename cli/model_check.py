@@ -12,6 +12,7 @@ from ..models.keys import key_status
 from ..models.options import ModelOptions, options_for
 from ..models.settings import ModelSettings
 from ..models.spec import ModelSpec, parse_spec
+from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def check_model(
 
     spec = parse_spec(text)
     options = options_for(spec, sections)
-    request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
+    if spec.encodes:
+        request = encode_request(spec.text, STORY)
+    else:
+        request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
     clock = clock or SystemClock()
     started = clock.monotonic()
     try:
@@ -108,7 +112,7 @@ def check_model(
         _address(spec, options),
         _key(spec, options),
         Step("call", "ok", f"answered in {seconds:.1f} s as {reply.reported_model or 'an unnamed model'}"),
-        _reply(spec, options, request, reply),
+        _vector(reply) if spec.encodes else _reply(spec, options, request, reply),
         usage,
         price[0],
     )
@@ -148,6 +152,13 @@ def _fault(spec: ModelSpec, fault: CallFault) -> Step:
     else:
         fix = model_error(spec.text, fault).fix.partition("; then give")[0]
     return Step("call", "failed", f"{fault.kind}{status}: {fault.message}", fix)
+
+
+def _vector(reply: Reply) -> Step:
+    if reply.outcome != "ok":
+        fix = "choose another model: this one, or its server, gives no embeddings"
+        return Step("reply", "failed", f"{reply.outcome}: {reply.detail}", fix)
+    return Step("reply", "ok", f"a vector of {unpacked(reply.text).size} numbers")
 
 
 def _reply(spec: ModelSpec, options: ModelOptions, request: ChatRequest, reply: Reply) -> Step:

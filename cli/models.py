@@ -23,6 +23,7 @@ def _group() -> None:
     epilog=example(
         "fabula models check openai:gpt-4.1-mini",
         "fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json",
+        "fabula models check embedding:openai:text-embedding-3-small",
     ),
 )
 @guarded
@@ -30,7 +31,8 @@ def check(
     spec: Annotated[
         str,
         typer.Argument(
-            help="openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME.", show_default=False
+            help="openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it.",
+            show_default=False,
         ),
     ],
     config: ConfigOption = None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..engine.execute import RunRequest
 from ..errors import ConfigError, FabulaError
+from ..models.spec import ENCODES
 from ..prompts.loader import load_prompt
 from ..releases.loading import load
 from ..releases.suites import load_suite
@@ -180,6 +181,8 @@ def _changed_settings(protocol: Mapping[str, Any], stage: str, plan: Plan) -> st
 
 
 def _stage(row: Json) -> str:
+    if row["kind"] == "match" and row["judge"]["spec"].startswith(ENCODES):
+        return "match_vectors"
     return STAGES.get(row["kind"]) or CONDITIONS.get(row["condition"], "")
 
 

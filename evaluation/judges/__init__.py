@@ -25,7 +25,8 @@ class EvaluateOptions:
         subset: only the stories that this file of the release lists, such as ``strict_gold_400``.
         stories: only these story ids.
         limit: only the first so many of those stories.
-        matcher: spec or name of a model that also says which answers mean the same as an accepted one.
+        matcher: spec or name of a model that also says which answers mean the same as an accepted one, of an
+            encoder (``embedding:SPEC``) whose vectors say so, or one of each.
         prompts: the set of judges' prompts, ``main`` or ``heldout``; None for the settings' one, else main.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
@@ -48,7 +49,7 @@ class EvaluateOptions:
     subset: str | None = None
     stories: Sequence[str] = ()
     limit: int | None = None
-    matcher: str | None = None
+    matcher: Sequence[str] | str | None = None
     prompts: str | None = None
     questions_only: bool = False
     items: Sequence[str] = ()

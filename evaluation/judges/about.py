@@ -12,6 +12,7 @@ from .prompt_sets import of_sets
 from .settings import public_judge
 
 ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
+MATCHING = ("match_answers", "match_vectors")
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
 
 
@@ -77,6 +78,7 @@ class About:
     def _protocol(self) -> dict[str, Any]:
         settings = self._run.settings
         judges = {spec for name in ASKING for spec in settings[name]["judges"]}
+        matchers = [spec for name in MATCHING for spec in settings[name]["judges"]]
         asked = {
             "text": settings["judge_text"]["judges"],
             "image": settings["judge_images"]["judges"],
@@ -88,11 +90,13 @@ class About:
             "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
             "judges": sorted(public_judge(spec).spec for spec in judges),
             "conditions": [name for name, specs in asked.items() if specs],
-            "matcher": [public_judge(spec).spec for spec in settings["match_answers"]["judges"]],
+            "matcher": [public_judge(spec).spec for spec in matchers],
+            **self._threshold(),
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
             "models": {
-                public_judge(spec).spec: _identity(self._run.models.get(spec, {})) for spec in sorted(judges)
+                public_judge(spec).spec: _identity(self._run.models.get(spec, {}))
+                for spec in sorted({*judges, *matchers})
             },
             "prompts": {
                 name: load_prompt(name).label
@@ -101,6 +105,11 @@ class About:
             "images": settings["prepare_images"],
             "seed": self._run.seed,
         }
+
+    def _threshold(self) -> dict[str, Any]:
+        """Return how near an answer must be, where vectors are compared."""
+        given = self._run.settings["match_vectors"]
+        return {"threshold": given["threshold"]} if given["judges"] else {}
 
     def _environment(self) -> dict[str, Any]:
         libraries = {name: text for stage in self._run.stages for name, text in stage.libraries.items()}

@@ -27,8 +27,16 @@ STAGES = (
     "judge_both",
     "judge_contrasts",
     "match_answers",
+    "match_vectors",
 )
-ANSWERS = ("text_answers", "image_answers", "text_image_answers", "contrast_answers", "match_answers")
+ANSWERS = (
+    "text_answers",
+    "image_answers",
+    "text_image_answers",
+    "contrast_answers",
+    "match_answers",
+    "match_vectors",
+)
 
 PIPELINE = Pipeline(
     name=KIND,

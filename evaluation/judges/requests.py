@@ -9,6 +9,7 @@ from ...builders.registry import JUDGES, sections_of_others
 from ...engine.config import RunConfig, read_settings, resolve_config
 from ...engine.execute import Options, RunRequest, Source
 from ...errors import ConfigError
+from ...models.spec import parse_spec
 from . import EvaluateOptions
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
@@ -17,6 +18,8 @@ from .presets import PRESETS, judge_specs
 SETTINGS_FILE = "fabula.toml"
 LABELLED = ("judge_text", "judge_images", "judge_both")
 ASKING = (*LABELLED, "judge_contrasts")
+MATCHING = {"match_answers": False, "match_vectors": True}
+"""Stage that compares answers -> whether it asks for vectors."""
 
 
 def evaluation_request(
@@ -59,8 +62,8 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, options.preset, named, toml)
     if options.matcher is not None:
-        (matcher,) = judge_specs([options.matcher], None, named, toml)
-        options = replace(options, matcher=matcher)
+        matchers = [options.matcher] if isinstance(options.matcher, str) else options.matcher
+        options = replace(options, matcher=judge_specs(matchers, None, named, toml))
     sets = [*_option_texts(options, judges), *_texts(options.settings)]
     return resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
@@ -91,12 +94,19 @@ def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[s
     if judges:
         asked["judges"] = list(judges)
     given |= {f"{stage}.{name}": value for stage in ASKING for name, value in asked.items()}
-    if options.matcher is not None:
-        given["match_answers.judges"] = [options.matcher]
     if options.questions_only:
         given["judge_contrasts.judges"] = []
         given |= {f"{stage}.labels": False for stage in LABELLED}
-    yield from _texts(given)
+    yield from _texts(given | _matchers(options.matcher or ()))
+
+
+def _matchers(specs: Sequence[str]) -> dict[str, object]:
+    """Return whom the stages that compare answers ask."""
+    named = {
+        stage: [spec for spec in specs if parse_spec(spec).encodes == encodes]
+        for stage, encodes in MATCHING.items()
+    }
+    return {f"{stage}.judges": some for stage, some in named.items() if some}
 
 
 def _texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:

@@ -1,12 +1,12 @@
 """Settings of the stages that choose what is judged and ask judges."""
 
 from collections import Counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from ...models.settings import ModelSettings
-from ...models.spec import parse_spec
+from ...models.spec import ENCODES, parse_spec
 from ...schemas.base import Own
 from ...schemas.judgement import Judge
 from .prompt_sets import MAIN, PromptSet
@@ -31,6 +31,9 @@ class SelectionSettings(Own):
 class JudgeSettings(ModelSettings):
     """Who is asked, and how often. A stage without judges asks nobody."""
 
+    encodes: ClassVar[bool] = False
+    """Whether those that are asked give vectors, and no answers."""
+
     judges: tuple[str, ...] = Field(default=(), description="Model specs of the judges.")
     votes: int = Field(default=1, ge=1, le=100, description="Answers of each judge to each question.")
 
@@ -43,6 +46,11 @@ class JudgeSettings(ModelSettings):
     def _judges_are_told_apart(self) -> Self:
         if self.model is not None:
             raise ValueError("judges are named by the setting judges, not by model")
+        for spec in self.judges:
+            if parse_spec(spec).encodes != self.encodes:
+                raise ValueError(
+                    f"{spec} gives {_gives(not self.encodes)}; {_gives(self.encodes)} are wanted here"
+                )
         names = Counter(public_judge(spec).spec for spec in self.judges)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
@@ -87,6 +95,23 @@ class MatcherSettings(JudgeSettings):
         return self
 
 
+class VectorSettings(MatcherSettings):
+    """The same for the stage that compares the vectors of answers: one encoder."""
+
+    encodes: ClassVar[bool] = True
+
+    threshold: float = Field(
+        default=0.8,
+        ge=-1,
+        lt=1,
+        description="An answer nearer than this to an accepted one is right (cosine).",
+    )
+
+
+def _gives(vectors: bool) -> str:
+    return "vectors" if vectors else "answers"
+
+
 def public_judge(spec: str) -> Judge:
     """Return a judge as archives name it: where a server is reached is nobody else's business.
 
@@ -94,5 +119,6 @@ def public_judge(spec: str) -> Judge:
         ConfigError: the spec has no valid form.
     """
     read = parse_spec(spec)
-    named = read.text if read.base_url is None else f"{read.provider}:{read.name}"
+    before = ENCODES if read.encodes else ""
+    named = read.text if read.base_url is None else f"{before}{read.provider}:{read.name}"
     return Judge(spec=named, provider=read.provider, model=read.name, reported_model=None)

@@ -82,6 +82,17 @@ def test_check_when_the_model_is_a_local_one_needs_no_key_and_says_that_the_pric
     assert "prices = {" in price.fix
 
 
+def test_check_when_the_model_is_an_encoder_asks_for_one_vector() -> None:
+    with ModelServer() as server:
+        spec = f"embedding:{server.openai_url}#e5"
+        found = check_model(spec, {spec: {"prices": {"input": 1.0, "output": 0.0}}})
+        assert found.passed and set(steps(found).values()) == {"ok"}
+        assert "a vector of 64 numbers" in "\n".join(found.lines())
+        server.handler = lambda _: Answer("no vector")
+        assert steps(check_model(spec, {}))["reply"] == "failed"
+    assert found.cost is not None and found.cost > 0
+
+
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [

@@ -382,6 +382,11 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
         ({"prompts": "mine"}, "prompts: expected 'main' or 'heldout'"),
+        ({"matcher": ("openai:m", "openai:n")}, "one matcher, and one verdict"),
+        ({"matcher": ("embedding:openai:m", "embedding:openai:n")}, "one matcher, and one verdict"),
+        ({"judges": ("embedding:openai:m",)}, "gives vectors; answers are wanted here"),
+        ({"settings": ["match_vectors.judges=['openai:m']"]}, "gives answers; vectors are wanted here"),
+        ({"settings": ["match_vectors.threshold=1.0"]}, "less than 1"),
         ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
     ],
 )
