@@ -24,7 +24,7 @@ from ...schemas.canonical import Json, digest, sha256_file, write_atomic
 from ...validators.dataset import BALANCE
 from .extend_base import Base, read_base, read_interrupted
 from .extend_report import ExtendReport
-from .extend_rows import AddedRows, refuse_duplicates, refuse_translations, refuse_withdrawn
+from .extend_rows import AddedRows, refuse_duplicates, refuse_translations
 from .find_duplicates import Settings as DuplicateSettings
 from .load_stories import read_sources
 from .pipeline import PIPELINE
@@ -172,10 +172,13 @@ def _plan(base: Base, named: tuple[Source, ...], options: ExtendOptions) -> _Pla
     settings = config.stages["load_stories"]
     assert isinstance(settings, LoadSettings)
     reader = Reader(settings.max_file_bytes)
-    builder = AddedRows(settings, reader, run=str(base.folder), first=len(base.sources))
+    builder = AddedRows(
+        settings, reader, run=str(base.folder), first=len(base.sources), withdrawn=base.withdrawn
+    )
     fields = read_sources([{"role": one.role, "added_at": one.added_at} for one in listed],
                           [one.path for one in listed], builder)  # fmt: skip
-    refuse_withdrawn(builder, base.withdrawn)
+    for story_id in (name for name in builder.known if name in base.withdrawn):
+        builder.refuse_withdrawn("the new sources", story_id)
     refuse_translations(builder)
     duplicates, screening = config.stages["find_duplicates"], config.stages["screen_stories"]
     assert isinstance(duplicates, DuplicateSettings) and isinstance(screening, ScreenSettings)

@@ -6,7 +6,7 @@ one that is there.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...schemas.canonical import canonical_text
 from ...schemas.ids import primary_language
@@ -27,10 +27,12 @@ class AddedRows(StoryRows):
     Attributes:
         run: the run, as a command names it.
         first: the number of the first new source.
+        withdrawn: story id -> the correction that withdrew it.
     """
 
     run: str = ""
     first: int = 0
+    withdrawn: Mapping[str, Edit] = field(default_factory=dict)
 
     @property
     def added(self) -> list[Story]:
@@ -52,7 +54,9 @@ class AddedRows(StoryRows):
             StoryRows.clash(self, row, story, known)
             return
         where = f"{row.where}, id"
-        if primary_language(story.language) != primary_language(known.language):
+        if known.id in self.withdrawn:
+            self.refuse_withdrawn(where, known.id)
+        elif primary_language(story.language) != primary_language(known.language):
             _refuse_translation(self.reader, where, story, known)
         elif story.normalized_text != known.normalized_text:
             self.reader.problem(
@@ -69,6 +73,13 @@ class AddedRows(StoryRows):
                 f"leave it out; to correct the record that is there: fabula edit {self.run} {story.id}",
             )  # fmt: skip
 
+    def refuse_withdrawn(self, where: str, story_id: str) -> None:
+        """Note that an id was withdrawn."""
+        gone = self.withdrawn[story_id]
+        found = f"{story_id}, withdrawn by {gone.who}: {gone.why}"
+        fix = "leave the story out; a new one needs another id"
+        self.reader.problem(where, "an id that was never used", found, fix)
+
 
 def refuse_translations(builder: AddedRows) -> None:
     """Note new stories that by their ids are others in another language: ``kb_1-zh`` beside ``kb_1``."""
@@ -79,16 +90,6 @@ def refuse_translations(builder: AddedRows) -> None:
         other = stems.setdefault(stem, story)
         if other is not story and story.id in fresh:
             _refuse_translation(builder.reader, f"{builder.places[story.id]}, id", story, other)
-
-
-def refuse_withdrawn(builder: AddedRows, withdrawn: Mapping[str, Edit]) -> None:
-    """Note new rows with ids that were withdrawn."""
-    for story_id in (name for name in builder.known if name in withdrawn):
-        gone = withdrawn[story_id]
-        builder.reader.problem(
-            f"the new sources, {story_id}", "an id that was never used",
-            f"one that was withdrawn by {gone.who}: {gone.why}", "leave the story out",
-        )  # fmt: skip
 
 
 def refuse_duplicates(builder: AddedRows, signatures: Mapping[str, Sequence[int]], threshold: float) -> None:
