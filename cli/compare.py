@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, example, guarded, show
-from .score import (
+from .common import JsonOption, example, guarded, released, show
+from .scoring import (
     MatcherOption,
     NonresponseOption,
     PartialOption,
@@ -16,7 +16,10 @@ from .score import (
     SupportOption,
     VotingOption,
     WeightsOption,
+    check_options,
     event_definitions,
+    katha_definitions,
+    suite_of,
 )
 
 
@@ -37,12 +40,12 @@ def compare(
         list[str] | None,
         typer.Option("--allow", help="Part of the protocol that may differ, such as prompts. Repeatable."),
     ] = None,
-    matcher: MatcherOption = "accepted",
+    matcher: MatcherOption = None,
     nonresponse: NonresponseOption = None,
-    support: SupportOption = "contradicted",
+    support: SupportOption = None,
     weights: WeightsOption = None,
-    voting: VotingOption = "unanimous",
-    partial: PartialOption = "answered",
+    voting: VotingOption = None,
+    partial: PartialOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     as_json: JsonOption = False,
@@ -50,22 +53,23 @@ def compare(
     """Compare the methods of two evaluations with paired tests. Their protocols must be the same."""
     from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.compare import compare_folders
-    from ..evaluation.recoverability.definitions import Definitions
-    from ..evaluation.recoverability.score import read_weights
 
-    if read_manifest(first).kind == "events":
+    release = released(release)
+    kind = read_manifest(first).kind
+    check_options(
+        kind,
+        {
+            "--matcher": matcher, "--support": support, "--weights": weights, "--suite": suite,
+            "--voting": voting, "--partial": partial,
+        },
+    )  # fmt: skip
+    if kind == "events":
         from ..evaluation.completion.compare import compare_folders as compare_events
 
         events = event_definitions(voting, partial, nonresponse, resamples, seed)
-        show(compare_events(first, second, suite, events, allow or ()), as_json=as_json)
+        found = compare_events(first, second, suite_of(suite, release), events, allow or ())
+        show(found, as_json=as_json)
         return 0
-    definitions = Definitions(
-        matcher,
-        nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
-        support,  # type: ignore[arg-type]
-        None if weights is None else read_weights(weights),
-        resamples,
-        seed,
-    )
+    definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
     show(compare_folders(first, second, release, definitions, allow or ()), as_json=as_json)
     return 0

@@ -1,58 +1,27 @@
 """``fabula score``: numbers from an archive of judgements and the data that was judged."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from .common import JsonOption, example, guarded, show
-
-if TYPE_CHECKING:
-    from ..evaluation.completion.voting import Definitions as EventDefinitions
-
-RunArgument = Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)]
-ReleaseOption = Annotated[
-    Path | None, typer.Option("--release", help="Release that was judged [where the evaluation says].")
-]
-MatcherOption = Annotated[
-    str, typer.Option("--matcher", help="accepted, exact, keyword, or a matcher with archived verdicts.")
-]
-NonresponseOption = Annotated[
-    str | None,
-    typer.Option(
-        "--nonresponse", help="No answer counts as incorrect (zero) or is excluded [excluded; events: zero]."
-    ),
-]
-SupportOption = Annotated[
-    str,
-    typer.Option(
-        "--support", help="Which image support spoils a text+image answer: contradicted, answer, eq51."
-    ),
-]
-WeightsOption = Annotated[
-    Path | None,
-    typer.Option("--weights", help="Weights of judges, fitted on a validation split [one vote each]."),
-]
-VotingOption = Annotated[
-    str, typer.Option("--voting", help="Events: unanimous, at_least_K or average over the votes of a judge.")
-]
-PartialOption = Annotated[
-    str, typer.Option("--partial", help="Events: votes that count, answered or all that are required.")
-]
-ResamplesOption = Annotated[
-    int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
-
-
-def event_definitions(
-    voting: str, partial: str, nonresponse: str | None, resamples: int, seed: int
-) -> "EventDefinitions":
-    """Return the definitions for events; what no answer counts as is called ``zero`` there."""
-    from ..evaluation.completion.voting import Definitions
-
-    named = "zero" if nonresponse in (None, "incorrect") else nonresponse
-    return Definitions(voting, named, partial, resamples, seed)  # type: ignore[arg-type]  # checked by the class
+from .common import JsonOption, example, guarded, released, show
+from .scoring import (
+    MatcherOption,
+    NonresponseOption,
+    PartialOption,
+    ReleaseOption,
+    ResamplesOption,
+    RunArgument,
+    SeedOption,
+    SupportOption,
+    VotingOption,
+    WeightsOption,
+    check_options,
+    event_definitions,
+    katha_definitions,
+    suite_of,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -70,12 +39,12 @@ def score(
     split: Annotated[
         list[str] | None, typer.Option("--split", help="Only stories of this split. Repeatable.")
     ] = None,
-    matcher: MatcherOption = "accepted",
+    matcher: MatcherOption = None,
     nonresponse: NonresponseOption = None,
-    support: SupportOption = "contradicted",
+    support: SupportOption = None,
     weights: WeightsOption = None,
-    voting: VotingOption = "unanimous",
-    partial: PartialOption = "answered",
+    voting: VotingOption = None,
+    partial: PartialOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     tables: Annotated[
@@ -83,25 +52,29 @@ def score(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Score an evaluation: archive and data in, numbers out. No model is asked."""
-    from ..evaluation.archive import read_manifest
-    from ..evaluation.recoverability.definitions import Definitions
-    from ..evaluation.recoverability.score import judged_folder, read_weights, scores_of
+    """Score an evaluation: archive and data in, numbers out. No model is asked.
 
-    if read_manifest(run).kind == "events":
+    What an evaluation that was stopped has so far is scored, too, and the scores say what is missing.
+    """
+    from ..evaluation.archive import read_manifest
+    from ..evaluation.recoverability.score import judged_folder, scores_of
+
+    release = released(release)
+    kind = read_manifest(run).kind
+    check_options(
+        kind,
+        {
+            "--split": split, "--matcher": matcher, "--support": support, "--weights": weights,
+            "--tables": tables, "--suite": suite, "--voting": voting, "--partial": partial,
+        },
+    )  # fmt: skip
+    if kind == "events":
         from ..evaluation.completion.score import score_folder
 
         events = event_definitions(voting, partial, nonresponse, resamples, seed)
-        show(score_folder(run, suite, events), as_json=as_json)
+        show(score_folder(run, suite_of(suite, release), events), as_json=as_json)
         return 0
-    definitions = Definitions(
-        matcher,
-        nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
-        support,  # type: ignore[arg-type]
-        None if weights is None else read_weights(weights),
-        resamples,
-        seed,
-    )
+    definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
     judged = judged_folder(run, release, definitions, splits=split or ())
     if tables is not None:
         from ..evaluation.recoverability.tables import write_tables

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ..schemas.canonical import Json
 from ..schemas.judgement import EvaluationManifest
+from .words import counted
 
 INCOMPLETE = "incomplete"
 """Where the environment says that an evaluation is not finished, and what is missing."""
@@ -24,9 +25,9 @@ def lacking(unasked: int, unreached: int) -> str:
     """Return what an evaluation lacks, in words."""
     parts = []
     if unasked:
-        parts.append(f"{unasked} {'question' if unasked == 1 else 'questions'} not asked yet")
+        parts.append(f"{counted(unasked, 'question')} not asked yet")
     if unreached:
-        parts.append(f"{unreached} {'output' if unreached == 1 else 'outputs'} not reached")
+        parts.append(f"{counted(unreached, 'output')} not reached")
     return ", ".join(parts) or "nothing is missing"
 
 

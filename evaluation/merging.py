@@ -27,6 +27,7 @@ from .archive import (
 )
 from .merging_subjects import merged_subject
 from .protocols import check_alike
+from .words import counted
 
 JOINED = {
     "katha": ("conditions", "judges", "labels", "matcher", "models", "prompts", "stories"),
@@ -66,10 +67,11 @@ class Merged:
     def lines(self) -> Iterator[str]:
         """Return it as lines for people."""
         for name, (count, new) in self.parts.items():
-            yield f"{name}: {count} judgements, {new} of them new"
+            yield f"{name}: {counted(count, 'judgement')}, {new} of them new"
         if self.passed_over:
-            yield f"{self.passed_over} judgements passed over: an earlier folder answers the same differently"
-        yield f"{self.judgements} judgements, {self.manifest.kind}"
+            passed = counted(self.passed_over, "judgement")
+            yield f"passed over, as an earlier folder answers the same differently: {passed}"
+        yield f"{counted(self.judgements, 'judgement')}, {self.manifest.kind}"
 
 
 def merge_archives(

@@ -22,6 +22,7 @@ from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
 from .completion.pipeline import PIPELINE as EVENTS
 from .judges.pipeline import PIPELINE as KATHA
 from .lacking import INCOMPLETE, lacking
+from .words import counted
 
 PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS)}
 
@@ -51,7 +52,7 @@ class SoFar:
 
     def text(self) -> str:
         """Return it as one line for people."""
-        return f"{self.judgements} replies so far, {lacking(self.unasked, self.unreached)}"
+        return f"{counted(self.judgements, 'reply')} so far, {lacking(self.unasked, self.unreached)}"
 
 
 def is_evaluation_run(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from ..stats.bootstrap import percentile_interval, resampled_sums, two_sided_p
 from ..stats.corrections import bonferroni
 from ..stats.effects import cohen_d
 from ..stats.signed_rank import signed_rank
+from ..words import counted
 from .score import score_folder
 from .scores import PanelScore
 from .voting import Definitions
@@ -85,7 +86,8 @@ class EventComparisons:
             p = "-" if one.p_bootstrap is None else f"{one.p_bootstrap:.4f}"
             yield (
                 f"  {one.judge}: {one.first} - {one.second} {100 * one.difference:+.1f}{ends},"
-                f" {one.prompts} prompts, p {p} (bootstrap) {one.p_wilcoxon:.4f} (Wilcoxon), corrected"
+                f" {counted(one.prompts, 'prompt')}, p {p} (bootstrap) {one.p_wilcoxon:.4f} (Wilcoxon),"
+                " corrected"
             )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...schemas.score import Score
+from ..words import counted
 from .votes import Panel
 from .voting import Definitions
 
@@ -103,15 +104,14 @@ class EventScores:
             for name, score in one.classes.items():
                 counts = score.counts
                 yield (
-                    f"  {name:<12}{_percent(score)}  of {counts['prompts']} prompts,"
+                    f"  {name:<12}{_percent(score)}  of {counted(counts['prompts'], 'prompt')},"
                     f" {counts['answered']} answered, {counts['missing']} without a video"
                 )
             yield f"  {'no response':<12}{_percent(one.nonresponse)}"
             others = ", ".join(f"{name}{_percent(score)}" for name, score in one.alternatives.items())
             yield f"  average under other votings: {others}"
             for why, count in sorted(one.outcomes["reasons"].items()):
-                votes = "vote" if count == 1 else "votes"
-                yield f"  {count} {votes} without an answer, {why[:120]}"
+                yield f"  {counted(count, 'vote')} without an answer, {why[:120]}"
         for note in self.notes:
             yield f"note: {note}"
 

@@ -10,6 +10,7 @@ from ...errors import InputError, UserError
 from ..archive import read_manifest
 from ..protocols import Difference, check_alike
 from ..stats.correlation import Correlation, spearman
+from ..words import counted
 from .compare_methods import Comparison, comparisons
 from .definitions import Definitions
 from .method import Method, compared
@@ -58,7 +59,7 @@ class KathaComparison:
         """Yield the comparison in percentage points."""
         for difference in self.differences:
             yield f"the protocols differ in {difference.path}"
-        yield f"{self.stories} stories; common-valid STG by question"
+        yield f"{counted(self.stories, 'story')}; common-valid STG by question"
         for name, gaps in self.gaps.items():
             for method, gap in gaps.items():
                 yield f"  {name}  {method}: {'-' if gap is None else f'{100 * gap:.1f}'}"

@@ -14,6 +14,7 @@ from ...schemas.katha import StoryRecord
 from ..archive import Archive, check_hash, read_manifest
 from ..hashes import release_sha256
 from ..lacking import incomplete_notes
+from ..words import counted
 from .assemble import group_scores, method_scores
 from .compare_methods import comparisons
 from .coverage import coverage_of
@@ -228,17 +229,19 @@ def _notes(judged: Judged) -> list[str]:
     there = judged.items.stories
     if isinstance(count, int) and count != there and not judged.replies.outside:
         notes.append(
-            f"the manifest says that {count} stories were judged; there are judgements about {there}"
+            f"the manifest says that {counted(count, 'story')} {'was' if count == 1 else 'were'} judged; "
+            f"there are judgements about {there}"
         )
     methods = judged.manifest.subject.get("methods")
     for name, about in methods.items() if isinstance(methods, Mapping) else ():
         if isinstance(about, Mapping) and isinstance(about.get("leaks"), list) and about["leaks"]:
             notes.append(
-                f"{name}: {len(about['leaks'])} storyboards were not shown to judges, as the leakage "
-                "scan found something in them; their questions are unjudged"
+                f"{name}: judges were not shown {counted(len(about['leaks']), 'storyboard')}, as the leakage "
+                "scan found something there; the questions are unjudged"
             )
     if judged.replies.outside:
-        notes.append(f"{judged.replies.outside} judgements are about stories that are not scored here")
+        outside, verb = judged.replies.outside, "is" if judged.replies.outside == 1 else "are"
+        notes.append(f"{counted(outside, 'judgement')} {verb} about stories that are not scored here")
     return notes
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ...schemas.score import Score
+from ..words import counted
 from .compare_methods import Comparison
 from .coverage import Coverage
 from .definitions import Definitions
@@ -110,9 +111,9 @@ class KathaScores:
         """Yield the main scores in percentage points, with intervals and coverage."""
         used = self.definitions
         yield (
-            f"{self.scope['stories']} stories, {self.scope['questions']} questions, "
-            f"{len(self.scope['judges'])} judges; matcher={used.matcher}, nonresponse={used.nonresponse}, "
-            f"support={used.support}"
+            f"{counted(self.scope['stories'], 'story')}, {counted(self.scope['questions'], 'question')}, "
+            f"{counted(len(self.scope['judges']), 'judge')}; matcher={used.matcher}, "
+            f"nonresponse={used.nonresponse}, support={used.support}"
         )
         for name, method in self.methods.items():
             yield ""
@@ -158,7 +159,7 @@ def comparison_line(one: Comparison) -> str:
         return f"{one.first} - {one.second}: undefined, no question is valid for both"
     ends = "" if one.low is None or one.high is None else f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
     return (
-        f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {one.stories} stories, "
+        f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {counted(one.stories, 'story')}, "
         f"p={_number(one.p_bootstrap_corrected)} (bootstrap), "
         f"p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), d={_number(one.cohen_d)}, "
         f"r_rb={_number(one.rank_biserial)}"
@@ -202,6 +203,9 @@ def _method_lines(name: str, method: MethodScores) -> Iterator[str]:
     for level in LEVELS:
         told = "  ".join(f"{one} {points(method.gaps[level][one].gap)}" for one in SETS)
         yield f"  STG by {level}: {told}"
+    if made["generations_invalid"]:
+        lost = counted(asked["invalid_generation"], "question")
+        yield f"  raw: {lost} of invalid generations count as not recovered from images, else they are out"
     yield f"  latent gap {points(main.latent_gap)}  ambiguity {points(method.ambiguity)}"
     for dimension, scores in main.dimensions.items():
         yield f"    {dimension:<18} STG {points(scores['gap'])}"

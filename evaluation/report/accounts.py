@@ -84,7 +84,7 @@ class Accounts:
                 "replies": count,
                 "input_tokens": tokens["input"] if tokens else None,
                 "output_tokens": tokens["output"] if tokens else None,
-                "usd": sum(sorted(costs)) if costs else None,
+                "usd": round(sum(sorted(costs)), 6) if costs else None,
                 "without_price": count - len(costs),
                 "reported": ", ".join(sorted(self.reported.get(judge, ()))) or None,
             }

@@ -12,6 +12,7 @@ from ..recoverability.items import CONDITIONS
 from ..recoverability.score import Judged, judged_folder, scores_of
 from ..recoverability.scores import KathaScores
 from ..stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ..words import counted
 from .accounts import Accounts, read_lines
 from .katha_cases import NAMES, Replies, Shown, cases_of
 from .katha_spots import chosen_spots, spots_of
@@ -111,7 +112,8 @@ def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterat
         yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
     stories = scores.scope["stories"]
     if stories < FEW_STORIES:
-        yield f"Only {stories} stories were judged: intervals and tests on so few are not to be relied on."
+        few = f"Only {counted(stories, 'story')} {'was' if stories == 1 else 'were'} judged"
+        yield f"{few}: intervals and tests on so few are not to be relied on."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for judge, count in sorted(accounts.replies.items()):
         answered = accounts.outcomes[judge]["answered"]

@@ -242,7 +242,7 @@ def test_judges_when_one_is_of_no_use_are_told_apart_and_the_others_keep_their_s
     assert without["raw"]["gap"]["value"] is not None
 
 
-def test_evaluation_when_stopped_before_its_end_is_called_unfinished(
+def test_evaluation_when_stopped_before_its_end_is_scored_as_unfinished_and_a_killed_one_says_how(
     cli: Cli,
     judge_boards: Cli,
     release: Release,
@@ -257,8 +257,16 @@ def test_evaluation_when_stopped_before_its_end_is_called_unfinished(
         assert judge_boards(server, boards, "--max-cost", 0.05).exit_code == 4
     for command in ("score", "report"):
         done = cli(command, tmp_path / "run")
+        assert done.exit_code == 0
+        assert "he evaluation is not finished" in done.stdout
+    for name in ("judgements.jsonl", "evaluation.json"):
+        (tmp_path / "run" / name).unlink()
+    for command in ("score", "report"):
+        done = cli(command, tmp_path / "run")
         assert done.exit_code == 1
         assert "the run is not finished: give the command that began it again" in done.stderr
+    done = cli("export", "archive", tmp_path / "run", "--so-far", "--out", tmp_path / "copy")
+    assert done.exit_code == 0 and "incomplete: " in done.stdout
 
 
 def test_archive_when_one_item_has_two_answers_is_refused_and_a_repeated_line_counts_once(

@@ -1,0 +1,135 @@
+"""The options that say how an archive is scored, and the definitions that they stand for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..evaluation.completion.voting import Definitions as EventDefinitions
+    from ..evaluation.recoverability.definitions import Definitions
+
+RunArgument = Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)]
+ReleaseOption = Annotated[
+    Path | None, typer.Option("--release", help="Release that was judged [where the evaluation says].")
+]
+MatcherOption = Annotated[
+    str | None,
+    typer.Option(
+        "--matcher", help="accepted, exact, keyword, or a matcher with archived verdicts [accepted]."
+    ),
+]
+NonresponseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--nonresponse", help="No answer counts as incorrect (zero) or is excluded [excluded; events: zero]."
+    ),
+]
+SupportOption = Annotated[
+    str | None,
+    typer.Option(
+        "--support",
+        help="Which image support spoils a text+image answer: contradicted, answer, eq51 [contradicted].",
+    ),
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option("--weights", help="Weights of judges, fitted on a validation split [one vote each]."),
+]
+VotingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--voting", help="Events: unanimous, at_least_K or average over the votes of a judge [unanimous]."
+    ),
+]
+PartialOption = Annotated[
+    str | None,
+    typer.Option("--partial", help="Events: votes that count, answered or all that are required [answered]."),
+]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+
+OF_KIND = {
+    "katha": ("--release", "--split", "--matcher", "--support", "--weights", "--tables"),
+    "events": ("--suite", "--voting", "--partial"),
+}
+"""Kind of an evaluation -> the options that it alone has; a release may hold events, too."""
+NAMES = {"katha": "storyboards (katha)", "events": "videos (events)"}
+
+
+def check_options(kind: str, given: Mapping[str, object]) -> None:
+    """Refuse options that say nothing about an evaluation of this kind.
+
+    Args:
+        kind: katha or events.
+        given: option -> its value; None or empty where it was not given.
+
+    Raises:
+        ConfigError: such options were given; all of them are named.
+    """
+    (other,) = (name for name in OF_KIND if name != kind)
+    wrong = [name for name in OF_KIND[other] if given.get(name) and (name, kind) != ("--release", "events")]
+    if wrong:
+        raise ConfigError(
+            ", ".join(wrong), expected=f"an evaluation of {NAMES[other]}",
+            found=f"one of {NAMES[kind]}", fix=f"leave out what says nothing here; {kind} has"
+            f" {', '.join(OF_KIND[kind])} and --nonresponse, --resamples, --seed",
+        )  # fmt: skip
+
+
+def katha_definitions(
+    matcher: str | None,
+    nonresponse: str | None,
+    support: str | None,
+    weights: Path | None,
+    resamples: int,
+    seed: int,
+) -> "Definitions":
+    """Return the definitions for storyboards.
+
+    Raises:
+        ConfigError: one of them does not exist. InputError: the weights cannot be used.
+    """
+    from ..evaluation.recoverability.definitions import Definitions
+    from ..evaluation.recoverability.score import read_weights
+
+    return Definitions(
+        matcher or "accepted",
+        nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
+        support or "contradicted",  # type: ignore[arg-type]
+        None if weights is None else read_weights(weights),
+        resamples,
+        seed,
+    )
+
+
+def event_definitions(
+    voting: str | None, partial: str | None, nonresponse: str | None, resamples: int, seed: int
+) -> "EventDefinitions":
+    """Return the definitions for events; what no answer counts as is called ``zero`` there.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    from ..evaluation.completion.voting import Definitions
+
+    named = "zero" if nonresponse in (None, "incorrect") else nonresponse
+    return Definitions(voting or "unanimous", named, partial or "answered", resamples, seed)  # type: ignore[arg-type]  # checked by the class
+
+
+def suite_of(suite: Path | None, release: Path | None) -> Path | None:
+    """Return the suite that was judged: as given, or that of the given release of events.
+
+    Raises:
+        ConfigError: both are given.
+    """
+    if suite is not None and release is not None:
+        raise ConfigError(
+            "--release", expected="either --suite or a release of events", found="both", fix="leave one out"
+        )
+    return suite if suite is not None else release

@@ -1,0 +1,9 @@
+"""Counts in words, with the noun in its number."""
+
+PLURALS = {"story": "stories", "reply": "replies"}
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 judge, 2 judges, 1,200 stories."""
+    plural = PLURALS.get(noun, f"{noun}s")
+    return f"{count:,} {noun if count == 1 else plural}"
