@@ -9,7 +9,18 @@ from ..schemas.issue import Issue
 from .composition import SIZES, Composition
 from .documents import RIGHTS_SCOPE
 from .front_matter import check_front_matter
-from .layout import CARD, DATA, HIDDEN_SPLIT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, files_in
+from .layout import (
+    CARD,
+    DATA,
+    HIDDEN_SPLIT,
+    LICENSE,
+    README,
+    RELEASE,
+    SOURCE_MANIFEST,
+    STATISTICS,
+    WITHDRAWN,
+    files_in,
+)
 from .licence import licence
 
 _CURE = "pack the run again"
@@ -39,11 +50,14 @@ def check_documents(folder: Path, document: Mapping[str, Json], composition: Com
 
 
 def check_left_out(document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield stories that ``release.json`` lists both as packed and as left out."""
+    """Yield stories that ``release.json`` lists both as packed and as left out or withdrawn."""
     packed = {name for hashes in document.get("records", {}).values() for name in hashes}
     for entry in document.get("left_out", {}).get("stories", ()):
         if entry["id"] in packed:
             yield Issue(RELEASE, "$.left_out", "left-out", f"{entry['id']} is packed and left out", _CURE)
+    for entry in document.get(WITHDRAWN, {}).get("stories", ()):
+        if entry["id"] in packed:
+            yield Issue(RELEASE, "$.withdrawn", "left-out", f"{entry['id']} is packed and withdrawn", _CURE)
 
 
 def _check_counts(document: Mapping[str, Json], composition: Composition) -> Iterator[Issue]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_text
 from ..schemas.issue import Issue
-from .layout import ANNOTATIONS, RELEASE, VARIANTS, files_in
+from .layout import ANNOTATIONS, RELEASE, VARIANTS, WITHDRAWN, files_in
 
 _MARK = 120
 _CURE = "do not publish this release; pack the run again"
@@ -39,7 +39,8 @@ def check_hidden(public: Path, document: Mapping[str, Json], hidden: Path) -> It
         yield Issue(RELEASE, "$.hidden_test", "hidden-count", "not the counts of the hidden folder", _CURE)
     records = document.get("records", {})
     listed = {name for hashes in records.values() for name in hashes}
-    listed |= {entry["id"] for entry in document.get("left_out", {}).get("stories", ())}
+    for part in ("left_out", WITHDRAWN):
+        listed |= {entry["id"] for entry in document.get(part, {}).get("stories", ())}
     for name in sorted(ids & listed):
         yield Issue(RELEASE, "$", "hidden-leak", f"lists {name}, a hidden-test id", _CURE)
     if digests & {digest for hashes in records.values() for digest in hashes.values()}:

@@ -40,8 +40,8 @@ class FinishedRun:
 
     @property
     def created_at(self) -> str:
-        """When the run was created: the only time that enters a release."""
-        return self.manifest.created_at
+        """When the run was created or last extended: the only time that enters a release as its own."""
+        return self.manifest.changed_at
 
     def bundles(self) -> Iterator[dict[str, Json]]:
         """Yield the finished bundles in id order.
