@@ -1,0 +1,238 @@
+"""Which judgements stay valid under another version, and that judging again asks for exactly the others."""
+
+import copy
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import InputError
+from fabula.evaluation.archive import read_archive, write_archive
+from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judges.affected import Affected, affected_judgements
+from fabula.releases.loading import Release
+from fabula.schemas.canonical import Json
+from fabula.testing.drawn_storyboards import draw_outputs, judged_release
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.katha_folders import rehash
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.model_server import ModelServer
+
+COUNT = 4
+Change = Callable[[list[Json]], Any]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Release:
+    return judged_release(tmp_path / "old", sample_bundles(COUNT))
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[[Change], Release]:
+    """Write a second version of the release, changed."""
+
+    def version(change: Change, count: int = COUNT) -> Release:
+        bundles = copy.deepcopy(sample_bundles(count))
+        change(bundles)
+        for bundle in bundles:
+            rehash(bundle)
+        return judged_release(tmp_path / "new", bundles)
+
+    return version
+
+
+@pytest.fixture
+def server(old: Release) -> Iterator[ModelServer]:
+    with ModelServer(JudgeModel(old.records)) as running:
+        yield running
+
+
+@pytest.fixture
+def judge(tmp_path: Path, server: ModelServer, old: Release) -> Callable[..., Path]:
+    """Judge drawn storyboards of a release; return the run folder."""
+    boards = draw_outputs(tmp_path / "drawn", old.records)
+
+    def run(release: Release, out: str, *judges: str, **more: Any) -> Path:
+        asked = tuple(f"{server.openai_url}#{name}" for name in judges or ("one",))
+        options = EvaluateOptions(judges=asked, workers=0, created_at="2026-01-01T00:00:00Z", **more)
+        server.handler = JudgeModel(release.records)
+        evaluate_katha(release.path, more.pop("outputs", boards), tmp_path / out, options)
+        return tmp_path / out
+
+    return run
+
+
+def redone(found: Affected) -> Counter[tuple[str, str]]:
+    return Counter((one.kind, one.condition) for one in found.redo)
+
+
+def reworded(bundles: list[Json]) -> None:
+    bundles[0]["record"]["questions"][1]["question"] = "What was felt in the middle of it all?"
+
+
+def accepted(bundles: list[Json]) -> None:
+    bundles[0]["record"]["questions"][1]["accepted_answers"].append("dread")
+
+
+def retold(bundles: list[Json]) -> None:
+    record = bundles[0]["record"]
+    record["story_text"] = record["story_text"] + " So it was."
+    record["scenes"][4]["scene_text"] += " So it was."
+
+
+def bookkeeping(bundles: list[Json]) -> None:
+    record = bundles[0]["record"]
+    record.update(title="Another title", split="validation")
+    record["scenes"][0]["action"] = "waits"
+    record["transitions"][0]["causality"] = "chance"
+    record["provenance"]["source_reference"] = "book 9"
+
+
+def varied(bundles: list[Json]) -> None:
+    bundles[0]["variants"][0]["contrastive_story_text"] += " Alas."
+
+
+def shorter(bundles: list[Json]) -> None:
+    del bundles[0]["record"]["scenes"][4]
+
+
+def dropped(bundles: list[Json]) -> None:
+    del bundles[0]["record"]["questions"][1]
+
+
+def several(bundles: list[Json]) -> None:
+    for change in (reworded, varied, accepted, bookkeeping):
+        change(bundles)
+
+
+Q = "question"
+WITH_PICTURES = {(Q, "image"): 6, (Q, "text_image"): 6, ("moral_label", "image"): 1,
+                 ("moral_label", "text_image"): 1, ("contrast", "image"): 2}  # fmt: skip
+WITH_TEXT = {(Q, "text"): 6, (Q, "text_image"): 6, ("moral_label", "text"): 1,
+             ("moral_label", "text_image"): 1, ("contrast", "image"): 2}  # fmt: skip
+CHANGES: list[tuple[Change, Mapping[tuple[str, str], int]]] = [
+    (lambda _: None, {}),
+    (bookkeeping, {}),
+    (accepted, {}),
+    (reworded, {(Q, "text"): 1, (Q, "image"): 1, (Q, "text_image"): 1}),
+    (retold, WITH_TEXT),
+    (varied, {("contrast", "image"): 1}),
+    (shorter, WITH_PICTURES),
+]
+
+
+def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_otherwise(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
+) -> None:
+    run = judge(old, "run", "one", "two")
+    for change, expected in CHANGES:
+        found = affected_judgements(run, old.path, make(change).path)
+        assert redone(found) == {key: 2 * count for key, count in expected.items()}, change
+        assert {one.unit for one in found.redo} <= {"kb25k_0001"}
+        assert found.totals() == {"valid": 184 - len(found.redo), "redo": len(found.redo), "gone": 0}
+        assert (found.new, found.other_prompts, found.reusable) == ({}, 0, True)
+
+
+def test_affected_when_a_question_or_a_story_goes_are_gone_and_what_is_new_is_counted(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
+) -> None:
+    run = judge(old, "run")
+    found = affected_judgements(run, old.path, make(dropped).path)
+    assert Counter((one.item, one.condition) for one in found.gone) == {
+        ("kb25k_0001_q2", condition): 1 for condition in ("text", "image", "text_image")
+    }
+
+    def change(bundles: list[Json]) -> None:
+        del bundles[0]
+
+    found = affected_judgements(run, old.path, make(change, 6).path)
+    assert {one.unit for one in found.gone} == {"kb25k_0001"} and len(found.gone) == 23
+    assert found.new == {
+        ("contrast", "image"): 2,
+        **{("moral_label", name): 1 for name in ("image", "text", "text_image")},
+        **{("question", name): 6 for name in ("image", "text", "text_image")},
+    }, "one public story is new; the hidden one is in no release folder"
+    assert any("new: 6 of kind question under image" in line for line in found.lines())
+    document = json.loads(json.dumps(found.as_json()))
+    assert document["totals"]["gone"] == len(document["gone"]) == 23
+
+
+def test_affected_when_stories_were_chosen_follows_the_choice(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
+) -> None:
+    run = judge(old, "run", stories=("kb25k_0002",), questions_only=True)
+    new = make(reworded, 6)
+    found = affected_judgements(run, old.path, new.path)
+    assert (found.totals(), found.new) == ({"valid": 18, "redo": 0, "gone": 0}, {})
+    new = make(lambda bundles: bundles.pop(1))
+    assert affected_judgements(run, old.path, new.path).totals() == {"valid": 0, "redo": 0, "gone": 18}
+
+
+def test_affected_when_a_matcher_gave_verdicts_lets_them_go_with_the_accepted_answers(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path], server: ModelServer
+) -> None:
+    matcher = f"{server.openai_url}#matcher"
+    run = judge(old, "run", matcher=matcher, questions_only=True, stories=("kb25k_0001",))
+    found = affected_judgements(run, old.path, make(accepted).path)
+    assert redone(found) == {("match", condition): 1 for condition in ("text", "image", "text_image")}
+    found = affected_judgements(run, old.path, make(reworded).path)
+    assert redone(found) == {
+        (kind, condition): 1 for kind in ("match", Q) for condition in ("text", "image", "text_image")
+    }
+
+
+@pytest.mark.parametrize("change", [several, retold, dropped])
+def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected(
+    old: Release,
+    make: Callable[..., Release],
+    judge: Callable[..., Path],
+    server: ModelServer,
+    change: Change,
+) -> None:
+    first = judge(old, "run")
+    new = make(change)
+    found = affected_judgements(first, old.path, new.path)
+    log = len(server.log)
+    second = judge(new, "again", reuse=[first])
+    asked = [exchange.asked for exchange in server.log[log:]]
+    assert len(asked) == len(found.redo)
+    with_pictures = sum(one.condition != "text" for one in found.redo)
+    assert sum(bool(one.images) for one in asked) == with_pictures
+    kept = {one.key(): one.raw for one in read_archive(first).judgements}
+    for one in found.redo:
+        kept.pop(one.key())
+    for one in found.gone:
+        kept.pop(one.key())
+    again = {one.key(): one.raw for one in read_archive(second).judgements}
+    assert kept.items() <= again.items() and len(again) == len(kept) + len(found.redo)
+
+
+def test_affected_when_the_folder_holds_an_archive_only_says_that_nothing_can_be_taken_over(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path], tmp_path: Path
+) -> None:
+    archive = read_archive(judge(old, "run", stories=("kb25k_0001",), questions_only=True))
+    (tmp_path / "archive").mkdir()
+    judgements = [one.model_copy(update={"prompt": "judge/gone@9#0"}) for one in archive.judgements]
+    write_archive(tmp_path / "archive", archive.manifest, judgements)
+    found = affected_judgements(tmp_path / "archive", old.path, make(accepted).path)
+    assert (found.totals()["valid"], found.other_prompts, found.reusable) == (18, 18, False)
+    assert any("take nothing from it" in line for line in found.lines())
+
+
+def test_affected_when_the_evaluation_is_of_another_release_or_none_is_refused(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = judge(old, "run", stories=("kb25k_0001",), questions_only=True)
+    new = make(retold)
+    with pytest.raises(InputError, match="the release that the archive was judged with"):
+        affected_judgements(run, new.path, old.path)
+    with pytest.raises(InputError, match=r"judgements\.jsonl|evaluation\.json"):
+        affected_judgements(tmp_path / "nothing", old.path, new.path)
+    manifest = json.loads((run / "evaluation.json").read_bytes())
+    (run / "evaluation.json").write_text(json.dumps(manifest | {"kind": "events"}))
+    (run / "judgements.jsonl").write_bytes(b"")
+    with pytest.raises(InputError, match="an evaluation of kind katha"):
+        affected_judgements(run, old.path, new.path)
