@@ -1,0 +1,90 @@
+"""fabula release diff, and pack --since, as a user types them; in this process."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from fabula.cli.main import app
+from fabula.releases import PackOptions, pack
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+
+
+def fabula(*args: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in args])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release ``old``, the run of a second version ``run`` with one corrected answer, and its release."""
+    place = tmp_path_factory.mktemp("versions")
+    pack(write_run(place / "first", sample_bundles(6)), place / "old", PackOptions("0.1.0", name="fables"))
+    bundles = copy.deepcopy(sample_bundles(6))
+    bundles[0]["record"]["questions"][1]["accepted_answers"].append("dread")
+    rehash(bundles[0])
+    write_run(place / "run", bundles)
+    done = fabula(
+        "release",
+        "pack",
+        place / "run",
+        "--version",
+        "auto",
+        "--since",
+        place / "old",
+        "--out",
+        place / "new",
+    )
+    assert done.exit_code == 0, done.output
+    assert "packed version 0.2.0" in done.stdout and "a major step from 0.1.0: 1 story changed" in done.stdout
+    return place
+
+
+def test_diff_when_typed_tells_the_change_and_the_step(folder: Path) -> None:
+    done = fabula("release", "diff", folder / "old", folder / "new")
+    assert done.exit_code == 0, done.output
+    assert 'kb25k_0001 $.questions[1].accepted_answers[2] added "dread"' in done.stdout
+    assert "step due: major" in done.stdout and "next version: 0.2.0 or higher" in done.stdout
+
+
+def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_path: Path) -> None:
+    done = fabula("release", "diff", folder / "old", folder / "new", "--html", tmp_path / "d.html", "--json")
+    document = json.loads(done.stdout)
+    assert (document["step"]["due"], document["evaluation"]) == ("major", None)
+    assert "dread" in (tmp_path / "d.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "code", "text"),
+    [
+        (("new", "old"), (), 1, "are the two swapped?"),
+        (("old", "run"), (), 1, "a release folder with a readable release.json"),
+        (("old", "nothing"), (), 1, "a release folder with a readable release.json"),
+        (("old", "new"), ("--html", "/dev/null/x.html"), 2, "a file that can be written"),
+        (("old", "new"), ("--evaluation", "/dev/null"), 1, "an evaluation folder"),
+        (("old",), (), 2, "Missing argument"),
+    ],
+)
+def test_diff_when_given_what_it_cannot_use_says_so(
+    folder: Path, names: tuple[str, ...], more: tuple[str, ...], code: int, text: str
+) -> None:
+    done = fabula("release", "diff", *(folder / name for name in names), *more)
+    assert done.exit_code == code, done.output
+    assert text in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+
+
+def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
+    folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = fabula(
+        "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--out", out
+    )
+    assert done.exit_code == 2
+    assert "--version: expected 0.2.0 or higher" in done.output and not out.exists()
+    done = fabula("release", "pack", folder / "run", "--version", "auto", "--out", out)
+    assert done.exit_code == 2 and "name its folder with --since" in done.output
