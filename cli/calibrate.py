@@ -7,6 +7,7 @@ import typer
 
 from ..errors import ConfigError
 from .common import JsonOption, example, guarded, released, show
+from .scoring import NonresponseOption
 
 ConfidenceOption = Annotated[
     list[str] | None,
@@ -41,6 +42,7 @@ def calibrate(
         str,
         typer.Option("--valid", help="Whose text+image answers make a question valid: people, judges; all."),
     ] = "people",
+    nonresponse: NonresponseOption = None,
     confidence: ConfidenceOption = None,
     min_seconds: Annotated[
         float | None, typer.Option("--min-seconds", help="Leave out answers that were given faster.")
@@ -72,6 +74,7 @@ def calibrate(
         resampling=Resampling(resamples),
         levels={**LEVELS, **_levels(confidence or [], tuple(LEVELS))},
         valid=valid,
+        nonresponse=nonresponse,  # type: ignore[arg-type]  # checked by the class
         fit_split=None if fit_weights is None else "validation",
     )
     release = released(release)

@@ -53,6 +53,7 @@ class Against:
         bins: the bins of confidence; accuracy is agreement with people.
         pairs: ``within_story`` or ``between_stories``.
         not_judged: units that people answered and the judge was not asked.
+        silent: units that both were asked, left out because the judge gave no answer.
     """
 
     values: Mapping[str, Score]
@@ -61,6 +62,7 @@ class Against:
     bins: tuple[Bin, ...]
     pairs: str
     not_judged: int
+    silent: int = 0
 
 
 def against(
@@ -111,10 +113,12 @@ def against(
         for place, name in enumerate(names):
             own = Estimate(told.values[place], told.low[place], told.high[place])
             machine, human = per_board(shared, place)
+            silent = len(asked.keys() & judges[name].silent)
             found[name] = Against(
                 dict(zip(NAMES, scores(own, TOO_LITTLE, _counts(shared, place)), strict=True)),
                 spearman(machine, human), kendall(machine, human),
-                _told_bins(shared, place, confidence[place][1]), kind, len(asked) - len(units),
+                _told_bins(shared, place, confidence[place][1]), kind,
+                len(asked) - len(units) - silent, silent,
             )  # fmt: skip
     return {name: found[name] for name in judges}
 

@@ -5,11 +5,12 @@ Formula: completion rate of a video = share of its events that were completed, f
     those who judged it; rate of a model in a class = mean over its videos there; Spearman's and Kendall's
     correlation over the models, for every class and for all prompts.
 Input: lines of kind ``completion``; the verifier's rate of each video.
-Output: correlations in [-1, 1]; mean absolute difference of the rates in [0, 1].
+Output: correlations in [-1, 1]; mean absolute difference of the rates in [0, 1], of the models and of the
+    single videos (which of them Table 4 prints is not said).
 Undefined when: fewer than three models are in a class, or all have the same rate.
-Source: StoryEval, sections 2.3 and 3.1.2, Figure 6.
+Source: StoryEval, sections 2.3, 3.1.2 and 3.1.4, Figure 6, Table 4 (ways to combine votes).
 Departures: both rates are over the videos that both judged, as each model has its own sample of prompts.
-    Videos without an answer of the verifier are left out and counted.
+    Videos without an answer of the verifier have the rate zero, as in its scores, or are left out.
 Example: people rate models 0.2, 0.4, 0.6, the verifier 0.1, 0.5, 0.3: ranks 1, 2, 3 and 1, 3, 2, Spearman
     0.5, Kendall 1/3.
 """
@@ -35,13 +36,15 @@ class Aligned:
         models: model -> (rate by people, rate by the verifier, videos).
         spearman: over the models.
         kendall: over the models.
-        difference: mean absolute difference of the two rates; None without a model.
+        difference: mean absolute difference of the two rates of a model; None without a model.
+        video_difference: the same over the single videos.
     """
 
     models: Mapping[str, tuple[float, float, int]]
     spearman: Correlation
     kendall: Correlation
     difference: float | None
+    video_difference: float | None
 
 
 def human_rates(rows: Sequence[HumanRow]) -> dict[tuple[str, str], float]:
@@ -80,4 +83,6 @@ def _aligned(people: Rates, verifier: Rates, videos: Sequence[tuple[str, str]]) 
     first = np.round([rates[0] for rates in models.values()], 12)
     second = np.round([rates[1] for rates in models.values()], 12)
     difference = float(np.abs(first - second).mean()) if models else None
-    return Aligned(models, spearman(first, second), kendall(first, second), difference)
+    apart = [abs(people[video] - verifier[video]) for video in videos]
+    by_video = sum(apart) / len(apart) if apart else None
+    return Aligned(models, spearman(first, second), kendall(first, second), difference, by_video)

@@ -1,7 +1,7 @@
 """Calibrating an evaluation with people: the archive and the release or suite, beside a file of answers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,14 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...releases.loading import Release, load
 from ...releases.suites import SUITE, load_suite
 from ...schemas.canonical import pretty_bytes, write_atomic
+from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ..archive import Archive, check_hash, read_archive
 from ..completion.score import score_archive, subject_methods
-from ..completion.voting import Definitions
+from ..completion.scores import PanelScore
+from ..completion.voting import Definitions, NonResponse
 from ..hashes import release_sha256
-from .alignment import alignment, human_rates
+from .alignment import ALL, alignment, human_rates
 from .consistency import agreements
 from .exclude import exclude
 from .known import Known
@@ -23,6 +25,9 @@ from .read import read_human
 from .sampling import read_key
 from .study import StudySettings, definitions, people, study_storyboards
 from .told import told
+
+Verified = dict[tuple[str, str], float | None]
+"""Model and video -> the judge's rate; null where it has no answer."""
 
 
 @dataclass(frozen=True)
@@ -131,27 +136,59 @@ def _events(
         methods=frozenset(subject_methods(archive.manifest)),
         events={name: len(prompt.event_list) for name, prompt in suite.prompts.items()},
         classes={name: prompt.labels for name, prompt in suite.prompts.items()},
+        kinds=frozenset(("completion", "attention")),
     )
     rows = read_human(human, known, None if key is None else read_key(key))
     kept = exclude(rows, settings.exclusion)
     rates = human_rates(kept.rows)
-    panels = score_archive(archive, suite, Definitions()).panels
-    verifiers: dict[str, dict[tuple[str, str], float]] = {}
-    for panel in panels:
-        own = verifiers.setdefault(panel.panel.judge, {})
-        own |= {(panel.panel.method, one.unit): one.rate for one in panel.videos if one.rate is not None}
+    nonresponse: NonResponse = "excluded" if settings.nonresponse == "excluded" else "zero"
+    verifiers, ways = _verified(archive, suite, Definitions(nonresponse=nonresponse, resamples=0))
     document = {
         "kind": "events",
-        "definitions": definitions(settings),
+        "definitions": definitions(settings, nonresponse),
         "people": people(rows, kept, settings),
         "agreement": as_plain(agreements(kept.rows, {})),
         "judges": {
             judge: {
+                "nonresponse": nonresponse,
                 "videos": sum(video in own for video in rates),
-                "not_answered": sum(video not in own for video in rates),
-                "classes": as_plain(alignment(rates, own, known.classes)),
+                "not_answered": sum(video in own and own[video] is None for video in rates),
+                "not_judged": sum(video not in own for video in rates),
+                "classes": as_plain(alignment(rates, _counted(own, nonresponse), known.classes)),
+                "alternatives": {
+                    way: as_plain(alignment(rates, _counted(combined[judge], nonresponse), {})[ALL])
+                    for way, combined in ways.items()
+                },
             }
             for judge, own in sorted(verifiers.items())
         },
     }
     return HumanReport(document)
+
+
+def _verified(
+    archive: Archive, suite: Suite, definitions: Definitions
+) -> tuple[dict[str, Verified], dict[str, dict[str, Verified]]]:
+    """Return judge -> its rate of each video; and the same for every way to combine votes (Table 4)."""
+    panels = score_archive(archive, suite, definitions).panels
+    ways = list(dict.fromkeys(way for panel in panels for way in panel.alternatives))
+    return _by_judge(panels), {
+        way: _by_judge(score_archive(archive, suite, replace(definitions, voting=way)).panels) for way in ways
+    }
+
+
+def _by_judge(panels: Iterable[PanelScore]) -> dict[str, Verified]:
+    found: dict[str, Verified] = {}
+    for panel in panels:
+        own = found.setdefault(panel.panel.judge, {})
+        own |= {(panel.panel.method, one.unit): one.rate for one in panel.videos}
+    return found
+
+
+def _counted(
+    rates: Mapping[tuple[str, str], float | None], nonresponse: NonResponse
+) -> dict[tuple[str, str], float]:
+    """Return the rates that count: of a video without an answer zero, or none."""
+    silent = 0.0 if nonresponse == "zero" else None
+    counted = {video: silent if rate is None else rate for video, rate in rates.items()}
+    return {video: rate for video, rate in counted.items() if rate is not None}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ...schemas.human import HumanRow
 from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
+from ..recoverability.definitions import Nonresponse
 from ..recoverability.matching import MATCHERS, Key, Marker
 from .answers import majority
 
@@ -21,14 +22,16 @@ class Judged:
     """The replies of one judge, or of the ensemble.
 
     Attributes:
-        right: unit -> whether the answer was accepted; no answer counts as wrong.
+        right: unit -> whether the answer was accepted.
         confidence: unit -> the stated levels, one for each vote that stated one.
-        labels: unit -> the moral label; None where there is no majority or no answer.
+        labels: unit -> the moral label; None where there is no majority, or no answer that counts as wrong.
+        silent: units that were asked about and have no answer, where these are excluded.
     """
 
     right: dict[Unit, bool] = field(default_factory=dict)
     confidence: dict[Unit, tuple[str, ...]] = field(default_factory=dict)
     labels: dict[Unit, str | None] = field(default_factory=dict)
+    silent: set[Unit] = field(default_factory=set)
 
 
 def unit_of(row: HumanRow) -> Unit:
@@ -36,11 +39,20 @@ def unit_of(row: HumanRow) -> Unit:
     return (row.condition, row.method, row.seed, row.item)
 
 
-def judged(judgements: Iterable[Judgement], questions: Mapping[str, Question]) -> dict[str, Judged]:
+def judged(
+    judgements: Iterable[Judgement],
+    questions: Mapping[str, Question],
+    nonresponse: Nonresponse = "excluded",
+) -> dict[str, Judged]:
     """Return judge -> its replies, votes combined by majority; and ``ensemble`` where judges are several.
 
-    Replies are matched as ``fabula score`` does by default. Ties count as wrong, and so does a judge without
-    an answer (KathaTrace, E.6 and E.7).
+    Replies are matched as ``fabula score`` does by default. Ties count as wrong (KathaTrace, E.6 and E.7).
+
+    Args:
+        judgements: the archive.
+        questions: question id -> question.
+        nonresponse: what no answer counts as, as in ``fabula score``: ``excluded`` is no vote, and a unit
+            without any is left out; ``incorrect`` is a vote for a wrong answer.
     """
     votes: dict[str, dict[Unit, list[Judgement]]] = {}
     for one in judgements:
@@ -49,15 +61,26 @@ def judged(judgements: Iterable[Judgement], questions: Mapping[str, Question]) -
             votes.setdefault(one.judge.spec, {}).setdefault(unit, []).append(one)
     keys = {name: Key.of(question) for name, question in questions.items()}
     marker = Marker(MATCHERS["accepted"])
-    found = {spec: _judge(units, keys, marker) for spec, units in sorted(votes.items())}
+    counted = {
+        spec: {unit: _counted(given, nonresponse) for unit, given in units.items()}
+        for spec, units in votes.items()
+    }
+    found = {spec: _judge(units, keys, marker) for spec, units in sorted(counted.items())}
     if len(found) > 1:
         found = {ENSEMBLE: _ensemble(list(found.values())), **found}
     return found
 
 
+def _counted(votes: Sequence[Judgement], nonresponse: Nonresponse) -> list[Judgement]:
+    return [one for one in votes if nonresponse == "incorrect" or one.parsed is not None]
+
+
 def _judge(units: Mapping[Unit, Sequence[Judgement]], keys: Mapping[str, Key], marker: Marker) -> Judged:
     found = Judged()
     for unit, votes in units.items():
+        if not votes:
+            found.silent.add(unit)
+            continue
         if votes[0].kind == "moral_label":
             found.labels[unit] = mode([_label(one) for one in votes])
             continue
@@ -79,6 +102,7 @@ def _ensemble(judges: Sequence[Judged]) -> Judged:
             found.confidence[unit] = stated
     for unit in dict.fromkeys(unit for one in judges for unit in one.labels):
         found.labels[unit] = mode([one.labels[unit] for one in judges if unit in one.labels])
+    found.silent = {unit for one in judges for unit in one.silent} - set(found.right) - set(found.labels)
     return found
 
 

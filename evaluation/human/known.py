@@ -9,6 +9,8 @@ from ...schemas.katha import Question, StoryRecord
 from ...schemas.vocabulary import vocabulary
 
 UNCLEAR = "unclear"
+STORY_KINDS = frozenset(("answer", "moral_label", "rating", "preference", "attention"))
+"""The kinds of lines about storyboards."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Known:
         methods: the methods that were judged; none: any is allowed.
         events: file name of a video in the suite -> how many events its prompt has.
         classes: file name of a video in the suite -> the classes of its prompt.
+        kinds: the kinds of lines that fit the evaluation; none: every kind.
     """
 
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -28,12 +31,14 @@ class Known:
     methods: frozenset[str] = frozenset()
     events: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
 
     @classmethod
     def of_records(cls, records: tuple[StoryRecord, ...], methods: frozenset[str] = frozenset()) -> "Known":
         """Return what story records hold."""
         questions = {one.question_id: one for record in records for one in record.questions}
-        return cls(questions, {record.story_id: record.moral_label for record in records}, methods)
+        morals = {record.story_id: record.moral_label for record in records}
+        return cls(questions, morals, methods, kinds=STORY_KINDS)
 
     @cached_property
     def labels(self) -> frozenset[str]:

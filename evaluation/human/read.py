@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, UserError
-from ...schemas.human import HumanRow
+from ...schemas.human import NEEDED, HumanRow
 from ...schemas.paths import format_path
 from .known import Known
 
@@ -45,10 +46,15 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
     text = _text(place)
     problems: list[UserError] = []
     first: dict[tuple[Any, ...], tuple[str, HumanRow]] = {}
+    strays = Counter[str]()
     for where, fields in (_csv if place.suffix == ".csv" else _jsonl)(place, text, problems):
         if len(problems) >= LISTED:
             problems.append(_problem(where, f"at most {LISTED} problems", "more; the rest is not read"))
             break
+        kind = str(fields.get("kind"))
+        if known.kinds and kind in NEEDED.keys() - known.kinds:
+            strays[kind] += 1
+            continue
         row = _row(where, _unblinded(where, fields, key, problems), problems)
         if row is None:
             continue
@@ -56,11 +62,24 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
             problems.append(_problem(f"{where} {strange[0]}", *strange[1:]))
         else:
             _keep(where, row, first, problems)
+    if strays:
+        problems.insert(0, _other_kind(place, known, strays))
     if problems:
         raise InputError(problems)
     if not first:
         raise InputError([_problem(str(place), "at least one line", "none")])
     return tuple(row for _, row in first.values())
+
+
+def _other_kind(path: Path, known: Known, strays: Counter[str]) -> UserError:
+    """Return the one problem of lines that are about another kind of evaluation."""
+    what = "videos" if "completion" in known.kinds else "storyboards"
+    return _problem(
+        str(path),
+        f"lines of kind {', '.join(sorted(known.kinds))}: the evaluation is of {what}",
+        ", ".join(f"{count} of kind {kind}" for kind, count in sorted(strays.items())),
+        "give what people said about this evaluation, or the evaluation that they were asked about",
+    )
 
 
 def _text(path: Path) -> str:

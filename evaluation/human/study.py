@@ -8,6 +8,7 @@ from ...errors import ConfigError
 from ...schemas.human import HumanRow
 from ...schemas.judgement import Judgement
 from ...schemas.katha import Question, StoryRecord
+from ..recoverability.definitions import NONRESPONSES, Definitions, Nonresponse
 from .against import LEVELS, against
 from .answers import CONDITIONS, majorities
 from .choices import label_agreement, preference_agreement
@@ -24,6 +25,7 @@ from .weights import fitted_weights
 
 VALID = ("people", "judges", "all")
 LEAST_RATERS = 3
+DEFAULTS = Definitions()
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ class StudySettings:
             majority is right; where nobody was shown both for the method, all questions count), of the
             ``judges`` together, or nobody's: ``all`` count.
         least_raters: people that every item should have; those with fewer are listed.
+        nonresponse: what a judge without an answer counts as, as in ``fabula score``: ``incorrect`` (of
+            videos: a rate of zero) or ``excluded``; None for the default of the protocol, which is
+            ``excluded`` for storyboards and ``incorrect`` for videos, as in its paper.
         fit_split: split whose answers the judges' weights are fitted on; None: none are fitted.
     """
 
@@ -46,6 +51,7 @@ class StudySettings:
     levels: Mapping[str, float] = field(default_factory=lambda: dict(LEVELS))
     valid: str = "people"
     least_raters: int = LEAST_RATERS
+    nonresponse: Nonresponse | None = None
     fit_split: str | None = None
 
     def __post_init__(self) -> None:
@@ -53,6 +59,11 @@ class StudySettings:
             raise ConfigError(
                 "valid", expected=" or ".join(VALID), found=self.valid, fix="choose one of them"
             )
+        if self.nonresponse not in (None, *NONRESPONSES):
+            raise ConfigError(
+                "nonresponse", expected=" or ".join(NONRESPONSES), found=str(self.nonresponse),
+                fix="choose one of them",
+            )  # fmt: skip
 
 
 def study_storyboards(
@@ -71,12 +82,13 @@ def study_storyboards(
     """
     kept = exclude(rows, settings.exclusion)
     questions = {one.question_id: one for record in records for one in record.questions}
-    judges = judged(judgements, questions)
+    nonresponse = settings.nonresponse or DEFAULTS.nonresponse
+    judges = judged(judgements, questions, nonresponse)
     morals = {record.story_id: record.moral_label for record in records}
     methods = sorted({row.method for row in kept.rows if row.method is not None})
     document: dict[str, Any] = {
         "kind": "katha",
-        "definitions": definitions(settings),
+        "definitions": definitions(settings, nonresponse),
         "people": people(rows, kept, settings),
         "methods": {
             method: _method(kept.rows, questions, morals, (method, judges), settings) for method in methods
@@ -98,8 +110,8 @@ def study_storyboards(
     return document
 
 
-def definitions(settings: StudySettings) -> dict[str, Any]:
-    """Return the settings as plain JSON."""
+def definitions(settings: StudySettings, nonresponse: str) -> dict[str, Any]:
+    """Return the settings as plain JSON, with the definition of no answer that was used."""
     return {
         "exclusion": asdict(settings.exclusion),
         "resampling": asdict(settings.resampling),
@@ -108,6 +120,7 @@ def definitions(settings: StudySettings) -> dict[str, Any]:
         "least_raters": settings.least_raters,
         "matching": "accepted",
         "ties": "left out",
+        "nonresponse": nonresponse,
     }
 
 

@@ -73,6 +73,8 @@ def _judge(found: Json) -> Iterator[str]:
         yield f"    mean absolute difference {_score(values['mean_absolute_difference'])}"
         pairs = compared["pairs"].replace("_", " ")
         yield f"    pairwise agreement ({pairs}) {_percent(values['pairwise_agreement'])}"
+        if compared["silent"]:
+            yield f"    {compared['silent']} left out, as the judge gave no answer"
         if compared["not_judged"]:
             yield f"    {compared['not_judged']} things that people answered were not judged"
     for condition, score in found["moral_label"].items():
@@ -82,10 +84,20 @@ def _judge(found: Json) -> Iterator[str]:
 
 
 def _classes(found: Json) -> Iterator[str]:
-    yield f"  {found['videos']} videos that both judged, {found['not_answered']} without an answer"
+    counted = {"zero": "count as zero", "excluded": "left out"}[found["nonresponse"]]
+    silent = f"{found['not_answered']} without an answer of the judge ({counted})"
+    yield f"  {found['videos']} videos that people judged, {silent}"
+    if found["not_judged"]:
+        yield f"  {found['not_judged']} more that the judge was not asked about"
     for name, one in found["classes"].items():
         both = f"Spearman {_number(one['spearman']['value'])}, Kendall {_number(one['kendall']['value'])}"
         yield f"  {name}: {len(one['models'])} models, {both}, mean difference {_number(one['difference'])}"
+    if found["alternatives"]:
+        yield "  all prompts, by how votes are combined (mean difference of models; of single videos)"
+    for way, one in found["alternatives"].items():
+        both = f"Spearman {_number(one['spearman']['value'])}, Kendall {_number(one['kendall']['value'])}"
+        apart = f"{_number(one['difference'])}; {_number(one['video_difference'])}"
+        yield f"    {way}: {both}, {apart}"
 
 
 def _score(score: Json) -> str:

@@ -18,10 +18,10 @@ from fabula.evaluation.human.preference import preferences
 from fabula.evaluation.human.resample import Resampling
 from fabula.evaluation.human.shared import spearman_of
 from fabula.evaluation.human.weights import fitted_weights
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
-from fabula.evaluation.recoverability.votes import boards
+from fabula.evaluation.recoverability.votes import UNJUDGED, boards
 from fabula.evaluation.stats.calibration import calibration_error
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
@@ -274,8 +274,9 @@ def test_judges_when_asked_different_things_are_compared_each_on_its_own(
     assert together["test:b"].not_judged == len(questions) - 7
 
 
+@pytest.mark.parametrize("nonresponse", ["excluded", "incorrect"])
 def test_verdicts_when_judges_refuse_and_vote_are_those_that_scoring_uses(
-    reply: Reply, questions: dict[str, Question], release: Release
+    reply: Reply, questions: dict[str, Question], release: Release, nonresponse: Nonresponse
 ) -> None:
     random = np.random.default_rng(8)
     replies = []
@@ -287,15 +288,22 @@ def test_verdicts_when_judges_refuse_and_vote_are_those_that_scoring_uses(
                     if random.uniform() < 0.2:
                         one = one.model_copy(update={"outcome": "refused", "parsed": None})
                     replies.append(one)
-    mine = judged(replies, questions)
+    mine = judged(replies, questions, nonresponse)
     items = items_of(release.records, release.variants)
     stories = frozenset(release.by_id)
-    counted_wrong = Definitions(nonresponse="incorrect")  # as people who leave a question out are counted
-    read = replies_of(replies, items, stories, counted_wrong)
-    board = boards(read, items, "question", counted_wrong)["m"]
-    for (condition, _, _, item), right in mine[ENSEMBLE].right.items():
-        place = CONDITIONS.index(str(condition)), items.question_places[str(item)]
-        assert bool(board.together[(0, *place)] == RIGHT) == right
-        for number, judge in enumerate(read.judges):
+    definitions = Definitions(nonresponse=nonresponse)
+    read = replies_of(replies, items, stories, definitions)
+    board = boards(read, items, "question", definitions)["m"]
+    for condition in CONDITIONS:
+        for item in questions:
+            place = CONDITIONS.index(condition), items.question_places[item]
             unit = (condition, None if condition == "text" else "m", None, item)
-            assert bool(board.single[(number, 0, *place)] == RIGHT) == mine[judge].right[unit]
+            verdict = board.together[(0, *place)]
+            assert mine[ENSEMBLE].right.get(unit) == (None if verdict == UNJUDGED else bool(verdict == RIGHT))
+            for number, judge in enumerate(read.judges):
+                verdict = board.single[(number, 0, *place)]
+                assert mine[judge].right.get(unit) == (
+                    None if verdict == UNJUDGED else bool(verdict == RIGHT)
+                )
+                assert (unit in mine[judge].silent) == (verdict == UNJUDGED)
+    assert bool(mine["test:a"].silent) == (nonresponse == "excluded")

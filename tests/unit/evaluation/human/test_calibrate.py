@@ -157,38 +157,103 @@ def test_study_when_release_is_another_is_refused(
         calibrate(storyboards, people, other, FEW)
 
 
-def test_videos_when_people_judged_tasks_are_aligned_by_class(tmp_path: Path) -> None:
+Judged = Callable[..., tuple[Path, Path]]
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Judged:
+    """An evaluation of videos of one suite, and made-up answers of one person by task."""
     prompt = EventPrompt.model_validate({"prompt": "x", "event_list": ["One", "Two"], "class": ["human"]})
     suite = Suite({"a.mp4": prompt, "b.mp4": prompt})
-    folder = tmp_path / "events"
-    folder.mkdir()
-    write_suite(folder / "all_prompts.json", suite)
     who = {"spec": "test:v", "provider": "test", "model": "v", "reported_model": None}
+
+    def make(votes: dict[str, list[list[int] | None]], told: dict[str, list[int]]) -> tuple[Path, Path]:
+        folder = tmp_path / "events"
+        folder.mkdir()
+        write_suite(folder / "all_prompts.json", suite)
+        replies = [
+            Judgement.model_validate({
+                "protocol": "events", "kind": "completion", "method": method, "unit": unit, "seed": None,
+                "item": unit, "condition": "video", "judge": who, "vote": number, "prompt": "",
+                "outcome": "answered" if done else "refused", "reason": None, "raw": None,
+                "parsed": {"completion": done, "description": ""} if done else None,
+                "input_tokens": None, "output_tokens": None, "cost": None, "time": None,
+            })
+            for method, given in votes.items()
+            for unit in suite.prompts
+            for number, done in enumerate(given)
+        ]  # fmt: skip
+        write_archive(folder, manifest("events", {"suite": {"sha256": suite.sha256()}}, list(votes)), replies)
+        key, rows = {}, []
+        for number, (method, done) in enumerate(told.items()):
+            key[f"task_{number}"] = ["a.mp4", method]
+            rows.append({"kind": "completion", "rater": "p", "item": f"task_{number}", "completion": done})
+        (tmp_path / "key.json").write_text(json.dumps(key))
+        (tmp_path / "told.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return folder, tmp_path / "told.jsonl"
+
+    return make
+
+
+def test_videos_when_people_judged_tasks_are_aligned_by_class(videos: Judged, tmp_path: Path) -> None:
     rates = {"x": [0, 0], "y": [1, 0], "z": [1, 1]}
-    replies = [
-        Judgement.model_validate({
-            "protocol": "events", "kind": "completion", "method": method, "unit": unit, "seed": None,
-            "item": unit,
-            "condition": "video", "judge": who, "vote": 0, "prompt": "", "outcome": "answered",
-            "reason": None,
-            "raw": None, "parsed": {"completion": done, "description": ""}, "input_tokens": None,
-            "output_tokens": None, "cost": None, "time": None,
-        })
-        for method, done in rates.items()
-        for unit in suite.prompts
-    ]  # fmt: skip
-    write_archive(folder, manifest("events", {"suite": {"sha256": suite.sha256()}}, list(rates)), replies)
-    key, rows = {}, []
-    for number, (method, done) in enumerate(rates.items()):
-        key[f"task_{number}"] = ["a.mp4", method]
-        rows.append({"kind": "completion", "rater": "p", "item": f"task_{number}", "completion": done})
-    (tmp_path / "key.json").write_text(json.dumps(key))
-    (tmp_path / "people.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = calibrate(folder, tmp_path / "people.jsonl", key=tmp_path / "key.json", settings=FEW)
+    folder, people = videos({name: [done] for name, done in rates.items()}, rates)
+    found = calibrate(folder, people, key=tmp_path / "key.json", settings=FEW)
     judge = found.as_json()["judges"]["test:v"]
-    assert (judge["videos"], judge["not_answered"]) == (3, 0)
+    assert (judge["videos"], judge["not_answered"], judge["nonresponse"]) == (3, 0, "zero")
     assert judge["classes"]["human"]["spearman"]["value"] == 1.0
     assert any("human: 3 models, Spearman 1.000" in text for text in found.lines())
+
+
+def test_videos_when_votes_differ_compare_the_ways_to_combine_them(videos: Judged, tmp_path: Path) -> None:
+    votes: dict[str, list[list[int] | None]] = {
+        "x": [[1, 0], [0, 0], [0, 0]], "y": [[1, 1], [1, 1], [0, 0]], "z": [[1, 1], [1, 1], [1, 1]],
+    }  # fmt: skip
+    folder, people = videos(votes, {"x": [0, 0], "y": [0, 0], "z": [1, 1]})
+    found = calibrate(folder, people, key=tmp_path / "key.json", settings=FEW)
+    ways = found.as_json()["judges"]["test:v"]["alternatives"]
+    # Rates of x, y, z: average 1/6, 2/3, 1; one of three 1/2, 1, 1; two of three 0, 1, 1; all 0, 0, 1.
+    wanted = {"average": 5 / 18, "at_least_1": 1 / 2, "at_least_2": 1 / 3, "unanimous": 0}
+    assert {way: one["difference"] for way, one in ways.items()} == pytest.approx(wanted)
+    assert ways["unanimous"]["spearman"]["value"] == pytest.approx(1)
+    assert any("    at_least_2: Spearman" in text for text in found.lines())
+
+
+def test_videos_when_the_judge_is_silent_count_as_scoring_says(videos: Judged, tmp_path: Path) -> None:
+    folder, people = videos({"x": [None], "y": [[1, 0]]}, {"x": [1, 1], "y": [1, 0]})
+
+    def told(nonresponse: Any) -> tuple[Any, ...]:
+        settings = StudySettings(resampling=Resampling(0), nonresponse=nonresponse)
+        found = calibrate(folder, people, key=tmp_path / "key.json", settings=settings).as_json()
+        judge = found["judges"]["test:v"]
+        models = judge["classes"]["all"]["models"]
+        return (
+            found["definitions"]["nonresponse"],
+            judge["not_answered"],
+            {one: models[one][1] for one in models},
+        )
+
+    assert told(None) == ("zero", 1, {"x": 0.0, "y": 0.5})
+    assert told("incorrect") == told(None)
+    assert told("excluded") == ("excluded", 1, {"y": 0.5})
+    with pytest.raises(ConfigError, match="nonresponse"):
+        told("zero")
+
+
+def test_answers_when_of_another_kind_of_evaluation_give_one_problem(
+    videos: Judged, storyboards: Path, people: Path, tmp_path: Path
+) -> None:
+    folder, completions = videos({"x": [[1, 0]]}, {"x": [1, 1]})
+    with pytest.raises(InputError) as caught:
+        calibrate(folder, people)
+    (problem,) = caught.value.problems
+    assert "the evaluation is of videos" in problem.expected
+    with pytest.raises(InputError) as caught:
+        calibrate(storyboards, completions)
+    (problem,) = caught.value.problems
+    assert ("the evaluation is of storyboards" in problem.expected, problem.found) == (
+        True, "1 of kind completion",
+    )  # fmt: skip
 
 
 def test_command_when_given_answers_prints_them_for_people_and_scripts(

@@ -104,7 +104,7 @@ def test_file_when_many_lines_are_wrong_names_them_all(
          "criterion": "Q1", "value": 1},
         {"kind": "moral_label", "rater": "p1", "item": story, "condition": "image", "method": "m",
          "labels": ["kindness", "speed"]},
-        {"kind": "completion", "rater": "p1", "item": "a.mp4", "method": "m", "completion": [1]},
+        {"kind": "rating", "rater": "p1", "item": "a.mp4", "method": "m", "criterion": "NCS", "value": 1},
         ["a list"],
     ]  # fmt: skip
     found = problems(written("people.jsonl", *map(json.dumps, rows), "{"), known)
@@ -114,7 +114,7 @@ def test_file_when_many_lines_are_wrong_names_them_all(
     assert any("goes from 1 to 5, and this is 6" in text for text in found)
     assert any("compares two methods" in text for text in found)
     assert any("'speed'" in text for text in found)
-    assert any("a video of the suite" in text for text in found)
+    assert any("a story of the release" in text for text in found)
 
 
 def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_none(
