@@ -138,6 +138,7 @@ def _execute(
     with (
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
+        WorkerPool(min(workers, 1), _timeout(request)) as device,
         _model_pool(journal, request, manifest) as models,
     ):
         write_manifest(folder, manifest)
@@ -154,6 +155,7 @@ def _execute(
             manifest.created_at,
             tuple(entry.path for entry in prints),
             folder / STORE,
+            device,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)

@@ -44,11 +44,19 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage that has been loaded: where it is, its declaration, and its function."""
+    """A stage that has been loaded: where it is, its declaration, and its function.
+
+    Attributes:
+        path: where it is.
+        spec: its declaration.
+        run: its function, ``run`` or ``run_batch``.
+        batched: whether that is ``run_batch``, which takes several items at once.
+    """
 
     path: str
     spec: StageSpec
     run: Callable[..., Any]
+    batched: bool = False
 
     @property
     def name(self) -> str:
@@ -99,13 +107,16 @@ def load_stage(path: str) -> Stage:
         ConfigError: it cannot be found, or it is not a stage.
     """
     found = load_object(path)
-    spec, run = getattr(found, "SPEC", None), getattr(found, "run", None)
-    if not isinstance(spec, StageSpec) or not callable(run):
+    spec, batched = getattr(found, "SPEC", None), hasattr(found, "run_batch")
+    run = getattr(found, "run_batch" if batched else "run", None)
+    both = batched and hasattr(found, "run")
+    if not isinstance(spec, StageSpec) or not callable(run) or both or (batched and spec.shape != "map"):
         raise ConfigError(
-            f"stage {path}", expected="a SPEC and a function run", found="something else",
+            f"stage {path}", expected="a SPEC and a function run, or of a map stage run_batch",
+            found="both functions" if both else "something else",
             fix="see CONTRIBUTING.md, how to add a stage",
         )  # fmt: skip
-    return Stage(path, spec, run)
+    return Stage(path, spec, run, batched)
 
 
 def load_object(path: str) -> Any:  # noqa: ANN401 - whatever the path names

@@ -23,7 +23,7 @@ from typing import Any
 from .codec import Encoded, encode
 from .stage import Failed
 from .worker import Job, Task, run_chunk, watch_parent
-from .worker import run_item as run_here
+from .worker import run_items as run_here
 
 CHUNK_SECONDS = 0.25  # work that one chunk should hold: long against its transport, short against a drain
 CHUNK_ITEMS, CHUNK_BYTES = 64, 1_000_000
@@ -186,7 +186,7 @@ def _run_inline(job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -
     for task in chain(tasks):
         if stopping():
             return
-        yield [(task, run_here(stage, job.tools, task))]
+        yield list(zip([task], run_here(stage, job.tools, [task]), strict=True))
 
 
 def _ending(exit_code: int) -> str:

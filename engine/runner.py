@@ -78,6 +78,7 @@ class Means:
         created_at: when the run was created.
         paths: the source files and folders.
         store: where stages keep files.
+        device: where stages that take several items at once run, one process; None for the pool.
     """
 
     pool: WorkerPool
@@ -88,6 +89,7 @@ class Means:
     created_at: str
     paths: tuple[Path, ...]
     store: Path | None = None
+    device: WorkerPool | None = None
 
 
 class Runner(Walk):
@@ -158,8 +160,7 @@ class Runner(Walk):
             for item, parts in self.items.parts(self.journal, keys, stage.spec.reads)
         )
         tools = self._tools(stage)
-        pool = self.means.models if models_of(tools.settings) else self.means.pool
-        for group in pool.run(Job(stage.path, tools), tasks, self.means.stopping):
+        for group in self._pool(stage, tools).run(Job(stage.path, tools), tasks, self.means.stopping):
             for task, encoded in group:
                 digests = self.items.digests(task.item, stage.spec.reads)
                 inputs = dict(zip(stage.spec.reads, digests, strict=True))
@@ -250,6 +251,13 @@ class Runner(Walk):
             self._allowed = set(chosen[: options.limit])
 
     # -- helpers
+
+    def _pool(self, stage: Stage, tools: Tools) -> WorkerPool | ModelPool:
+        if models_of(tools.settings):
+            return self.means.models
+        if stage.batched and self.means.device is not None:
+            return self.means.device
+        return self.means.pool
 
     def _tools(self, stage: Stage, previous: Mapping[str, Mapping[str, Any]] | None = None) -> Tools:
         return Tools(

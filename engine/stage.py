@@ -7,11 +7,14 @@ shape    ``run``                                             outcome
 =======  ==================================================  ==========================================
 expand   ``run(item, tools) -> Iterator[Child]``             new items, each with the fields in writes
 map      ``run(item, tools) -> Outcome``                     the fields in writes of the same item
+map      ``run_batch(items, tools) -> Sequence[Outcome]``    the same, for several items at once
 gather   ``run(items, tools) -> dict[id, fields]``           the fields in writes of every item
 =======  ==================================================  ==========================================
 
 Field values are plain JSON. A map stage runs in the worker pool, so it must be importable and pure; expand
-and gather run in the main process.
+and gather run in the main process. A map stage with ``run_batch`` owns a device or a large model: it runs in
+one worker process of its own, whatever the number of workers, and gives one outcome per item, in order. What
+comes out for an item may not depend on the others that came with it.
 
 A map stage whose ``run`` is ``async`` is a model stage, and its settings are ``ModelSettings``. Where they
 name a model, it runs in an event loop beside the main thread and asks through ``tools.asker``; where they

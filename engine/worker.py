@@ -61,8 +61,28 @@ def run_chunk(job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
     """
     stage = _stage(job.path)
     began = time.monotonic()
-    done = [run_item(stage, job.tools, task) for task in tasks]
-    return done, time.monotonic() - began
+    return run_items(stage, job.tools, tasks), time.monotonic() - began
+
+
+def run_items(stage: Stage, tools: Tools, tasks: Sequence[Task]) -> list[Encoded]:
+    """Run a stage on some items, all at once where it takes several; return the outcomes in their order.
+
+    Raises:
+        MissingRequirement: something has to be installed; the same would happen to every item.
+    """
+    if not stage.batched:
+        return [run_item(stage, tools, task) for task in tasks]
+    try:
+        outcomes = stage.run([Item(task.item, gather_fields(task.parts)) for task in tasks], tools)
+        if len(outcomes) != len(tasks):
+            raise ValueError(f"stage {stage.name} gave {len(outcomes)} outcomes for {len(tasks)} items")
+        return [encode(checked(stage.spec, outcome)) for outcome in outcomes]
+    except MissingRequirement:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
+        if len(tasks) == 1:
+            return [encode(failure(error))]
+    return [encoded for task in tasks for encoded in run_items(stage, tools, [task])]
 
 
 @cache

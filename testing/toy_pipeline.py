@@ -91,6 +91,17 @@ def work_on(item: Item, tools: Tools) -> Outcome:
     return misbehave(item["words"]) or Made({"text": " ".join(item["words"]) + tools.settings.suffix})
 
 
+def work_on_all(items: Sequence[Item], tools: Tools) -> list[Outcome]:
+    """Map, in batches: as ``work``, with the process that did it; ``lose`` loses an outcome."""
+    assert isinstance(tools.settings, WorkSettings)
+    mark = f" by {os.getpid()}" if tools.settings.suffix == "?" else tools.settings.suffix
+    return [
+        misbehave(item["words"]) or Made({"text": " ".join(item["words"]) + mark})
+        for item in items
+        if "lose" not in item["words"]
+    ]
+
+
 def need(_item: Item, _: Tools) -> Outcome:
     """Map: asks for something that is not installed."""
     raise MissingRequirement("work", expected="a library", found="none", fix="pip install it")
@@ -143,6 +154,7 @@ WORK = SimpleNamespace(
 WORK_V2 = SimpleNamespace(SPEC=replace(WORK.SPEC, version=2), run=work_on)
 WORK_WITH_LIBRARY = SimpleNamespace(SPEC=replace(WORK.SPEC, libraries=("filelock",)), run=work_on)
 WORK_WITH_PROMPT = SimpleNamespace(SPEC=replace(WORK.SPEC, prompts=("scene_image",)), run=work_on)
+WORK_BATCHED = SimpleNamespace(SPEC=WORK.SPEC, run_batch=work_on_all)
 NEEDY = SimpleNamespace(SPEC=WORK.SPEC, run=need)
 COUNT = SimpleNamespace(SPEC=StageSpec("count", 1, "gather", ("text",), ("count",)), run=count)
 NUMBER = SimpleNamespace(SPEC=StageSpec("number", 1, "gather", (), ("number",), stateful=True), run=number)
