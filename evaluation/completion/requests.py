@@ -12,7 +12,7 @@ from ...engine.config import read_settings, resolve_config
 from ...engine.execute import Options, RunRequest, Source
 from ...errors import ConfigError
 from ...releases.suites import load_suite
-from ..judges.presets import judge_specs
+from ..judges.presets import check_they_answer, judge_specs
 from ..judges.spending import without_judges
 from .load_videos import OUTPUTS, SUITE_ROLE, check_methods, chosen_prompts, seeds_of
 from .pipeline import PIPELINE
@@ -103,6 +103,7 @@ def events_request(
         toml = Path(SETTINGS_FILE)
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, None, named, toml)
+    check_they_answer(judges)
     sets = [*_option_texts(options, judges), *options.settings]
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)

@@ -1,6 +1,7 @@
 """What an evaluation says about itself: protocol, subject and environment (``evaluation.json``)."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ...engine.manifest import Manifest
@@ -78,7 +79,6 @@ class About:
     def _protocol(self) -> dict[str, Any]:
         settings = self._run.settings
         judges = {spec for name in ASKING for spec in settings[name]["judges"]}
-        matchers = [spec for name in MATCHING for spec in settings[name]["judges"]]
         asked = {
             "text": settings["judge_text"]["judges"],
             "image": settings["judge_images"]["judges"],
@@ -90,13 +90,11 @@ class About:
             "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
             "judges": sorted(public_judge(spec).spec for spec in judges),
             "conditions": [name for name, specs in asked.items() if specs],
-            "matcher": [public_judge(spec).spec for spec in matchers],
-            **self._threshold(),
+            "matcher": [*self._matchers()],
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
             "models": {
-                public_judge(spec).spec: _identity(self._run.models.get(spec, {}))
-                for spec in sorted({*judges, *matchers})
+                public_judge(spec).spec: _identity(self._run.models.get(spec, {})) for spec in sorted(judges)
             },
             "prompts": {
                 name: load_prompt(name).label
@@ -106,10 +104,12 @@ class About:
             "seed": self._run.seed,
         }
 
-    def _threshold(self) -> dict[str, Any]:
-        """Return how near an answer must be, where vectors are compared."""
-        given = self._run.settings["match_vectors"]
-        return {"threshold": given["threshold"]} if given["judges"] else {}
+    def _matchers(self) -> Iterator[str]:
+        """Yield who compared answers; of an encoder also how near an answer had to be."""
+        for name in MATCHING:
+            given = self._run.settings[name]
+            above = f" above {given['threshold']:g}" if "threshold" in given else ""
+            yield from (public_judge(spec).spec + above for spec in given["judges"])
 
     def _environment(self) -> dict[str, Any]:
         libraries = {name: text for stage in self._run.stages for name, text in stage.libraries.items()}

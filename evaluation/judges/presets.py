@@ -72,3 +72,17 @@ def judge_specs(
             + "".join(f' "{name}" = "http://HOST:PORT/v1#NAME"' for name in missing[:1]),
         )  # fmt: skip
     return tuple(dict.fromkeys(specs))
+
+
+def check_they_answer(specs: Sequence[str]) -> None:
+    """Check that judges answer questions.
+
+    Raises:
+        ConfigError: one of them gives vectors.
+    """
+    for spec in specs:
+        if parse_spec(spec).encodes:
+            raise ConfigError(
+                f"--judge {spec}", expected="a model that answers questions",
+                found="one that gives vectors of texts", fix="name an encoder with --matcher",
+            )  # fmt: skip

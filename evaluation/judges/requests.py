@@ -13,7 +13,7 @@ from ...models.spec import parse_spec
 from . import EvaluateOptions
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
-from .presets import PRESETS, judge_specs
+from .presets import PRESETS, check_they_answer, judge_specs
 
 SETTINGS_FILE = "fabula.toml"
 LABELLED = ("judge_text", "judge_images", "judge_both")
@@ -61,6 +61,7 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     toml = _settings_file(options.config)
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, options.preset, named, toml)
+    check_they_answer(judges)
     if options.matcher is not None:
         matchers = [options.matcher] if isinstance(options.matcher, str) else options.matcher
         options = replace(options, matcher=judge_specs(matchers, None, named, toml))

@@ -78,8 +78,7 @@ def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(
         assert one.parsed["matched"] == (one.parsed["similarity"] > 0.8)
         assert not same or (one.parsed["similarity"], one.parsed["matched"]) == (1.0, True)
     assert len(encoded(server)) == len(set(encoded(server))), "each text once"
-    assert archive.manifest.protocol["matcher"] == ["embedding:compatible:e5"]
-    assert archive.manifest.protocol["threshold"] == 0.8
+    assert archive.manifest.protocol["matcher"] == ["embedding:compatible:e5 above 0.8"]
     assert all("127.0.0.1" not in one.model_dump_json() for one in found)
 
 
@@ -185,7 +184,7 @@ def test_vectors_when_a_model_matches_too_are_archived_beside_its_verdicts(
     archive = evaluate(matcher=both)
     counts = [(one.parsed or {})["matcher"] for one in verdicts(archive)]
     assert (counts.count("model"), counts.count("embedding")) == (36, 36)
-    assert archive.manifest.protocol["matcher"] == ["compatible:matcher", "embedding:compatible:e5"]
+    assert archive.manifest.protocol["matcher"] == ["compatible:matcher", "embedding:compatible:e5 above 0.8"]
     by_name = {
         name: score_folder(tmp_path / "run", None, Definitions(matcher=name, resamples=0))
         for name in ("model", "embedding")
