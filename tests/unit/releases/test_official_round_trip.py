@@ -4,7 +4,10 @@ import json
 import pytest
 
 from fabula.errors import InputError
-from fabula.releases import load
+from fabula.evaluation.judges.selection import chosen_records
+from fabula.evaluation.judges.settings import SelectionSettings
+from fabula.releases import load, verify
+from fabula.releases.diffing import diff
 from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions
@@ -255,3 +258,21 @@ def test_export_when_the_document_names_files_elsewhere_is_refused(tmp_path, hel
     with pytest.raises(InputError, match="imported"):
         export_package(tmp_path / "imported", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_imported_package_when_used_is_verified_compared_and_chosen_from_like_a_release(tmp_path, rows):
+    old = import_package(write_package(tmp_path / "a" / "kb", rows=rows), tmp_path / "a" / "imported", STORY)
+    rows["annotations.jsonl"][1]["questions"][0]["gold_answer"] = "another answer"
+    rows["annotations.jsonl"][1]["notes"] = "set aside"
+    options = ImportOptions(fields=STORY.fields, version="2.0.0")
+    new = import_package(
+        write_package(tmp_path / "b" / "kb", rows=rows), tmp_path / "b" / "imported", options
+    )
+
+    report = verify(old.folder)
+    assert report.issues == (), report.summary()
+    found = diff(old.folder, new.folder)
+    assert found.problem is None
+    assert "$.questions[0].gold_answer" in "\n".join(found.lines())
+    chosen = chosen_records(load(new.folder), SelectionSettings(subset="strict_gold_400"))
+    assert [record.story_id for record in chosen] == ["kb25k_0001", "kb25k_0002"]
