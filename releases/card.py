@@ -85,7 +85,7 @@ _KINDS = {
     "texts": "list of strings",
     "integers": "list of integers",
 }
-_COMPOSITIONS = (
+COMPOSITIONS: tuple[tuple[str, str], ...] = (
     ("Narrative types", "narrative_types"),
     ("Moral labels", "moral_labels"),
     ("Transition types", "transition_types"),
@@ -93,6 +93,8 @@ _COMPOSITIONS = (
     ("Contrastive operations", "change_types"),
     ("Validation status", "review.validation_status"),
 )
+"""Title of a table of the card -> where ``statistics.json`` has its counts."""
+
 _BALANCE = {
     "within_tolerance": "every label is within tolerance of an even share",
     "outside_tolerance": "not every label is within tolerance of an even share",
@@ -121,7 +123,7 @@ def render_card(facts: Facts) -> str:
         commitments=facts.more.commitments,
         tables=tables(),
         kinds=_KINDS,
-        compositions=[(title, _at(facts.statistics, path)) for title, path in _COMPOSITIONS],
+        compositions=[(title, at_path(facts.statistics, path)) for title, path in COMPOSITIONS],
         balance=_BALANCE.get(balance, balance),
         collections=facts.composition.manifest(),
         producer_kinds=producer_kinds,
@@ -264,7 +266,8 @@ def _split_row(facts: Facts, split: str) -> dict[str, Json]:
     return {"name": split, "file": SPLIT_FILES[split], **dict(facts.composition.by_split[split])}
 
 
-def _at(statistics: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a table of any shape
+def at_path(statistics: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a table of any shape
+    """Return what stands at a dotted path of ``statistics.json``."""
     value: Any = statistics
     for step in path.split("."):
         value = value[step]

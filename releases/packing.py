@@ -133,9 +133,8 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             _write_public(draft, finished, facts, data)
             if selection.hidden:
                 _write_hidden(hidden_draft, finished, facts, data, selection)
-            if more.salt is not None:
-                if write_salt(salt_beside(hidden_out), more.salt):
-                    made.append(salt_beside(hidden_out))
+            if more.salt is not None and write_salt(salt_beside(hidden_out), more.salt):
+                made.append(salt_beside(hidden_out))
     return PackResult(
         folder=out,
         hidden=hidden_out if selection.hidden else None,

@@ -5,38 +5,66 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..errors import InputError, UserError
+from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..validators.dataset import IMPORTED
+from .canary import check_canary
+from .check_card import check_card
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out
 from .check_files import check_listing, check_records, check_release_document, check_sums
-from .check_hidden import check_hidden
+from .check_hidden import check_commitments, check_hidden, check_promises
+from .check_subsets import check_subsets
+from .commitments import read_salt, salt_beside
 from .composition import Composition
 from .findings import DAMAGE, Findings, VerifyReport, document_of, read_back
-from .layout import ANNOTATIONS, CROISSANT, EVENTS, PRODUCERS, RELEASE, VARIANTS, files_in, hidden_folder
+from .hidden_search import search_rows
+from .layout import (
+    ANNOTATIONS,
+    CANARY,
+    CARD,
+    CROISSANT,
+    EVENTS,
+    PRODUCERS,
+    RELEASE,
+    SUBSETS,
+    VARIANTS,
+    files_in,
+    hidden_folder,
+)
 from .loading import kind_of
 from .suite_verification import verify_suite
 
 __all__ = ["VerifyReport", "verify"]
 
 
-def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None = None) -> VerifyReport:
+def verify(
+    path: str | Path,
+    *,
+    quick: bool = False,
+    hidden: str | Path | None = None,
+    salt: str | Path | None = None,
+) -> VerifyReport:
     """Verify a release, public or hidden; finds every single-byte change in any of its files.
 
     Args:
-        path: the folder of the release.
+        path: the folder of the release. A ``release.json`` by itself, of any version, is enough to prove that
+            it committed to the stories of ``hidden``; then nothing else is checked.
         quick: check hashes, schemas, rules and hidden stories only; documents and readers are left out.
         hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
+        salt: the salt of the commitments to them; ``<hidden>.salt`` is taken when it is there.
 
     Returns:
         All findings; nothing stops at the first.
 
     Raises:
-        InputError: the folder does not exist.
+        InputError: the folder does not exist, or the salt cannot be read.
+        ConfigError: the salt or ``release.json`` is given without the hidden folder.
     """
     folder = Path(path)
+    if folder.is_file():
+        return _prove(folder, hidden, salt)
     if not folder.is_dir():
         raise InputError(
             [UserError(str(folder), expected="a release folder", found="no folder", fix="give its folder")]
@@ -48,16 +76,77 @@ def verify(path: str | Path, *, quick: bool = False, hidden: str | Path | None =
     public = document.get("visibility") != "hidden"
     sibling = hidden_folder(folder.absolute()) if hidden is None else Path(hidden)
     beside = public and (hidden is not None or sibling.is_dir())
+    secret = _salt(sibling, salt) if beside else None
+    if salt is not None and not beside:
+        raise _no_hidden(folder)
+    if public:
+        findings.gather("hidden", search_rows(folder))
+        findings.gather(RELEASE, check_promises(document))
+    findings.gather(CANARY, check_canary(folder, document))
     if beside:
         found = Findings()
         _check_data(sibling, found)
         findings.take(found, sibling.name, "hidden")
-        findings.gather("hidden", check_hidden(folder, document, sibling))
+        findings.gather("hidden", check_hidden(folder, document, sibling, secret))
+        if secret is not None and (salt is not None or "commitments" in document):
+            _gather_commitments(document, sibling, secret, findings)
     if not quick:
         findings.gather(RELEASE, check_left_out(document))
         if public and IMPORTED not in document:  # an import has the documents of its package, not ours
             _check_public(folder, document, composition, findings)
     return findings.report(folder, document, quick=quick)
+
+
+def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> VerifyReport:
+    """Check that a ``release.json`` committed to the stories of a hidden folder."""
+    if hidden is None:
+        raise _no_hidden(path)
+    findings, folder = Findings(), Path(hidden)
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        document = None
+        found = str(error)
+    if not isinstance(document, dict) or "version" not in document:
+        found = found if document is None else "something else"
+        raise InputError(
+            [
+                UserError(
+                    str(path), expected="a release folder, or its release.json", found=found, fix="give one"
+                )
+            ]
+        )
+    beside = _salt(folder, salt)
+    if beside is None:
+        raise ConfigError(
+            "--salt",
+            expected="the salt of the commitments",
+            found=f"none, and no {salt_beside(folder)}",
+            fix="give the file that packing wrote beside the hidden folder",
+        )
+    _gather_commitments(document, folder, beside, findings)
+    return findings.report(path, document, quick=True)
+
+
+def _gather_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes, findings: Findings) -> None:
+    """Take what is wrong with the commitments, and count the stories that they were compared with."""
+    findings.gather("commitments", check_commitments(document, hidden, salt))
+    part = document.get("commitments")
+    findings.checked["commitments"] = len(part["values"]) if isinstance(part, dict) else 0
+
+
+def _salt(hidden: Path, given: str | Path | None) -> bytes | None:
+    beside = salt_beside(hidden.absolute()) if given is None else Path(given)
+    return read_salt(beside) if given is not None or beside.exists() else None
+
+
+def _no_hidden(path: Path) -> ConfigError:
+    return ConfigError(
+        "--hidden",
+        expected="the folder of the hidden-test stories",
+        found=f"none beside {path}",
+        fix="name it with --hidden",
+    )
 
 
 def _check_data(folder: Path, findings: Findings) -> tuple[Mapping[str, Json], Composition]:
@@ -117,6 +206,8 @@ def _check_public(
     folder: Path, document: Mapping[str, Json], composition: Composition, findings: Findings
 ) -> None:
     findings.gather("documents", check_documents(folder, document, composition))
+    findings.gather(CARD, check_card(folder))
+    findings.gather(SUBSETS, check_subsets(folder))
     findings.gather(CROISSANT, _check_metadata(folder))
     findings.gather("read back", read_back(folder, findings))
 
