@@ -41,8 +41,8 @@ def diff(
     Exits with 1 where the new release states a version that cannot be its own: the same as the old one, one
     before it, or one that is too low for what changed.
     """
+    from ..releases import diff
     from ..releases.diff_report import write_page
-    from ..releases.diffing import diff
 
     found = diff(old, new)
     affected = None

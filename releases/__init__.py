@@ -1,4 +1,4 @@
-"""Releases: pack a finished run, verify a release, load it.
+"""Releases: pack a finished run, verify a release, load it, compare two.
 
 Attributes are loaded on first use, so that importing this package is cheap. No module has the name of one of
 them: importing it would bind the module here in the function's place.
@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .diffing import ReleaseDiff, diff
     from .loading import Release
     from .options import PackOptions
     from .packing import PackResult, pack
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from .verification import VerifyReport, verify
 
 _LAZY = {
+    "ReleaseDiff": "diffing",
+    "diff": "diffing",
     "LeftOut": "selection",
     "PackOptions": "options",
     "PackResult": "packing",
@@ -32,8 +35,10 @@ __all__ = [
     "PackOptions",
     "PackResult",
     "Release",
+    "ReleaseDiff",
     "SuiteRelease",
     "VerifyReport",
+    "diff",
     "load",
     "pack",
     "verify",

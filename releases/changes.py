@@ -93,12 +93,8 @@ def _changes(old: Json, new: Json, steps: Steps) -> Iterator[Change]:
 
 
 def _equal(old: Json, new: Json) -> bool:
-    # In Python 1 == 1.0 == True; in JSON they are written differently.
-    return (
-        old == new
-        and type(old) is type(new)
-        and (not isinstance(old, dict | list) or canonical_text(old) == canonical_text(new))
-    )
+    # In Python 1 == 1.0 == True; in JSON they are written differently, and so are their forms here.
+    return bool(old == new) and (isinstance(old, str) or repr(old) == repr(new))
 
 
 def _list_changes(old: Sequence[Json], new: Sequence[Json], steps: Steps) -> Iterator[Change]:
