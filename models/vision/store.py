@@ -1,0 +1,164 @@
+"""The store of vectors: every picture or crop is encoded once per encoder, whoever asks and whenever.
+
+A row is known by the pixels of the picture and by what the encoder's result depends on. The store is a cache
+in the user's cache folder: what it lost is encoded again. Above its size limit the rows that were not used
+for longest go. Numbers come out bit for bit as they went in.
+"""
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .types import Encoder, Predictor, Rows
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FILE = "vectors.sqlite"
+LIMIT = 2_000_000_000
+"""Bytes of vectors that are kept unless another limit is given."""
+_KEEP_AFTER = 0.9  # how full the store is after rows went, so that they do not go one by one
+_MOST_AT_ONCE = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, used INTEGER NOT NULL, row BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS by_use ON vectors (used);
+"""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a store did: rows found, rows that had to be made."""
+
+    found: int = 0
+    made: int = 0
+
+
+class VectorStore:
+    """A store in a file, or in memory.
+
+    Args:
+        folder: where its file lies; None for one that lives as long as the object.
+        limit: bytes of vectors to keep.
+
+    Attributes:
+        counts: how many rows were found and made since it was opened.
+    """
+
+    def __init__(self, folder: Path | None = None, limit: int = LIMIT) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        place = ":memory:" if folder is None else str(folder / FILE)
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._file = sqlite3.connect(place, timeout=60, check_same_thread=False)
+        self._file.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {_SCHEMA}")
+        self.counts = Counts()
+        self._size = self.size()
+
+    @classmethod
+    def of_user(cls, limit: int = LIMIT) -> "VectorStore":
+        """Return the store in the user's cache folder."""
+        from platformdirs import user_cache_path
+
+        return cls(user_cache_path("fabula") / "vectors", limit)
+
+    def __enter__(self) -> "VectorStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def rows(self, model: Encoder | Predictor, images: "Sequence[Image]", batch: int = 16) -> Rows:
+        """Return the rows of pictures, from the store where it has them; each picture is encoded once.
+
+        Args:
+            model: an encoder or a predictor.
+            images: RGB pictures; equal ones are encoded once.
+            batch: pictures that the model gets at once.
+
+        Returns:
+            Shape (images, values), float32.
+        """
+        keys = [vector_key(model.identity, image) for image in images]
+        known = self._read(sorted(set(keys)))
+        self.counts.found += len(known)
+        todo = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
+        self.counts.made += len(todo)
+        waiting = list(todo)
+        make = model.encode if isinstance(model, Encoder) else model.predict
+        for start in range(0, len(waiting), batch):
+            some = waiting[start : start + batch]
+            made = make([todo[key] for key in some]).astype(np.float32, copy=False)
+            fresh = dict(zip(some, made, strict=True))
+            self._write(fresh)
+            known |= fresh
+        width = len(next(iter(known.values()))) if known else 0
+        rows = [known[key] for key in keys]
+        return np.stack(rows) if rows else np.empty((0, width), dtype=np.float32)
+
+    def size(self) -> int:
+        """Return the bytes of all vectors."""
+        with self._lock:
+            (total,) = self._file.execute("SELECT COALESCE(SUM(LENGTH(row)), 0) FROM vectors").fetchone()
+        return int(total)
+
+    def tidy(self) -> int:
+        """Let the rows go that were not used for longest, if there are too many; return how many went."""
+        total, gone = self.size(), 0
+        with self._lock, self._file:
+            oldest = self._file.execute("SELECT key, LENGTH(row) FROM vectors ORDER BY used, key").fetchall()
+            enough = self._limit if total <= self._limit else self._limit * _KEEP_AFTER
+            for key, length in oldest:
+                if total <= enough:
+                    break
+                self._file.execute("DELETE FROM vectors WHERE key = ?", (key,))
+                total, gone = total - length, gone + 1
+        self._size = total
+        return gone
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Rows]:
+        found: dict[bytes, Rows] = {}
+        with self._lock, self._file:
+            turn = self._turn()
+            for start in range(0, len(keys), _MOST_AT_ONCE):
+                some = keys[start : start + _MOST_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                lines = self._file.execute(f"SELECT key, row FROM vectors WHERE key IN ({marks})", some)
+                found |= {bytes(key): np.frombuffer(row, dtype="<f4") for key, row in lines.fetchall()}
+            self._file.executemany(
+                "UPDATE vectors SET used = ? WHERE key = ?", [(turn, key) for key in found]
+            )
+        return found
+
+    def _write(self, rows: Mapping[bytes, Rows]) -> None:
+        with self._lock, self._file:
+            turn = self._turn()
+            self._file.executemany(
+                "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
+                [(key, turn, row.astype("<f4").tobytes()) for key, row in rows.items()],
+            )
+        self._size += sum(row.nbytes for row in rows.values())
+        if self._size > self._limit:
+            self.tidy()
+
+    def _turn(self) -> int:
+        """Return a number that grows with every use: no clock is read."""
+        (last,) = self._file.execute("SELECT COALESCE(MAX(used), 0) FROM vectors").fetchone()
+        return int(last) + 1
+
+
+def vector_key(identity: str, image: "Image") -> bytes:
+    """Return what a row is known by: 32 bytes of the model's identity and the picture's pixels."""
+    plain = image if image.mode == "RGB" else image.convert("RGB")
+    head = f"{identity}\0{plain.width}x{plain.height}\0".encode()
+    return hashlib.sha256(head + plain.tobytes()).digest()

@@ -1,0 +1,138 @@
+"""What detectors and encoders take and give, whatever library is behind them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Rows = NDArray[np.float32]
+Device = Literal["cpu", "cuda", "mps"]
+Dtype = Literal["float32", "float16", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle in a picture, in pixels from the upper left corner.
+
+    Attributes:
+        left: smallest x; ``right`` is beyond the largest.
+        top: smallest y; ``bottom`` is beyond the largest.
+        right: see ``left``.
+        bottom: see ``top``.
+        score: of the detector, 0 to 1.
+        label: what was found.
+    """
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    score: float = 1.0
+    label: str = ""
+
+    @property
+    def area(self) -> float:
+        """Width times height; 0 where there is nothing in it."""
+        return max(0.0, self.right - self.left) * max(0.0, self.bottom - self.top)
+
+    def within(self, width: int, height: int) -> "Box":
+        """Return the part of the box that lies in a picture of a size."""
+        return Box(
+            max(0.0, self.left), max(0.0, self.top), min(float(width), self.right),
+            min(float(height), self.bottom), self.score, self.label,
+        )  # fmt: skip
+
+    def overlap(self, other: "Box") -> float:
+        """Return intersection over union with another box, 0 to 1."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        shared = max(0.0, width) * max(0.0, height)
+        union = self.area + other.area - shared
+        return shared / union if union > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a model is, as far as its results depend on it.
+
+    Attributes:
+        name: ours, such as ``clip-vit-l-14``.
+        source: where the weights come from: an id on the Hub, or an address.
+        revision: the pinned revision, or the hash of the file.
+        input: what a picture becomes: size, how it is brought to it, normalisation.
+        dimensions: length of a vector; 0 for a detector.
+        tolerance: most by which a component changes with the size and the order of batches.
+        licence: of the weights, in short.
+    """
+
+    name: str
+    source: str
+    revision: str
+    input: str
+    dimensions: int
+    tolerance: float
+    licence: str
+
+
+@runtime_checkable
+class VisionModel(Protocol):
+    """What every model has."""
+
+    @property
+    def card(self) -> Card:
+        """What it is."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What its results depend on: name, revision, dtype and class of device."""
+        ...
+
+
+@runtime_checkable
+class Encoder(VisionModel, Protocol):
+    """Makes a unit vector of a picture."""
+
+    def encode(self, images: "Sequence[Image]") -> Rows:
+        """Return shape (images, dimensions), rows of length 1; ``nan`` where there is nothing to encode."""
+        ...
+
+
+@runtime_checkable
+class Detector(VisionModel, Protocol):
+    """Finds things in a picture."""
+
+    def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
+        """Return the boxes of each picture, highest score first."""
+        ...
+
+
+@runtime_checkable
+class Predictor(VisionModel, Protocol):
+    """Makes numbers of a picture that are no unit vector: a score, or class probabilities."""
+
+    def predict(self, images: "Sequence[Image]") -> Rows:
+        """Return shape (images, values)."""
+        ...
+
+
+def identity_of(card: Card, dtype: Dtype, device: Device) -> str:
+    """Return what results of a model depend on."""
+    return f"{card.name}@{card.revision}/{dtype}/{device}"
+
+
+def suppressed(boxes: Sequence[Box], most: float) -> tuple[Box, ...]:
+    """Return boxes without those that overlap a better one by more than ``most`` (non-maximum suppression).
+
+    The order is by score, then by place, so that it never depends on the order given.
+    """
+    kept: list[Box] = []
+    for box in sorted(boxes, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom)):
+        if all(box.overlap(other) <= most for other in kept):
+            kept.append(box)
+    return tuple(kept)

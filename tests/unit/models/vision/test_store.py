@@ -1,0 +1,112 @@
+"""The store of vectors: each picture once per encoder, bit for bit, within its limit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from fabula.models.vision.store import VectorStore, vector_key
+from fabula.models.vision.types import Card, Rows, identity_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+class MeanColour:
+    """An encoder for tests: the mean colour as a unit vector, and how often it was asked."""
+
+    def __init__(self, revision: str = "1") -> None:
+        self.card = Card("mean-colour", "nowhere", revision, "as it is", 3, 0.0, "none")
+        self.identity = identity_of(self.card, "float32", "cpu")
+        self.seen = 0
+
+    def encode(self, images: "Sequence[Image]") -> Rows:
+        self.seen += len(images)
+        rows = np.array([np.asarray(image, dtype=np.float32).mean(axis=(0, 1)) for image in images])
+        with np.errstate(invalid="ignore"):
+            unit: Rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return unit
+
+
+def pictures(count: int) -> "list[Image]":
+    from PIL import Image
+
+    return [Image.new("RGB", (8, 8), (number % 256, 7, 200)) for number in range(count)]
+
+
+def test_rows_when_asked_again_come_from_the_store_bit_for_bit(tmp_path: Path) -> None:
+    model, images = MeanColour(), pictures(40)
+    with VectorStore(tmp_path) as store:
+        first = store.rows(model, images)
+    with VectorStore(tmp_path) as store:
+        second = store.rows(MeanColour(), images[::-1])
+        assert (store.counts.found, store.counts.made) == (40, 0)
+    assert first.shape == (40, 3)
+    assert second[::-1].tobytes() == first.tobytes()
+    assert model.seen == 40
+
+
+def test_rows_of_equal_pictures_are_made_once() -> None:
+    model = MeanColour()
+    rows = VectorStore().rows(model, pictures(1) * 5)
+    assert (model.seen, rows.shape) == (1, (5, 3))
+
+
+def test_rows_of_another_revision_are_made_anew() -> None:
+    store, images = VectorStore(), pictures(2)
+    store.rows(MeanColour(), images)
+    other = MeanColour("2")
+    store.rows(other, images)
+    assert other.seen == 2
+
+
+def test_rows_without_anything_to_encode_stay_nan() -> None:
+    from PIL import Image
+
+    store, black = VectorStore(), Image.new("RGB", (4, 4))
+    for _ in range(2):
+        assert np.isnan(store.rows(MeanColour(), [black])).all()
+
+
+def test_rows_of_no_picture_are_none() -> None:
+    assert VectorStore().rows(MeanColour(), []).shape == (0, 0)
+
+
+def test_store_above_its_limit_lets_the_longest_unused_go() -> None:
+    store, images, model = VectorStore(limit=12 * 20), pictures(30), MeanColour()
+    store.rows(model, images[:20])
+    store.rows(model, images[:5])  # used again
+    store.rows(model, images[20:23])
+    assert store.size() <= 12 * 20
+    store.counts.made = 0
+    store.rows(model, images[:5])
+    assert store.counts.made == 0
+    store.rows(model, images[5:20])
+    assert store.counts.made == 5  # 23 rows of 12 bytes, back to nine tenths of 20
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_rows_do_not_depend_on_the_batch(batch: int) -> None:
+    images = pictures(20)
+    assert VectorStore().rows(MeanColour(), images, batch).tobytes() == (
+        VectorStore().rows(MeanColour(), images).tobytes()
+    )
+
+
+def test_vector_key_tells_pixels_size_and_encoder_apart() -> None:
+    from PIL import Image
+
+    wide, tall = Image.new("RGB", (8, 2)), Image.new("RGB", (2, 8))
+    keys = {vector_key(name, image) for name in ("a", "b") for image in (wide, tall)}
+    assert len(keys) == 4
+    assert vector_key("a", wide) == vector_key("a", Image.new("L", (8, 2)))
+
+
+def test_store_when_two_processes_write_keeps_both(tmp_path: Path) -> None:
+    with VectorStore(tmp_path) as one, VectorStore(tmp_path) as two:
+        one.rows(MeanColour(), pictures(5))
+        two.rows(MeanColour(), pictures(8))
+        assert two.counts.found == 5
+        assert one.size() == 8 * 12
