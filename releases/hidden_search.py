@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def search_rows(public: Path) -> Iterator[Issue]:
     """Yield the files of a public release that hold rows of the hidden split, whosever they are."""
     for path in files_in(public):
         if path.endswith(".parquet"):
-            found = any(HIDDEN_SPLIT in values for _, values in _columns(public / path, _SPLIT_COLUMNS))
+            found = _has_split(public / path)
         elif path.endswith((".jsonl", ".json", ".csv")):
             with (public / path).open("rb") as lines:
                 found = any(_SPLIT_ROW.search(line) for line in lines)
@@ -53,11 +54,22 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
             message = f"a {kind} file, which cannot be searched for hidden stories"
             yield Issue(path, "$", "hidden-unsearched", message, "take it out, or unpack it into the release")
         elif path.endswith(".parquet"):
-            yield from _search_table(file, path, marks)
+            try:
+                yield from _search_table(file, path, marks)
+            except ValueError as error:  # pyarrow's errors about damaged files are such
+                message = f"cannot be searched for hidden stories: {str(error)[:100]}"
+                yield Issue(path, "$", "hidden-unsearched", message, "pack the run again")
         else:
             yield from _search_lines(file, path, marks, binary=b"\0" in head)
         if salt is not None and _holds(file, (salt, salt.hex().encode("ascii"))):
             yield Issue(path, "$", "hidden-leak", "holds the salt of the commitments", CURE)
+
+
+def _has_split(file: Path) -> bool:
+    """Return whether a table holds rows of the hidden split; one that cannot be read is told elsewhere."""
+    with suppress(ValueError):
+        return any(HIDDEN_SPLIT in values for _, values in _columns(file, _SPLIT_COLUMNS))
+    return False
 
 
 def _search_lines(file: Path, path: str, marks: Marks, *, binary: bool) -> Iterator[Issue]:
