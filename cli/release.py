@@ -20,6 +20,8 @@ release_diff.register(app)
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --name mine --creator 'Ana Lee'",
         "fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0",
+        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --subset lite=200"
+        " --subset even=125/category --subset strict=50/category:even",
     ),
 )
 @guarded
@@ -37,6 +39,20 @@ def pack(
     contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
     since: Annotated[
         Path | None, typer.Option("--since", help="The release before; what changed decides the version.")
+    ] = None,
+    subsets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subset",
+            help="A subset spread as the whole is: NAME=SIZE or NAME=COUNT/category, :PARENT to nest. Repeatable.",
+        ),
+    ] = None,
+    reviews: Annotated[
+        Path | None, typer.Option("--reviews", help="Summaries of human reviews (Table 16); gold needs them.")
+    ] = None,
+    salt: Annotated[
+        Path | None,
+        typer.Option("--salt", help="The salt of an earlier version, for a run that has none yet."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -56,6 +72,9 @@ def pack(
         "url": url,
         "contact": contact,
         "since": since,
+        "subsets": tuple(subsets) if subsets else None,
+        "reviews": reviews,
+        "salt": salt,
     }
     known = {} if since is None else options_since(since)
     known |= {key: value for key, value in given.items() if value is not None}
@@ -69,20 +88,35 @@ def pack(
     return 0
 
 
-@app.command("verify", epilog=example("fabula release verify dist/mine-0.1.0"))
+@app.command(
+    "verify",
+    epilog=example(
+        "fabula release verify dist/mine-0.1.0",
+        "fabula release verify old/release.json --hidden dist/mine-0.1.0-hidden"
+        " --salt dist/mine-0.1.0-hidden.salt",
+    ),
+)
 @guarded
 def verify(
-    path: Annotated[Path, typer.Argument(help="Release folder.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="Release folder, or a release.json.", show_default=False)],
     quick: Annotated[
         bool, typer.Option("--quick", help="Checksums, schemas and rules only; no loaders.")
     ] = False,
     hidden: Annotated[
         Path | None, typer.Option("--hidden", help="Its hidden-test folder [PATH-hidden if there].")
     ] = None,
+    salt: Annotated[
+        Path | None,
+        typer.Option("--salt", help="The salt of its commitments [PATH-hidden.salt if there]."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Check everything again: checksums, rules, loaders, metadata. Exits with 1 if there are findings."""
+    """Check everything again: checksums, rules, loaders, metadata. Exits with 1 if there are findings.
+
+    With the hidden-test folder no public file may hold anything of it; with the salt too, its stories must be
+    those that release.json commits to. A release.json alone, of any version, is enough for that proof.
+    """
     from ..releases import verify
 
-    report = verify(path, quick=quick, hidden=hidden)
+    report = verify(path, quick=quick, hidden=hidden, salt=salt)
     return show_findings(report, as_json=as_json)
