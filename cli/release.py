@@ -44,7 +44,7 @@ def pack(
         list[str] | None,
         typer.Option(
             "--subset",
-            help="A subset spread as the whole is: NAME=SIZE or NAME=COUNT/category, :PARENT to nest. Repeatable.",
+            help="A subset, spread as the whole: NAME=SIZE or NAME=COUNT/category, with :PARENT if nested.",
         ),
     ] = None,
     reviews: Annotated[
