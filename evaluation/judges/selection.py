@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release
+from ...releases.subset_requests import FOLDER, subset_file
 from ...schemas.katha import StoryRecord
 from .settings import SelectionSettings
 
@@ -36,14 +37,20 @@ def chosen_records(release: Release, settings: SelectionSettings) -> tuple[Story
 
 
 def subset_ids(folder: Path, name: str) -> frozenset[str]:
-    """Return the story ids that a subset file of a release lists, such as ``strict_gold_400.jsonl``.
+    """Return the story ids that a subset file of a release lists.
+
+    That is ``subsets/NAME.jsonl``, or ``NAME.jsonl`` for those that the paper names, such as
+    ``strict_gold_400``.
 
     Raises:
         InputError: there is no such file, or a line of it has no ``story_id``.
     """
-    path = folder / f"{name}.jsonl"
+    path = folder / subset_file(name)
+    if not path.is_file():
+        path = folder / f"{name}.jsonl"
     if Path(name).name != name or not path.is_file():
-        there = ", ".join(sorted(one.stem for one in folder.glob("*.jsonl"))) or "none"
+        found = (*folder.glob(f"{FOLDER}/*.jsonl"), *folder.glob("*.jsonl"))
+        there = ", ".join(sorted(one.stem for one in found)) or "none"
         raise InputError(
             [
                 UserError(
