@@ -132,7 +132,7 @@ def _restored(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[s
     """Write the files of an imported package; nothing is exported that is not what came in."""
     try:
         return _restore(folder, draft, imported)
-    except (ValueError, TypeError, AttributeError, LookupError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise _differs(folder) from error
 
 

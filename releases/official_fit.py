@@ -23,6 +23,7 @@ from ..validators.codes import show
 
 Step = str | int
 _NUMBERS = re.compile(r"\D*(\d{1,9})\D+(\d{1,9})\D*")
+_LARGE = 2**63  # what no reader of ours could hold
 _DONE = ("renamed", "kept", "filled", "replaced")
 _NAMES: dict[object, str] = {str: "a text", int: "a whole number", bool: "true or false"}
 _MAY_BE_EMPTY = frozenset(
@@ -213,10 +214,11 @@ class _Fitting:
         if issubclass(kind, Own):
             if isinstance(value, dict):
                 return self.fields(kind, value, at)
-        elif type(value) is kind and _reaches(value, least):
+        elif kind is int:
+            if _whole(value) and (least is None or value >= least):
+                return value if type(value) is int else self._replace(at, value, int(value))
+        elif type(value) is kind:
             return value
-        elif kind is int and type(value) is float and _whole(value) and _reaches(value, least):
-            return self._replace(at, value, int(value))
         return self._misfit(at, wanted, show(value)) if wanted.many else self._other(wanted, value, at)
 
     def _other(self, wanted: _Field, value: Json, at: tuple[Step, ...]) -> Json:
@@ -233,10 +235,6 @@ class _Fitting:
         return None
 
 
-def _reaches(value: Json, least: int | None) -> bool:
-    return least is None or bool(value >= least)
-
-
 def _pair(value: Json) -> list[Json] | None:
     """Return two scene numbers from the forms that name a pair, else None."""
     if isinstance(value, dict):
@@ -250,7 +248,13 @@ def _pair(value: Json) -> list[Json] | None:
 
 
 def _whole(value: Json) -> bool:
-    return type(value) is int or (type(value) is float and value.is_integer())
+    return type(value) in (int, float) and abs(value) < _LARGE and value == int(value)
+
+
+def plain(text: str) -> str:
+    """Return a text from a package as it may be shown: on one line, without control characters, cut."""
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 class NoteCounts:

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TargetError
-from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
+from ..schemas.canonical import Json, pretty_bytes
 from ..validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from .documents import checksums
 from .hub_address import looks_like_reference
 from .layout import MORAL_BALANCE, RELEASE, STATISTICS, SUMS
 from .official import ORIGINALS, SIDECAR, Package, open_package
 from .official_document import described, import_document, metadata
+from .official_fit import plain
 from .official_lines import ImportOptions, PackageLines, read_lines
 from .target import require_free, staged
+
+_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,16 @@ class Imported:
         """Yield the result as lines for people."""
         counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         yield f"{self.folder}: version {self.version}; {counted}"
-        for one in self.fields:
-            yield f"  {one['done']}: {one['file']} {one['field']} ({one['count']})"
+        for one in self.fields[:_SHOWN]:
+            yield f"  {one['done']}: {one['file']} {plain(one['field'])} ({one['count']})"
+        if len(self.fields) > _SHOWN:
+            yield f"  ... and {len(self.fields) - _SHOWN} more fields; {RELEASE} lists them all"
         if self.hidden:
             yield f"  {self.hidden} hidden-test stories stay among the others; {RELEASE} lists them"
         if self.missing:
             yield f"  not in the package: {', '.join(self.missing)}"
         if self.skipped:
-            yield f"  not taken over: {', '.join(self.skipped)}"
+            yield f"  not taken over: {plain(', '.join(self.skipped))}"
         yield f"next: fabula validate {self.folder}"
 
 
@@ -139,7 +144,7 @@ def _write_data(draft: Path, package: Package, lines: PackageLines) -> None:
         _write_lines(draft / name, (rows[row_id] for row_id in sorted(rows)))
     for name, content in lines.gold.items():
         _write_lines(draft / name, content)
-    _write_lines(draft / SIDECAR, (canonical_bytes(lines.sidecar[key]) for key in sorted(lines.sidecar)))
+    _write_lines(draft / SIDECAR, (lines.sidecar[key] for key in sorted(lines.sidecar)))
     for name in package.others:
         copy = draft / ORIGINALS / name
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -9,12 +9,13 @@ from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ..schemas.ids import is_language_tag
 from ..schemas.katha import StoryRecord
 from ..schemas.text import normalize_text
+from ..validators.codes import label
 from ..validators.provenance import record_hashes
 from ..validators.statistics import StatisticsCollector
 from .composition import Composition
 from .layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
 from .official import GOLD, IDS, TYPES, Package
-from .official_fit import Misfit, NoteCounts, Notes, fit
+from .official_fit import Misfit, NoteCounts, Notes, fit, plain
 from .official_rows import Problems, Row, read_rows
 
 _CURE = "correct it in a copy of the package, and import that"
@@ -69,7 +70,7 @@ class PackageLines:
     Attributes:
         made: file -> id -> the line as a type of ours holds it, in canonical JSON.
         gold: file -> its lines in canonical JSON, in their order.
-        sidecar: file and id -> what was set aside, filled in and replaced.
+        sidecar: file and id -> what was set aside, filled in and replaced, in canonical JSON.
         came: file -> id -> SHA-256 of the line as it came, in canonical JSON.
         counts: what was done, field by field.
         composition: counts over the records; ``statistics`` and ``labels`` likewise.
@@ -80,7 +81,7 @@ class PackageLines:
 
     made: dict[str, dict[str, bytes]] = field(default_factory=lambda: {name: {} for name in JSONL_FILES})
     gold: dict[str, list[bytes]] = field(default_factory=dict)
-    sidecar: dict[tuple[str, str], dict[str, Json]] = field(default_factory=dict)
+    sidecar: dict[tuple[str, str], bytes] = field(default_factory=dict)
     came: dict[str, dict[str, str]] = field(default_factory=dict)
     counts: NoteCounts = field(default_factory=NoteCounts)
     composition: Composition = field(default_factory=Composition)
@@ -125,7 +126,8 @@ class _Reader:
             data = self._prepared(row.data, notes) if name == ANNOTATIONS else row.data
             fitted = fit(own, data, notes, misfits)
             for one in misfits:
-                self._problems.add(f"{row.where} {row.id} {one.place}", one.expected, one.found, _CURE)
+                where = f"{row.where} {label(row.id)} {plain(one.place)}"
+                self._problems.add(where, one.expected, one.found, _CURE)
             if misfits:
                 continue
             if name == ANNOTATIONS:
@@ -140,7 +142,8 @@ class _Reader:
             made[row.id], came[row.id] = canonical_bytes(fitted), sha256_bytes(row.content)
             lines.counts.add(name, notes)
             if notes:
-                lines.sidecar[name, row.id] = {"file": name, "id": row.id, **notes.as_json()}
+                entry = {"file": name, "id": row.id, **notes.as_json()}
+                lines.sidecar[name, row.id] = canonical_bytes(entry)
 
     def read_gold(self, name: str) -> None:
         """Take over the lines of a file as they are."""

@@ -1,6 +1,6 @@
 """Reading the lines of an official package: every problem gathered, nothing lost in silence."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from ..validators.lines import read_objects
 
 LISTED = 1000
 """Most problems that are gathered; a package of another kind is wrong in every line."""
+
+DEEPEST = 100
+"""Most levels of nesting in a line; readers elsewhere have limits of their own."""
 
 _TOLERATED = ("byte-order-mark",)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -85,9 +88,12 @@ def read_rows(path: Path, name: str, key: str | None, problems: Problems) -> Ite
     seen: dict[str, str] = {}
     for line in read_objects(path, name, problems.add_issue):
         where = f"{name}:{line.number}"
+        if _deeper(line.data, DEEPEST):
+            problems.add(where, f"at most {DEEPEST} levels of nesting", "more", "keep such values elsewhere")
+            continue
         try:
             content = canonical_bytes(line.data)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problems.add(where, "values that JSON can carry", str(error), "write the number or text again")
             continue
         row_id = "" if key is None else line.data.get(key)
@@ -109,6 +115,20 @@ def rows_digest(hashes: Mapping[str, str]) -> str:
         hashes: what names a line -> SHA-256 of its canonical JSON, in hexadecimal.
     """
     return sha256_bytes("".join(f"{hashes[name]}\n" for name in sorted(hashes)).encode("ascii"))
+
+
+def _deeper(value: Json, most: int) -> bool:
+    """Return whether a value is nested deeper than so many levels."""
+    level = [value]
+    for _ in range(most):
+        level = [child for one in level if isinstance(one, (dict, list)) for child in _children(one)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Json) -> Iterable[Json]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _starts_with(path: Path, marks: tuple[bytes, ...]) -> bool:

@@ -1,6 +1,5 @@
 """JSON pointers (RFC 6901), such as ``/scenes/2/any key``: they reach keys of every form."""
 
-import copy
 from collections.abc import Sequence
 
 from .canonical import Json
@@ -36,7 +35,7 @@ def value_at(document: Json, text: str) -> Json:
 
 
 def put(document: Json, text: str, value: Json) -> None:
-    """Put a copy of a value where a pointer says, in place; the object or list that is to hold it exists.
+    """Put a value where a pointer says, in place; the object or list that is to hold it exists.
 
     Raises:
         LookupError: nothing is there that could hold it.
@@ -44,9 +43,9 @@ def put(document: Json, text: str, value: Json) -> None:
     """
     holder, key = _place(document, text)
     if isinstance(holder, dict):
-        holder[key] = copy.deepcopy(value)
+        holder[key] = value
     else:
-        holder[_key(holder, key, text)] = copy.deepcopy(value)
+        holder[_key(holder, key, text)] = value
 
 
 def drop(document: Json, text: str) -> None:

@@ -64,6 +64,7 @@ def test_source_when_it_is_no_package_says_what_is_there(tmp_path, refused, pack
         (b'{"story_id": "a", "title": "x", "title": "y"}\n', "occurs twice"),
         (b'["story_id"]\n', "expected an object"),
         (b'{"story_id": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "nested too deeply"),
+        (b'{"story_id": "a", "x": ' + b"[" * 200 + b"]" * 200 + b"}\n", "at most 100 levels"),
         (b'{"story_id": 7}\n', "a text in story_id, found 7"),
         (b'{"title": "x"}\n', "a text in story_id, found null"),
         (b'{"story_id": ""}\n', "a text in story_id"),
@@ -89,6 +90,8 @@ def test_annotations_when_they_cannot_be_read_without_loss_are_refused(source, r
         (lambda record: record.update(evidence_status="ok"), "/evidence_status", "found 'ok'"),
         (lambda record: record["scenes"][0].update(scene_index=0), "/scenes/0/scene_index", "1, found 0"),
         (lambda record: record["scenes"][0].update(scene_index="1"), "/scenes/0/scene_index", "a whole"),
+        (lambda record: record["scenes"][0].update(scene_index=10**40), "/scenes/0/scene_index", "a whole"),
+        (lambda record: record["scenes"][0].update(scene_index=True), "/scenes/0/scene_index", "a whole"),
         (lambda record: record["scenes"][0].update(characters=[1]), "/scenes/0/characters/0", "found 1"),
         (
             lambda record: record["questions"][0].pop("accepted_answers"),
@@ -199,6 +202,18 @@ def test_document_when_it_is_damaged_or_huge_is_kept_as_it_is(tmp_path, source):
     export_package(tmp_path / "imported", tmp_path / "out")
     for name in ("statistics.json", "croissant_metadata.json"):
         assert (tmp_path / "out" / name).read_bytes() == (source / name).read_bytes()
+
+
+def test_keys_when_hostile_are_shown_on_one_plain_line(tmp_path):
+    rows = change_first(
+        lambda record: record.update({"\x1b[31m\n\u202e": 1, **{f"k{n}": n for n in range(80)}})
+    )
+    imported = import_package(write_package(tmp_path / "package", rows=rows), tmp_path / "imported", STORY)
+    shown = list(imported.lines())
+    assert all(line.isprintable() for line in shown)
+    assert any(r"/\x1b[31m\n\u202e (1)" in line for line in shown)
+    assert any("more fields; release.json lists them all" in line for line in shown)
+    assert len(imported.as_json()["fields"]) > 80
 
 
 def test_ids_when_hostile_name_no_files(tmp_path):

@@ -21,14 +21,6 @@ def test_value_when_it_lies_deep_is_found_put_and_dropped():
     assert document == {"scenes": [{"new": {"y": None}}, {"": {"x": ["z", 2]}}]}
 
 
-def test_put_when_the_value_changes_later_holds_a_copy():
-    value = {"x": [1]}
-    document = {}
-    put(document, "/a", value)
-    value["x"].append(2)
-    assert document == {"a": {"x": [1]}}
-
-
 @pytest.mark.parametrize("text", ["/x", "/scenes/2", "/scenes/-1", "/scenes/01x", "/scenes/0/0"])
 def test_lookup_when_nothing_is_there_says_so(text):
     with pytest.raises(LookupError, match="nothing at"):
