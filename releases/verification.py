@@ -11,6 +11,7 @@ from ..schemas.issue import Issue
 from ..validators.dataset import IMPORTED
 from .canary import check_canary
 from .check_card import check_card
+from .check_changes import check_changes
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out
 from .check_files import check_listing, check_records, check_release_document, check_sums
@@ -24,6 +25,7 @@ from .layout import (
     ANNOTATIONS,
     CANARY,
     CARD,
+    CHANGES,
     CROISSANT,
     EVENTS,
     PRODUCERS,
@@ -34,6 +36,7 @@ from .layout import (
     hidden_folder,
 )
 from .loading import kind_of
+from .official import WHOLE
 from .suite_verification import verify_suite
 
 __all__ = ["VerifyReport", "verify"]
@@ -79,8 +82,10 @@ def verify(
     secret = _salt(sibling, salt) if beside else None
     if salt is not None and not beside:
         raise _no_hidden(folder)
-    if public:
+    whole = document.get("visibility") == WHOLE and IMPORTED in document
+    if public and not whole:
         findings.gather("hidden", search_rows(folder))
+    if public:
         findings.gather(RELEASE, check_promises(document))
     findings.gather(CANARY, check_canary(folder, document))
     if beside:
@@ -208,6 +213,7 @@ def _check_public(
     findings.gather("documents", check_documents(folder, document, composition))
     findings.gather(CARD, check_card(folder))
     findings.gather(SUBSETS, check_subsets(folder))
+    findings.gather(CHANGES, check_changes(folder, document))
     findings.gather(CROISSANT, _check_metadata(folder))
     findings.gather("read back", read_back(folder, findings))
 
