@@ -59,6 +59,9 @@ def calibrate(
         typer.Option("--fit-weights", help="Write judges' weights here, fitted on the validation split."),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples.")] = 10_000,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep it beside the evaluation, so that fabula report shows it.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Compare judges with people, and show what people said; asks no model."""
@@ -68,6 +71,7 @@ def calibrate(
     from ..evaluation.human.exclude import Exclusion
     from ..evaluation.human.resample import Resampling
     from ..evaluation.human.study import StudySettings
+    from ..evaluation.report.people import write_calibration
 
     settings = StudySettings(
         exclusion=Exclusion(attention_failures, min_seconds, min_consistency),
@@ -82,6 +86,8 @@ def calibrate(
     report = compare(run, human, source, settings, key)
     if fit_weights is not None:
         write_weights(report, fit_weights)
+    if save:
+        write_calibration(run, report.document)
     show(report, as_json=as_json)
     return 0
 

@@ -1,6 +1,9 @@
 """Counts in words, with the noun in its number."""
 
-PLURALS = {"story": "stories", "reply": "replies"}
+PLURALS = {
+    "random half": "random halves", "reply": "replies", "source family": "source families",
+    "story": "stories",
+}  # fmt: skip
 
 
 def counted(count: int, noun: str) -> str:

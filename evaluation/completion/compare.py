@@ -1,6 +1,6 @@
 """Comparing two evaluations of videos made under the same protocol: paired over prompts."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -112,23 +112,42 @@ def compare_folders(
             ]
         )  # fmt: skip
     same = [(a, b) for a, b in pairs if a.panel.method == b.panel.method]
-    rows = [_row(a, b, definitions) for a, b in same or pairs]
+    return EventComparisons(definitions, paired(same or pairs, definitions), differences)
+
+
+def paired(
+    pairs: Sequence[tuple[PanelScore, PanelScore]], definitions: Definitions
+) -> tuple[EventComparison, ...]:
+    """Return the comparison of each pair, p-values corrected for the number of pairs.
+
+    Args:
+        pairs: two methods under the same verifier, each.
+        definitions: what a prompt without an answer counts as; bootstrap resamples and seed.
+
+    Raises:
+        InputError: two methods have no prompt in common that counts.
+    """
+    rows = [_row(a, b, definitions) for a, b in pairs]
     corrected = {
         name: bonferroni(np.array([row[name] for row in rows])) for name in ("p_bootstrap", "p_wilcoxon")
     }
-    found = tuple(
+    return tuple(
         EventComparison(
             a.panel.judge, a.panel.method, b.panel.method, int(row["prompts"]), row["difference"],
             _known(row["low"]), _known(row["high"]), _known(corrected["p_bootstrap"][place]),
             float(corrected["p_wilcoxon"][place]), _known(row["cohen_d"]), _known(row["rank_biserial"]),
         )
-        for place, ((a, b), row) in enumerate(zip(same or pairs, rows, strict=True))
+        for place, ((a, b), row) in enumerate(zip(pairs, rows, strict=True))
     )  # fmt: skip
-    return EventComparisons(definitions, found, differences)
 
 
-def _row(one: PanelScore, other: PanelScore, definitions: Definitions) -> dict[str, float]:
-    """Return the statistics of one pair over the prompts that both have, without an answer as defined."""
+def comparable(one: PanelScore, other: PanelScore, definitions: Definitions) -> bool:
+    """Whether two methods have a prompt in common that counts."""
+    return bool(_differences(one, other, definitions))
+
+
+def _differences(one: PanelScore, other: PanelScore, definitions: Definitions) -> list[float]:
+    """Return the differences over the prompts that both have, without an answer as defined."""
     theirs = {video.unit: video.rate for video in other.videos}
     values = []
     for video in one.videos:
@@ -136,7 +155,12 @@ def _row(one: PanelScore, other: PanelScore, definitions: Definitions) -> dict[s
         if video.unit not in theirs or (definitions.nonresponse == "excluded" and None in pair):
             continue
         values.append((pair[0] or 0.0) - (pair[1] or 0.0))
-    differences = np.array(values)
+    return values
+
+
+def _row(one: PanelScore, other: PanelScore, definitions: Definitions) -> dict[str, float]:
+    """Return the statistics of one pair over the prompts that both have."""
+    differences = np.array(_differences(one, other, definitions))
     if not len(differences):
         raise InputError(
             [

@@ -1,7 +1,7 @@
 """The report on an evaluation of videos by the events that they complete."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...releases.suites import SUITE, load_suite
@@ -11,10 +11,13 @@ from ..archive import EVALUATION
 from ..completion.score import score_folder
 from ..completion.scores import AVERAGE, EventScores, PanelScore
 from ..completion.voting import Definitions
+from ..words import counted
 from .accounts import Accounts, read_lines
+from .comparing import event_comparisons
 from .events_cases import CONDITION, chosen_prompts, prompt_case
 from .model import (
     Cases,
+    Comparison,
     CountRow,
     CountTable,
     Definition,
@@ -25,6 +28,7 @@ from .model import (
     ScoreRow,
     ScoreTable,
 )
+from .people import people_of
 from .pictures import pictures_of_run
 from .showing import label_text
 
@@ -50,6 +54,7 @@ def events_report(
         InputError: the archive or the suite cannot be read, or they do not belong together.
     """
     used = definitions or Definitions()
+    people = people_of(folder, "events")
     scores = score_folder(folder, suite, used)
     loaded = load_suite(folder / SUITE if suite is None else suite)
     chosen = chosen_prompts(scores.panels)
@@ -62,16 +67,20 @@ def events_report(
     manifest = EvaluationManifest.model_validate_json((folder / EVALUATION).read_bytes())
     pictures = pictures_of_run(folder)
     total = sum(len(panel.videos) for panel in scores.panels)
+    comparisons = event_comparisons(scores)
     return ReportDocument(
         kind="events",
         title=_title(scores),
         facts=_facts(scores, accounts, loaded, manifest),
-        warnings=tuple(_warnings(scores, accounts)),
+        warnings=(*_warnings(scores, accounts), *people.warnings),
         reading=READING,
         headline=_headline(scores),
         plots=(_plot(scores, loaded),),
         details=(_votings(scores),),
-        comparison_note="Methods are compared by fabula compare; the intervals above are not paired.",
+        comparisons=comparisons,
+        people=people.tables,
+        people_note=people.note,
+        comparison_note=_comparison_note(scores, comparisons),
         accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
         cases=Cases(
             title="Prompts",
@@ -115,7 +124,19 @@ def _facts(
     }
 
 
+def _comparison_note(scores: EventScores, found: Sequence[Comparison]) -> str:
+    if len({panel.panel.method for panel in scores.panels}) < 2:
+        return "There is one method only; fabula compare holds it against other evaluations."
+    if not found:
+        return "No two methods have a prompt in common that counts."
+    return (
+        "The first method less the second, paired by prompt, of one judge each. p-values are corrected by "
+        f"Bonferroni for {counted(len(found), 'comparison')}."
+    )
+
+
 def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for panel in scores.panels:
         missing = sum(not video.seen for video in panel.videos)
         silent = sum(video.seen and video.rate is None for video in panel.videos)

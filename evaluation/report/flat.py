@@ -46,7 +46,7 @@ def _cell(value: object) -> object:
 
 
 def _score_rows(document: ReportDocument) -> Iterator[Row]:
-    for table in (document.headline, *document.details, *document.agreement):
+    for table in (document.headline, *document.details, *document.agreement, *document.people):
         for row in table.rows:
             for name, score in row.scores.items():
                 yield (table.name, row.label, name, *_numbers(score))
@@ -55,7 +55,7 @@ def _score_rows(document: ReportDocument) -> Iterator[Row]:
             for point in points:
                 yield (f"plot_{plot.name}", group, point.series, *_numbers(point.score))
     yield from _comparison_rows(document)
-    for counts in (*document.accounting, *([document.cost] if document.cost else [])):
+    for counts in (*document.controls, *document.accounting, *([document.cost] if document.cost else [])):
         for counted in counts.rows:
             for name, told in counted.values.items():
                 yield (counts.name, counted.label, name, *_plain(told))

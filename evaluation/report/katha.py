@@ -15,9 +15,11 @@ from ..stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, obser
 from ..words import counted
 from .accounts import Accounts, read_lines
 from .katha_cases import NAMES, Replies, Shown, cases_of
+from .katha_controls import controls
 from .katha_spots import chosen_spots, spots_of
 from .katha_tables import accounting, comparisons, details, headline, judges_table, plots
 from .model import Definition, Measure, ReportDocument, ScoreRow, ScoreTable
+from .people import people_of
 from .pictures import pictures_of_outputs, pictures_of_run
 
 FEW_ANSWERS = 0.95
@@ -53,6 +55,7 @@ def katha_report(
         ConfigError: the release is not to be found.
     """
     used = definitions or Definitions()
+    people = people_of(folder, "katha")
     judged = judged_folder(folder, release, used)
     scores = scores_of(judged, used)
     records = judged.items.records
@@ -70,13 +73,16 @@ def katha_report(
         kind="katha",
         title=_title(scores),
         facts=_facts(scores, accounts, judged),
-        warnings=tuple(_warnings(scores, accounts, judged)),
+        warnings=(*_warnings(scores, accounts, judged), *people.warnings),
         reading=READING,
         headline=headline(scores),
         plots=plots(scores),
         details=tuple(details(scores)),
         comparisons=comparisons(scores),
         comparison_note=_comparison_note(scores),
+        controls=(controls(scores, judged.manifest.subject),),
+        people=people.tables,
+        people_note=people.note,
         accounting=(*accounting(scores), accounts.outcome_table()),
         cases=cases_of(chosen, len(spots), judged.methods, judged.items, shown) if chosen else None,
         agreement=(_agreement(judged), judges_table(scores)),

@@ -6,6 +6,7 @@ from ...schemas.score import Score
 from ..recoverability.compare_methods import Comparison as Compared
 from ..recoverability.items import DIMENSIONS
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
+from .comparing import verdict_of
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from .showing import label_text
 
@@ -14,7 +15,6 @@ IMAGE = Measure(name="image", label="From images", better="high")
 GAP = Measure(name="gap", label="STG", unit="points", better="low")
 AMBIGUITY = Measure(name="ambiguity", label="Ambiguity rate", better="low")
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
-LEVEL = 0.05
 
 
 def headline(scores: KathaScores) -> ScoreTable:
@@ -301,9 +301,7 @@ def _comparison(one: Compared) -> Comparison:
 
 
 def _verdict(one: Compared) -> str:
-    tests = [p for p in (one.p_wilcoxon_corrected, one.p_bootstrap_corrected) if p is not None]
-    if one.difference is None or not tests:
+    if one.difference is None:
         return "Cannot be said."
-    if max(tests) >= LEVEL:
-        return "These data do not tell them apart." if min(tests) >= LEVEL else "The two tests disagree."
-    return f"{one.first if one.difference < 0 else one.second} loses less."
+    tests = [one.p_wilcoxon_corrected, one.p_bootstrap_corrected]
+    return verdict_of(tests, one.difference, (one.first, one.second), low_is_better=True)

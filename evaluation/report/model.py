@@ -189,6 +189,13 @@ class ReportDocument(Own):
     details: tuple[ScoreTable, ...] = Field(default=(), description="Scores by dimension, group and judge.")
     comparisons: tuple[Comparison, ...] = Field(default=(), description="Between methods.")
     comparison_note: str = Field(default="", description="How methods were compared, or why they were not.")
+    controls: tuple[CountTable, ...] = Field(
+        default=(), description="What else could explain the numbers, and what speaks for or against it."
+    )
+    people: tuple[ScoreTable, ...] = Field(
+        default=(), description="What people said, where a calibration lies beside the evaluation."
+    )
+    people_note: str = Field(default="", description="Who was asked.")
     accounting: tuple[CountTable, ...] = Field(
         default=(), description="What was asked, answered, valid and left out."
     )

@@ -1,0 +1,199 @@
+"""What people said, in the report on an evaluation that they were asked about too."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import InputError, TargetError, UserError
+from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ...schemas.score import Score
+from ..archive import JUDGEMENTS
+from ..words import counted
+from .model import Measure, ScoreRow, ScoreTable
+from .showing import label_text
+
+CALIBRATION = "calibration.json"
+"""What a calibration is called that lies beside an archive."""
+OF = "judgements_sha256"
+"""Where it says which archive it is about."""
+LARGEST = 50_000_000
+SPEARMAN = Measure(name="spearman", label="Spearman", unit="number", better="high")
+
+
+@dataclass(frozen=True)
+class People:
+    """The part of a report that people's answers fill.
+
+    Attributes:
+        tables: what they said, and how judges compare.
+        note: who was asked.
+        warnings: what readers must know.
+    """
+
+    tables: tuple[ScoreTable, ...] = ()
+    note: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:
+    """Write a calibration beside the archive that it is about, for reports; return its file.
+
+    Raises:
+        TargetError: it cannot be written.
+    """
+    path = folder / CALIBRATION
+    try:
+        write_atomic(path, [pretty_bytes({**document, OF: sha256_file(folder / JUDGEMENTS)})])
+    except OSError as error:
+        raise TargetError(
+            str(path), expected="a place that can be written", found=error.strerror or str(error),
+            fix="leave --save out, or calibrate a copy of the evaluation",
+        ) from error  # fmt: skip
+    return path
+
+
+def people_of(folder: Path, kind: str) -> People:
+    """Return what the calibration beside an archive says; nothing where there is none.
+
+    Args:
+        folder: the evaluation folder.
+        kind: of the evaluation.
+
+    Raises:
+        InputError: the file is not what ``fabula calibrate`` writes, or of another kind of evaluation.
+    """
+    path = folder / CALIBRATION
+    if not path.is_file():
+        return People()
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"more than {LARGEST:,} bytes")
+        document = json.loads(path.read_bytes())
+        if document["kind"] != kind:
+            raise ValueError(f"a calibration of kind {document['kind']}, and an evaluation of kind {kind}")
+        tables = tuple(_events(document) if kind == "events" else _katha(document))
+        note, about = _note(document["people"]), document.get(OF)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        found = "a value of another form" if isinstance(error, ValidationError) else str(error)[:200]
+        raise InputError(
+            [
+                UserError(
+                    str(path), expected="a calibration of this evaluation", found=found,
+                    fix="write it anew with fabula calibrate RUN --human FILE --save, or remove it",
+                )
+            ]
+        ) from error  # fmt: skip
+    stale = about is not None and about != sha256_file(folder / JUDGEMENTS)
+    warning = "The comparison with people was made before the judgements changed: calibrate again."
+    return People(tables, note, (warning,) if stale else ())
+
+
+def _note(people: Mapping[str, Any]) -> str:
+    lines = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in people["lines"].items())
+    left = len(people["excluded_raters"])
+    asked = "1 person" if people["raters"] == 1 else f"{people['raters']:,} people"
+    out = f"; {'1 person' if left == 1 else f'{left:,} people'} left out" if left else ""
+    return f"{asked}: {lines}{out}."
+
+
+def _katha(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    rows = [
+        ScoreRow(
+            label=method,
+            scores={
+                **{name: _score(one["overall"]) for name, one in found["recoverability"].items()},
+                "gap": _score(found["stg"]["overall"]),
+            },
+            note=f"{found['questions_valid']:,} of {counted(found['questions_asked'], 'question')} valid",
+        )
+        for method, found in document["methods"].items()
+    ]
+    conditions = list(dict.fromkeys(name for row in rows for name in row.scores if name != "gap"))
+    measures = [
+        *(Measure(name=name, label=label_text(name), better="high") for name in conditions),
+        Measure(name="gap", label="STG", unit="points", better="low"),
+    ]
+    yield from _if_any("people", "What people recover", "Method", measures, rows)
+    compared = [
+        ScoreRow(
+            label=f"{judge} · {label_text(condition)}",
+            scores={name: _score(one["values"][name]) for name in AGAINST if name in one["values"]},
+        )
+        for judge, found in document["judges"].items()
+        for condition, one in found["answers"].items()
+    ]
+    against = [Measure(name=name, label=label, unit=unit) for name, (label, unit) in AGAINST.items()]
+    yield from _if_any("judges_people", "Judges against people", "Judge and evidence", against, compared)
+    yield from _between(document["agreement"])
+
+
+AGAINST = {
+    "agreement": ("Agreement", "percent"),
+    "pairwise_agreement": ("Pairs ranked alike", "percent"),
+    "spearman": ("Spearman", "number"),
+    "mean_absolute_difference": ("Mean absolute difference", "number"),
+    "calibration_error": ("Calibration error", "number"),
+}
+"""What a judge's answers are compared by -> its label and unit."""
+
+
+def _events(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    rows = [
+        ScoreRow(
+            label=f"{judge} · {label_text(name)}",
+            scores={
+                "spearman": _plain(one["spearman"]["value"], one["spearman"].get("reason")),
+                "kendall": _plain(one["kendall"]["value"], one["kendall"].get("reason")),
+                "difference": _plain(one["difference"], "no video was judged by both"),
+            },
+            note=counted(len(one["models"]), "method"),
+        )
+        for judge, found in document["judges"].items()
+        for name, one in found["classes"].items()
+    ]
+    measures = [
+        SPEARMAN,
+        Measure(name="kendall", label="Kendall", unit="number", better="high"),
+        Measure(name="difference", label="Mean difference", unit="number", better="low"),
+    ]
+    yield from _if_any("judges_people", "Judges against people, by class", "Judge and class", measures, rows)
+    yield from _between(document["agreement"])
+
+
+def _between(agreement: Sequence[Mapping[str, Any]]) -> Iterator[ScoreTable]:
+    rows = [
+        ScoreRow(
+            label=label_text(str(one["what"])),
+            scores={
+                name: _score(one[name]) for name in ("pairs", "kappa", "alpha") if one.get(name) is not None
+            },
+        )
+        for one in agreement
+    ]
+    measures = [
+        Measure(name="pairs", label="Pairs that agree"),
+        Measure(name="kappa", label="Fleiss' kappa", unit="number"),
+        Measure(name="alpha", label="Krippendorff's alpha", unit="number"),
+    ]
+    yield from _if_any("people_agreement", "Agreement between people", "Of", measures, rows)
+
+
+def _if_any(
+    name: str, title: str, heading: str, measures: Sequence[Measure], rows: Sequence[ScoreRow]
+) -> Iterator[ScoreTable]:
+    if rows:
+        yield ScoreTable(name=name, title=title, heading=heading, measures=tuple(measures), rows=tuple(rows))
+
+
+def _score(told: Mapping[str, Any]) -> Score:
+    return Score.model_validate(dict(told))
+
+
+def _plain(value: float | None, reason: str | None) -> Score:
+    if value is None:
+        return Score(value=None, status="undefined", reason=reason or "undefined")
+    return Score(value=value, status="ok")
