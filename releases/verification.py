@@ -82,10 +82,8 @@ def verify(
     secret = _salt(sibling, salt) if beside else None
     if salt is not None and not beside:
         raise _no_hidden(folder)
-    whole = document.get("visibility") == WHOLE and IMPORTED in document
-    if public and not whole:
-        findings.gather("hidden", search_rows(folder))
     if public:
+        findings.gather("hidden", _hidden_rows(folder, document))
         findings.gather(RELEASE, check_promises(document))
     findings.gather(CANARY, check_canary(folder, document))
     if beside:
@@ -152,6 +150,12 @@ def _no_hidden(path: Path) -> ConfigError:
         found=f"none beside {path}",
         fix="name it with --hidden",
     )
+
+
+def _hidden_rows(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
+    """Yield the files with rows of the hidden split, but for a package of others that has them in its place."""
+    if not (document.get("visibility") == WHOLE and IMPORTED in document):
+        yield from search_rows(folder)
 
 
 def _check_data(folder: Path, findings: Findings) -> tuple[Mapping[str, Json], Composition]:
