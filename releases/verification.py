@@ -153,7 +153,7 @@ def _no_hidden(path: Path) -> ConfigError:
 
 
 def _hidden_rows(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield the files with rows of the hidden split, but for a package of others that has them in its place."""
+    """Yield files with rows of the hidden split; a package of others may have them where they are."""
     if not (document.get("visibility") == WHOLE and IMPORTED in document):
         yield from search_rows(folder)
 
