@@ -22,7 +22,7 @@ dev: .venv/installed-dev
 
 # Build, validate, package and verify the sample benchmark, offline.
 demo: .venv/installed
-	rm -rf $(DEMO) dist/demo-0.1.0 dist/demo-0.1.0-hidden
+	rm -rf $(DEMO) dist/demo-0.1.0 dist/demo-0.1.0-hidden dist/demo-0.1.0-hidden.salt
 	$(BIN)/fabula build katha builders/katha/samples/stories.jsonl --records builders/katha/samples/gold.jsonl \
 		--planner rules --out $(DEMO) --created-at 2026-01-01T00:00:00Z
 	$(BIN)/fabula run status $(DEMO)

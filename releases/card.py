@@ -121,6 +121,7 @@ def render_card(facts: Facts) -> str:
         closeness=list(_closeness_rows(facts.more.subsets)),
         canary=facts.more.canary,
         commitments=facts.more.commitments,
+        reviews_on_file=facts.more.reviewed,
         tables=tables(),
         kinds=_KINDS,
         compositions=[(title, at_path(facts.statistics, path)) for title, path in COMPOSITIONS],
