@@ -26,6 +26,7 @@ from .common import (
     show,
     warn,
 )
+from .suites import SuiteOption, SuiteReleaseOption, given_suite
 
 if TYPE_CHECKING:
     from ..schemas.judgement import EvaluationManifest
@@ -37,7 +38,7 @@ def register(app: typer.Typer) -> None:
         "events",
         epilog=example(
             "fabula evaluate events --suite suite.json --outputs videos/x --judge openai:gpt-4o --dry-run",
-            "fabula evaluate events --suite suite.json --outputs videos/x --outputs videos/y"
+            "fabula evaluate events --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y"
             " --judge openai:gpt-4o --votes 3 --out runs/eval-b",
         ),
     )(events)
@@ -45,13 +46,14 @@ def register(app: typer.Typer) -> None:
 
 @guarded
 def events(
-    suite: Annotated[Path, typer.Option("--suite", help="Suite: an all_prompts.json.", show_default=False)],
     outputs: Annotated[
         list[Path],
         typer.Option(
             "--outputs", help="Videos of one method, named as in the suite. Repeatable.", show_default=False
         ),
     ],
+    suite: SuiteOption = None,
+    release: SuiteReleaseOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
     ] = None,
@@ -96,6 +98,7 @@ def events(
     )
     from ..evaluation.running import check_request, run_evaluation
 
+    place = given_suite(suite, release)
     options = EventOptions(
         judges=tuple(judges or ()),
         votes=votes,
@@ -113,7 +116,7 @@ def events(
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
-            request = events_request(suite, outputs, out or Path(scratch) / "run", options)
+            request = events_request(place, outputs, out or Path(scratch) / "run", options)
             budget, plan = video_budget(request), estimate_events(request)
         if as_json:
             emit({"budget": budget.as_json(), "plan": plan.as_json()})
@@ -123,7 +126,7 @@ def events(
         return 0
     if out is None:
         raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval-b")
-    request = events_request(suite, outputs, out, options)
+    request = events_request(place, outputs, out, options)
     if not as_json:
         for line in video_budget(request).lines():
             warn(line)

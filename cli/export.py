@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from . import export_study
 from .common import JsonOption, emit, example, guarded, say, show
 
 app = typer.Typer(
@@ -18,6 +19,9 @@ app = typer.Typer(
 @app.callback()
 def _export() -> None:
     """Copy data and results into a folder of their own."""
+
+
+export_study.register(app)
 
 
 @app.command("katha", epilog=example("fabula export katha dist/kathabench --out KathaBench-25K"))

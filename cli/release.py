@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from . import release_diff
-from .common import JsonOption, emit, example, guarded, say, show_findings
+from .common import JsonOption, emit, example, guarded, released, say, show_findings
 
 app = typer.Typer(
     name="release", no_args_is_help=True, rich_markup_mode=None, help="Package, verify and compare releases."
@@ -37,6 +37,9 @@ def pack(
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
+    languages: Annotated[
+        list[str] | None, typer.Option("--language", help="Events: language tag of the prompts. Repeatable.")
+    ] = None,
     since: Annotated[
         Path | None, typer.Option("--since", help="The release before; what changed decides the version.")
     ] = None,
@@ -64,6 +67,7 @@ def pack(
     from ..releases import PackOptions, pack
     from ..releases.changes_since import options_since
 
+    since = released(since)
     given: dict[str, Any] = {
         "name": name,
         "title": title,
@@ -71,6 +75,7 @@ def pack(
         "license": license_id,
         "url": url,
         "contact": contact,
+        "languages": tuple(languages) if languages else None,
         "since": since,
         "subsets": tuple(subsets) if subsets else None,
         "reviews": reviews,

@@ -3,6 +3,7 @@
 The bytes depend on the run, the options and the versions of the tools only. Nothing here reads the clock.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -40,6 +41,7 @@ from .suites import write_suite
 from .target import require_free, require_outside, staged
 
 NAME, TITLE = "fabula-event-suite", "Fabula event suite"
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
 def pack_suite(run: Path, out: Path, options: PackOptions) -> PackResult:
@@ -91,11 +93,19 @@ def _named(options: PackOptions) -> PackOptions:
     Raises:
         ConfigError: something is asked for that only releases of stories have.
     """
-    if options.since is not None or options.subsets:
+    if options.since is not None:
         raise ConfigError(
-            "--since, --subset", expected="a run of stories", found="a run of kind 'events'",
-            fix="leave them out: suites have neither subsets nor a record of changes",
+            "--since", expected="a run of `fabula build katha`", found="a prompt suite",
+            fix="leave it out, and number the version yourself",
         )  # fmt: skip
+    for tag in options.languages:
+        if not _LANGUAGE.fullmatch(tag):
+            raise ConfigError(
+                "--language",
+                expected="a language tag such as en or zh-Hant",
+                found=repr(tag),
+                fix="give its tag",
+            )
     usual = {one.name: one.default for one in fields(PackOptions)}
     name = NAME if options.name == usual["name"] else options.name
     return replace(options, name=name, title=TITLE if options.title == usual["title"] else options.title)

@@ -1,8 +1,7 @@
 """StoryEval's sample for people: a few models per prompt, anonymised and shuffled, the key kept apart.
 
 Every prompt is shown with the videos of ``per_prompt`` models drawn at random; tasks are named by numbers,
-and
-only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
+and only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
 """
 
 import csv
@@ -67,7 +66,7 @@ def write_tasks(
     events: Mapping[str, Sequence[str]],
     outputs: Mapping[str, Path] | None = None,
 ) -> None:
-    """Write what participants get into a folder, and the key elsewhere.
+    """Write what participants get into a folder, and the key elsewhere; an existing key is not replaced.
 
     The folder gets ``tasks.csv``, one line per event of a task, and, where outputs are given, ``videos/``
     with copies whose names are those of the tasks. Copies keep their bytes: what a file says about its
@@ -81,13 +80,18 @@ def write_tasks(
         outputs: model -> the folder with its videos.
 
     Raises:
-        TargetError: the folder is not empty or cannot be written, or the key would lie in it.
+        TargetError: the folder is not empty or cannot be written, or the key would lie in it or exists.
         InputError: videos are missing; all of them are listed.
     """
     if key.resolve().is_relative_to(folder.resolve()):
         raise TargetError(
             str(key), expected="a file outside the participants' folder", found=f"one in {folder}",
             fix="choose another place for the key",
+        )  # fmt: skip
+    if key.exists():
+        raise TargetError(
+            str(key), expected="a new file for the key", found="a file that is there",
+            fix="choose another: without its key a study cannot be read",
         )  # fmt: skip
     sources = {} if outputs is None else {one: outputs[one.method] / one.video for one in tasks}
     missing = [source for source in sources.values() if not source.is_file()]

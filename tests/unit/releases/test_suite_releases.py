@@ -99,7 +99,9 @@ def test_suite_when_a_label_counts_wrongly_says_so(run: Path, packed: Path) -> N
 def test_packing_a_suite_when_options_do_not_fit_says_which(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--license"):
         pack(run, tmp_path / "a", PackOptions("0.1.0"))
-    with pytest.raises(ConfigError, match="neither subsets nor"):
+    with pytest.raises(ConfigError, match="--language"):
+        pack(run, tmp_path / "a", PackOptions("0.1.0", license="CC-BY-4.0", languages=("English",)))
+    with pytest.raises(ConfigError, match="prompt suite"):
         pack(run, tmp_path / "a", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=2",)))
     with (run / "prompts.jsonl").open("a") as file:
         file.write("\n")

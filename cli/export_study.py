@@ -1,0 +1,74 @@
+"""``fabula export study``: the sample of videos that people judge, anonymised and shuffled."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import JsonOption, emit, example, guarded, say
+from .suites import SuiteOption, SuiteReleaseOption, given_suite
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "study",
+        epilog=example(
+            "fabula export study --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y"
+            " --key key.json --out for-people",
+            "fabula export study --suite all_prompts.json --outputs videos/x --outputs videos/y"
+            " --outputs videos/z --per-prompt 2 --label hard --key key.json --out for-people",
+        ),
+    )(study)
+
+
+@guarded
+def study(
+    outputs: Annotated[
+        list[Path],
+        typer.Option("--outputs", help="Videos of one method. Repeatable.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="New folder for the participants.", show_default=False)],
+    key: Annotated[
+        Path,
+        typer.Option("--key", help="File for the key, task -> video. Keep it.", show_default=False),
+    ],
+    suite: SuiteOption = None,
+    release: SuiteReleaseOption = None,
+    per_prompt: Annotated[
+        int, typer.Option("--per-prompt", min=1, help="Methods drawn at random for each prompt.")
+    ] = 2,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", help="Only prompts with this label. Repeatable.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N prompts.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw and of the order.")] = 42,
+    as_json: JsonOption = False,
+) -> int:
+    """Draw methods for every prompt, name their videos by task, shuffle them; the key stays with you.
+
+    The folder holds tasks.csv (task, event, statement) and videos/. People's answers come back as lines of
+    kind completion whose item is the task: fabula calibrate RUN --human FILE --key KEY.
+    """
+    from ..evaluation.completion.load_videos import check_methods, chosen_prompts
+    from ..evaluation.completion.settings import VideoSelection
+    from ..evaluation.human.sampling import sample_tasks, write_tasks
+    from ..releases.suites import load_suite
+
+    place = given_suite(suite, release)
+    check_methods(outputs)
+    folders = {folder.resolve().name: folder for folder in outputs}
+    prompts = chosen_prompts(
+        load_suite(place), VideoSelection(label=tuple(labels or ()), limit=limit)
+    ).prompts
+    tasks = sample_tasks(list(prompts), list(folders), per_prompt, seed)
+    events = {name: prompt.event_list for name, prompt in prompts.items()}
+    write_tasks(tasks, out, key, events, folders)
+    if as_json:
+        told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(folders), "seed": seed}
+        emit({**told, "out": str(out), "key": str(key)})
+    else:
+        say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(folders)} methods: {out}")
+        say(f"key, not for participants: {key}")
+        say("the copies keep their bytes: what a file says about its maker in its own metadata stays")
+    return 0

@@ -1,0 +1,79 @@
+"""A suite from its release to a study of people: the commands about videos, without a process each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from fabula.cli.main import app
+from fabula.testing.drawn import write_video
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, list[Path]]:
+    """A packed suite of three prompts, and the videos of three methods."""
+    seeds = tmp_path / "seeds.jsonl"
+    rows = ["A dog runs, and then sleeps.", "A lamp glows, and then fades.", "A man jumps, and then sits."]
+    seeds.write_text("".join(json.dumps({"prompt": row}) + "\n" for row in rows))
+    assert run("build", "events", seeds, "--out", tmp_path / "run", "--workers", 0)[0] == 0
+    named = ("--version", "0.1.0", "--license", "CC0-1.0", "--language", "en")
+    code, output = run("release", "pack", tmp_path / "run", *named, "--out", tmp_path / "suite")
+    assert (code, "3 prompts, 6 events" in output) == (0, True), output
+    methods = [tmp_path / "videos" / name for name in "xyz"]
+    for folder in methods:
+        folder.mkdir(parents=True)
+        for name in json.loads((tmp_path / "suite" / "all_prompts.json").read_text()):
+            write_video(folder / name, 8)
+    return tmp_path / "suite", methods
+
+
+def test_videos_when_checked_against_a_release_exit_by_what_is_found(made: tuple[Path, list[Path]]) -> None:
+    release, (first, *_) = made
+    code, output = run("outputs", "check", first, "--release", release)
+    assert (code, "x: 0 of 3 videos cannot be judged" in output) == (0, True)
+    next(first.glob("*.mp4")).unlink()
+    code, output = run("outputs", "check", first, "--suite", release / "all_prompts.json", "--json")
+    document = json.loads(output)["outputs"][0]
+    assert (code, document["videos_valid"], document["counts"]) == (1, 2, {"missing-video": 1})
+    for wrong in (("--release", release, "--ocr"), ("--release", release, "--suite", release), ()):
+        assert run("outputs", "check", first, *wrong)[0] == 2
+
+
+def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[Path]]) -> None:
+    release, (first, *_) = made
+    videos = ("--release", release, "--outputs", first)
+    asked = ("evaluate", "events", *videos, "--judge", "openai:x", "--dry-run")
+    code, output = run(*asked, "--json")
+    assert (code, json.loads(output)["budget"]["calls"]) == (0, 18)
+    suite = release / "all_prompts.json"
+    suite.write_text(suite.read_text().replace("sleeps", "snores"))
+    code, output = run(*asked)
+    assert (code, "expected the file that was packed" in output) == (1, True)
+
+
+def test_study_when_exported_hides_the_methods_and_keeps_its_key(
+    made: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    release, methods = made
+    outputs: list[Any] = [word for folder in methods for word in ("--outputs", folder)]
+    asked = ("export", "study", "--release", release, *outputs, "--key", tmp_path / "key.json")
+    code, output = run(*asked, "--out", tmp_path / "people", "--json")
+    assert (code, json.loads(output)["tasks"]) == (0, 6)
+    names = sorted(path.name for path in (tmp_path / "people" / "videos").iterdir())
+    assert names == [f"task_{number:04d}.mp4" for number in range(1, 7)]
+    key = json.loads((tmp_path / "key.json").read_text())
+    assert {method for _, method in key.values()} <= {"x", "y", "z"}
+    shown = [video for video, _ in key.values()]
+    assert all(shown.count(video) == 2 for video in shown)
+    code, output = run(*asked, "--out", tmp_path / "again")
+    assert (code, "without its key" in output, (tmp_path / "again").exists()) == (2, True, False)
+    (methods[0] / key["task_0001"][0]).unlink()
+    few = ("export", "study", "--release", release, *outputs[:2], "--key", tmp_path / "k.json")
+    assert run(*few, "--out", tmp_path / "few")[0] == 2  # two methods are to be drawn, and there is one

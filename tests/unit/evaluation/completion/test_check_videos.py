@@ -1,0 +1,85 @@
+"""Videos on disk before anything is spent: missing, unreadable, wrongly named, stray, in the wrong place."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.completion.check_videos import VideosReport, check_video_methods, check_videos
+from fabula.schemas.events import EventPrompt, Suite
+from fabula.testing.drawn import write_video
+
+NAMES = ("A_cat_naps_and_then_runs.mp4", "A_dog_digs_and_then_sleeps.mp4", "A_man_sits_and_then_stands.mp4")
+
+
+@pytest.fixture
+def three() -> Suite:
+    entry = {"prompt": "x", "event_list": ["a", "b"], "class": ["human"]}
+    return Suite({name: EventPrompt.model_validate(entry) for name in NAMES})
+
+
+def findings(report: VideosReport) -> dict[str, str]:
+    return {issue.where: issue.code for issue in report.issues}
+
+
+def test_videos_when_all_are_there_have_no_findings(three: Suite, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    folder.mkdir()
+    for name in NAMES:
+        write_video(folder / name, 8)
+    report = check_videos(folder, three)
+    assert (report.ok, report.issues, report.accounting()["invalid_rate"]) == (True, (), 0.0)
+    part = Suite({NAMES[0]: three.prompts[NAMES[0]]})
+    assert check_videos(folder, part, three).issues == ()  # the others are of the suite, and left alone
+
+
+def test_videos_when_something_is_wrong_each_is_named(three: Suite, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    folder.mkdir()
+    write_video(folder / "a good one.mp4", 8)
+    content = (folder / "a good one.mp4").read_bytes()
+    (folder / NAMES[0]).write_bytes(content[:-200])
+    (folder / "A dog digs, and then sleeps.mp4").write_bytes(content)
+    (folder / NAMES[2]).write_bytes(b"")
+    (folder / ".DS_Store").write_bytes(b"x")
+    (folder / "notes").mkdir()
+    report = check_videos(folder, three)
+    assert findings(report) == {
+        NAMES[0]: "unreadable-video", NAMES[1]: "missing-video", NAMES[2]: "unreadable-video",
+        "A dog digs, and then sleeps.mp4": "wrong-name", "a good one.mp4": "stray-file",
+        "notes": "stray-file",
+    }  # fmt: skip
+    code = report.invalid[0][2]
+    assert code in ("truncated", "no_video", "damaged")
+    assert [code for _, _, code in report.invalid] == [code, "missing", "empty"]
+    assert "3 of 3 videos cannot be judged (100.0%)" in report.summary()
+    (wrong,) = (issue for issue in report.issues if issue.code == "wrong-name")
+    assert wrong.cure == f"rename it to {NAMES[1]}, if it is that video"
+
+
+def test_videos_when_seeds_and_single_videos_are_mixed_are_told_apart(three: Suite, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    for seed in ("seed_1", "seed_2"):
+        (folder / seed).mkdir(parents=True)
+        for name in NAMES:
+            write_video(folder / seed / name, 8)
+    (folder / "seed_2" / NAMES[1]).unlink()
+    (folder / "seed_03").mkdir()
+    write_video(folder / NAMES[0], 8)
+    report = check_videos(folder, three)
+    assert report.seeds == (1, 2)
+    assert findings(report) == {
+        f"seed_2/{NAMES[1]}": "missing-video", NAMES[0]: "mixed-layout", "seed_03": "stray-file",
+    }  # fmt: skip
+    assert report.as_json()["invalid"] == [{"unit": NAMES[1], "seed": 2, "code": "missing"}]
+
+
+def test_folders_when_missing_or_of_one_name_are_refused(three: Suite, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder of generated videos"):
+        check_video_methods([tmp_path / "nothing"], three)
+    both: list[Any] = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
+    for folder in both:
+        folder.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="x more than once"):
+        check_video_methods(both, three)
