@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import JsonOption, example, guarded, show, warn
+from .common import JsonOption, example, guarded, released, show, warn
 
 if TYPE_CHECKING:
     from ..evaluation.judges.affected import Affected
@@ -28,8 +28,10 @@ def register(app: typer.Typer) -> None:
 
 @guarded
 def diff(
-    old: Annotated[Path, typer.Argument(help="Folder of the older release.", show_default=False)],
-    new: Annotated[Path, typer.Argument(help="Folder of the newer release.", show_default=False)],
+    old: Annotated[
+        Path, typer.Argument(help="The older release: a folder, or user/name@tag.", show_default=False)
+    ],
+    new: Annotated[Path, typer.Argument(help="The newer one.", show_default=False)],
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with all of it here.")] = None,
     evaluation: Annotated[
         Path | None, typer.Option("--evaluation", help="Say what of this evaluation of OLD stays valid.")
@@ -44,6 +46,7 @@ def diff(
     from ..releases import diff
     from ..releases.diff_report import write_page
 
+    old, new = released(old), released(new)
     found = diff(old, new)
     affected = None
     if evaluation is not None:

@@ -11,6 +11,7 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.changes_since import options_since
+from fabula.releases.check_changes import check_changes
 from fabula.schemas.canonical import Json, canonical_bytes, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
@@ -227,3 +228,53 @@ def test_options_when_taken_over_are_those_that_a_person_gave(old: PackResult, t
     made = pack(write_run(tmp_path / "run", sample_bundles(6)), tmp_path / "other", given)
     found = options_since(made.folder)
     assert (found["url"], found["citation"]) == ("https://example.org/fables", "@misc{x,\n}")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "text"),
+    [
+        ("changes.json", lambda one: one.update(version="0.3.0"), "not the one in release.json"),
+        ("changes.json", lambda one: one["previous"].update(sha256="0" * 64), "not the one in release.json"),
+        (
+            "changes.json",
+            lambda one: one.update(step="major", version="0.1.1"),
+            "a major step makes 0.1.1 of 0.1.0",
+        ),
+        ("changes.json", lambda one: one["previous"].update(version="one"), "'one' is no semantic version"),
+        (
+            "changes.json",
+            lambda one: one["added"].update({"annotations.jsonl": ["no"]}),
+            "no is not in annotations",
+        ),
+        (
+            "changes.json",
+            lambda one: one["removed"].update({"annotations.jsonl": ["kb25k_0001"]}),
+            "kb25k_0001 is in",
+        ),
+        ("release.json", lambda one: one.pop("previous"), "changes.json is there without it"),
+    ],
+)
+def test_verify_when_changes_and_release_disagree_says_where(
+    old: PackResult,
+    make: Callable[..., Path],
+    tmp_path: Path,
+    helpers: Any,
+    file: str,
+    change: Any,
+    text: str,
+) -> None:
+    folder = pack(make(retold, 9), tmp_path / "new", after(old, "auto")).folder
+    document = json.loads((folder / "release.json").read_bytes())
+    assert list(check_changes(folder, document)) == []
+    helpers.edit_json(folder / file, change)
+    found = check_changes(folder, json.loads((folder / "release.json").read_bytes()))
+    assert text in " ".join(issue.message for issue in found)
+
+
+def test_verify_when_changes_are_missing_says_so(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = pack(make(retold), tmp_path / "new", after(old, "auto")).folder
+    (folder / "changes.json").unlink()
+    (issue,) = check_changes(folder, json.loads((folder / "release.json").read_bytes()))
+    assert "changes.json is missing" in issue.message
