@@ -1,6 +1,7 @@
 """The official KathaBench package (Table 23): its files by name, and where an import keeps them."""
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,9 @@ def open_package(folder: Path, origin: str | None = None) -> Package:
         raise _not_one(
             folder, f"a release of Fabula, with a {RELEASE}", "use it as it is: it needs no import"
         )
+    if not (folder / ANNOTATIONS).exists():
+        there = ", ".join(sorted(_names(folder))[:5]) or "no file"
+        raise _not_one(folder, f"no {ANNOTATIONS} ({there})", "give the folder that holds it")
     skipped: list[str] = []
     files = dict(sorted(_walk(folder, skipped)))
     strange = [path for path in files if not _plain(folder, files[path])]
@@ -118,10 +122,14 @@ def open_package(folder: Path, origin: str | None = None) -> Package:
                 for path in strange
             ]
         )
-    if ANNOTATIONS not in files:
-        there = ", ".join(list(files)[:5]) or "no file"
-        raise _not_one(folder, f"no {ANNOTATIONS} ({there})", "give the folder that holds it")
     return Package(folder, origin or folder.resolve().name, files, tuple(sorted(skipped)))
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError as error:
+        raise _unreadable(error) from error
 
 
 def _walk(folder: Path, skipped: list[str]) -> Iterator[tuple[str, Path]]:
@@ -138,16 +146,28 @@ def _walk(folder: Path, skipped: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _raise(error: OSError) -> None:
-    raise InputError(
-        [
-            UserError(
-                str(error.filename),
-                expected="a folder that can be read",
-                found=error.strerror or str(error),
-                fix="check its permissions",
-            )
-        ]
-    ) from error
+    raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> InputError:
+    found, fix = error.strerror or str(error), "check its permissions"
+    expected = "a folder and files that can be read"
+    return InputError([UserError(str(error.filename), expected=expected, found=found, fix=fix)])
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy the content of a file into a new one, whose folder is made.
+
+    Raises:
+        InputError: the file cannot be opened. OSError: the copy cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file = source.open("rb")
+    except OSError as error:
+        raise _unreadable(error) from error
+    with file, target.open("wb") as copy:
+        shutil.copyfileobj(file, copy)
 
 
 def _plain(folder: Path, file: Path) -> bool:

@@ -1,7 +1,6 @@
 """Exporting the official files: an imported package as it came, or a release of our own by the same names."""
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..validators.dataset import IMPORTED
 from .check_files import check_listing, check_records, check_release_document
 from .layout import KIND, RELEASE, SUMS, files_in
 from .loading import read_release_document
-from .official import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23
+from .official import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23, copy_file
 from .official_fit import Notes, restore
 from .official_rows import rows_digest
 from .target import require_free, staged
@@ -123,7 +122,7 @@ def _copy(folder: Path, draft: Path) -> dict[str, int | None]:
     files: dict[str, int | None] = {}
     for name in files_in(folder):
         if name not in _OURS:
-            _copy_file(folder / name, draft / name)
+            copy_file(folder / name, draft / name)
             files[name] = _count(draft / name) if name.endswith(".jsonl") else None
     return files
 
@@ -144,12 +143,12 @@ def _restore(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[st
         if name in IDS:
             files[name] = _restore_rows(folder / name, draft / name, sidecar.get(name, {}), entry)
         elif name in GOLD:
-            _copy_file(folder / name, draft / name)
+            copy_file(folder / name, draft / name)
             files[name] = _count(draft / name)
         elif f"{ORIGINALS}/{name}" not in there:  # names in a document may lead anywhere
             raise _differs(folder / RELEASE)
         else:
-            _copy_file(folder / ORIGINALS / name, draft / name)
+            copy_file(folder / ORIGINALS / name, draft / name)
             files[name] = None
             if sha256_file(draft / name) != entry["sha256"]:
                 raise _differs(folder / ORIGINALS / name)
@@ -183,11 +182,6 @@ def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
             entry = json.loads(line)
             notes.setdefault(entry["file"], {})[entry["id"]] = Notes.from_json(entry)
     return notes
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
 
 
 def _count(path: Path) -> int:

@@ -4,7 +4,6 @@ Every line is fitted into the type of its file; what that takes is in a sidecar,
 :func:`.official_export.export_package` gives the package back. Every other file is kept byte for byte.
 """
 
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from .documents import checksums
 from .hub_address import looks_like_reference
 from .layout import MORAL_BALANCE, RELEASE, STATISTICS, SUMS
-from .official import ORIGINALS, SIDECAR, Package, open_package
+from .official import ORIGINALS, SIDECAR, Package, copy_file, open_package
 from .official_document import described, import_document, metadata
 from .official_fit import plain
 from .official_lines import ImportOptions, PackageLines, read_lines
@@ -146,9 +145,7 @@ def _write_data(draft: Path, package: Package, lines: PackageLines) -> None:
         _write_lines(draft / name, content)
     _write_lines(draft / SIDECAR, (lines.sidecar[key] for key in sorted(lines.sidecar)))
     for name in package.others:
-        copy = draft / ORIGINALS / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(package.files[name], copy)
+        copy_file(package.files[name], draft / ORIGINALS / name)
 
 
 def _write_statistics(draft: Path, package: Package, lines: PackageLines) -> HiddenCounts:

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 
@@ -180,6 +181,17 @@ def test_target_when_it_is_taken_or_inside_is_refused(tmp_path, source):
     for out in (tmp_path / "full", tmp_path / "imported" / "inside"):
         with pytest.raises(TargetError):
             export_package(tmp_path / "imported", out)
+
+
+def test_disk_when_it_fills_leaves_nothing_behind(tmp_path, source, monkeypatch):
+    def full(file, copy):
+        copy.write(file.read(1))
+        raise OSError(errno.ENOSPC, "No space left on device", str(copy.name))
+
+    monkeypatch.setattr("fabula.releases.official.shutil.copyfileobj", full)
+    with pytest.raises(TargetError, match="No space left on device"):
+        import_package(source, tmp_path / "out", STORY)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["package"]
 
 
 def test_export_when_the_folder_is_no_public_release_is_refused(tmp_path, source, packed):
