@@ -31,7 +31,6 @@ class PackOptions:
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
         languages: language tags of the prompts of a suite; stories say their own.
-        languages: language tags of the prompts of a suite; stories say their own.
         since: the release of the version before, whose canary and subsets go on; None for a first release.
         subsets: the subsets to draw, such as ``lite=200``; see :mod:`.subset_requests`.
         reviews: summaries of human reviews (Table 16), as JSON Lines.
@@ -46,7 +45,6 @@ class PackOptions:
     url: str | None = None
     contact: str | None = None
     citation: str | None = None
-    languages: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     since: Path | None = None
     subsets: tuple[str, ...] = ()
