@@ -9,6 +9,7 @@ from ...engine.stage import Item
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
+from .accounting import Accounting
 from .prompt_sets import of_sets
 from .settings import public_judge
 
@@ -28,6 +29,7 @@ class About:
         self._run = run
         self._stories: set[str] = set()
         self._methods: dict[str, dict[str, Any]] = {}
+        self._counts: dict[str, Accounting] = {}
         self._release: Json = {}
         self._outcomes: dict[str, Counter[str]] = {}
         self._reported: dict[str, set[str]] = {}
@@ -39,11 +41,11 @@ class About:
         shown, outputs = item["shown"], item["about"]["outputs"]
         self._release = item["about"]["release"]
         self._stories.add(shown["story_id"])
-        method = self._methods.setdefault(shown["method"], _method(outputs))
+        counted = self._counts.setdefault(shown["method"], Accounting(outputs))
+        counted.add(item)
+        method = self._methods.setdefault(shown["method"], _method())
         method["panels"] += len(item["frames"])
         place = {"story_id": shown["story_id"], "seed": shown["seed"]}
-        if shown["invalid"]:
-            method["invalid"].append({**place, "codes": shown["invalid"]})
         if item["scan"]["leaks"]:
             method["leaks"].append({**place, "leaks": item["scan"]["leaks"]})
         method["packets_scanned"] += item["scan"]["packets"]
@@ -72,9 +74,13 @@ class About:
         return EvaluationManifest(
             kind="katha",
             protocol=self._protocol(),
-            subject={"methods": dict(sorted(self._methods.items()))},
+            subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
             environment=self._environment(),
         )
+
+    def _about(self, name: str) -> dict[str, Any]:
+        counted = self._counts[name]
+        return {**counted.as_json(), **self._methods[name], "invalid": counted.invalid}
 
     def _protocol(self) -> dict[str, Any]:
         settings = self._run.settings
@@ -134,20 +140,8 @@ class About:
         }
 
 
-def _method(outputs: Json) -> dict[str, Any]:
-    kept = ("stories_requested", "stories_valid", "generations_requested", "generations_valid")
-    return {
-        **{name: outputs[name] for name in kept},
-        "generations_invalid": outputs["generations_invalid"],
-        "invalid_rate": outputs["invalid_rate"],
-        "seeds": outputs["seeds"],
-        "outputs_sha256": outputs["sha256"],
-        "panels": 0,
-        "packets_scanned": 0,
-        "pictures_with_notes": 0,
-        "invalid": [],
-        "leaks": [],
-    }
+def _method() -> dict[str, Any]:
+    return {"panels": 0, "packets_scanned": 0, "pictures_with_notes": 0, "leaks": []}
 
 
 def _identity(options: Json) -> dict[str, Any]:

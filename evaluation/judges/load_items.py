@@ -1,5 +1,6 @@
 """Stage: one item per story, method and seed: the record, and the files of the storyboard that is shown.
 
+Files are found and read, not decoded: that is done once, where they are encoded (:mod:`.prepare_images`).
 Generations that cannot be judged are items too: they are counted, and their stories are still asked about
 under text-only evidence.
 """
@@ -22,11 +23,10 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),
-    libraries=("pillow",),
     settings=SelectionSettings,
 )
 
@@ -80,12 +80,12 @@ def _checked_once(
 def checked_outputs(
     release: Release, records: Sequence[StoryRecord], folders: Sequence[Path]
 ) -> list[OutputsReport]:
-    """Return the reports on the outputs of every method, sorted by method.
+    """Return the reports on the outputs of every method, sorted by method; no picture is decoded.
 
     Raises:
         InputError: a folder cannot be read. ConfigError: two folders are of one method.
     """
-    reports = [check_outputs(folder, records, known=release.by_id) for folder in folders]
+    reports = [check_outputs(folder, records, known=release.by_id, decode=False) for folder in folders]
     methods = [report.method for report in reports]
     twice = sorted({method for method in methods if methods.count(method) > 1})
     if twice:

@@ -23,6 +23,8 @@ from .layout import MANIFEST, Listed, OutputsManifest, entries, list_folder, rea
 _MOST_THREADS = 4
 # What a picture may be and yet be worth a look: an animation, a single colour, another format than its name.
 _ODD = ("misnamed", "animated", "blank")
+UNREADABLE = "unreadable-picture"
+"""Code of a generation with a file that cannot be read, or that holds no picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +133,16 @@ def check_outputs(
     *,
     known: Iterable[str] = (),
     limits: PictureLimits = LIMITS,
+    decode: bool = True,
 ) -> OutputsReport:
-    """Check the outputs of one method against the stories that are to be judged; decodes every picture.
+    """Check the outputs of one method against the stories that are to be judged.
 
     Args:
         folder: the outputs of one method.
         records: the stories that are to be judged.
         known: ids of more stories of the release, whose outputs may be there and are left alone.
         limits: what a picture may be at most.
+        decode: whether every picture is decoded; without, files are read, and what is in them is not known.
 
     Raises:
         InputError: a folder is not there or cannot be read, or ``outputs.json`` is not what it must be.
@@ -152,7 +156,7 @@ def check_outputs(
     for story_id, one in listed.items():
         found.extend(_around(story_id, one, seeds))
     jobs = [
-        _Generation(wanted[story_id], seed, _of_seed(one, seed), manifest, limits)
+        _Generation(wanted[story_id], seed, _of_seed(one, seed), manifest, limits, decode)
         for story_id, one in listed.items()
         for seed in seeds
     ]
@@ -223,6 +227,7 @@ class _Generation:
     found: tuple[Listed, ...]
     manifest: OutputsManifest
     limits: PictureLimits
+    decode: bool
 
     @property
     def where(self) -> str:
@@ -276,10 +281,10 @@ class _Generation:
         where = f"{self.where}/{file.name}"
         try:
             data = read_bytes(file, self.limits)
-            notes = open_picture(data, self.limits, name=file.name).notes
+            notes = open_picture(data, self.limits, name=file.name).notes if self.decode else ()
         except MediaProblem as problem:
             message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
-            return "", [_issue(where, "unreadable-picture", message, problem.fix)]
+            return "", [_issue(where, UNREADABLE, message, problem.fix)]
         odd = [note for note in notes if note.startswith(_ODD)]
         return sha256_bytes(data), [
             _issue(where, "odd-picture", note, "have a look at it", "warning") for note in odd

@@ -42,7 +42,7 @@ PIPELINE = Pipeline(
     name=KIND,
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
-    final_fields=("about", "frames", "scan", "shown", *ANSWERS),
+    final_fields=("about", "frames", "scan", "shown", "unusable", *ANSWERS),
 )
 
 
@@ -71,9 +71,10 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 def _frames_line(item: Item) -> Json:
     shown = item["shown"]
+    invalid = shown["invalid"] or item["unusable"] or None
     pictures = [{**frame, "file": f"{STORE}/{frame['file']}"} for frame in item["frames"]]
     return {
         "method": shown["method"], "unit": shown["story_id"], "seed": shown["seed"],
-        "scenes": shown["scenes"], "frames": pictures, "invalid": shown["invalid"],
+        "scenes": [] if invalid else shown["scenes"], "frames": pictures, "invalid": invalid,
         "leaks": item["scan"]["leaks"],
     }  # fmt: skip

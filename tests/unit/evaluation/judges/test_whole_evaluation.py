@@ -9,13 +9,20 @@ from typing import Any
 
 import pytest
 
+from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha, prepare_images
+from fabula.evaluation.judges import images as images_module
+from fabula.evaluation.judges import outputs as outputs_module
+from fabula.evaluation.judges.images import ImageSettings
+from fabula.evaluation.judges.outputs import check_outputs
 from fabula.evaluation.judges.pipeline import FRAMES
 from fabula.evaluation.judges.requests import evaluation_request
 from fabula.evaluation.judges.spending import judging_budget
+from fabula.media.images import Picture, PictureLimits, open_picture
 from fabula.releases.loading import Release
+from fabula.schemas.canonical import sha256_bytes
 from fabula.schemas.judgement import Judgement
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
@@ -255,6 +262,50 @@ def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_tex
     lines = [json.loads(line) for line in (tmp_path / "run" / FRAMES).read_text().splitlines()]
     assert [len(line["frames"]) for line in lines] == [0, 0, 0, 5, 5]
     assert all((tmp_path / "run" / frame["file"]).exists() for line in lines for frame in line["frames"])
+
+
+def test_evaluation_when_files_hold_no_pictures_counts_as_a_check_does_and_decodes_once(
+    evaluate: Evaluate, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeded = draw_outputs(tmp_path / "seeded", release.records, seeds=(7, 42))
+    (seeded / "kb25k_0001" / "seed_7" / "02.png").write_text("no picture")
+    for seed in (7, 42):
+        file = seeded / "kb25k_0002" / f"seed_{seed}" / "01.png"
+        file.write_bytes(file.read_bytes()[:60])
+    (seeded / "kb25k_0003" / "seed_42" / "05.png").unlink()
+    told = check_outputs(seeded, release.records)
+    opened: Counter[str] = Counter()
+
+    def counting(file: Path, limits: PictureLimits) -> Picture:
+        opened[str(file)] += 1
+        return open_picture(file, limits)
+
+    monkeypatch.setattr(outputs_module, "open_picture", None)
+    monkeypatch.setattr(images_module, "open_picture", counting)
+    archive = evaluate(outputs=seeded, questions_only=True)
+    method = archive.manifest.subject["methods"]["seeded"]
+    assert {name: method[name] for name in told.accounting() if name != "method"} == {
+        name: value for name, value in told.accounting().items() if name != "method"
+    }
+    assert (method["stories_valid"], method["generations_invalid"]) == (4, 4)
+    assert method["outputs_sha256"] == told.sha256
+    assert (
+        sorted(method["invalid"], key=lambda one: (one["story_id"], one["seed"])) == told.about()["invalid"]
+    )
+    assert set(opened.values()) == {1} and len(opened) == 9 * 5
+    lines = [json.loads(line) for line in (tmp_path / "run" / FRAMES).read_text().splitlines()]
+    assert [len(line["scenes"]) == len(line["frames"]) for line in lines] == [True] * 10
+
+
+def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_guessing(
+    tmp_path: Path, boards: Path
+) -> None:
+    files = sorted((boards / "kb25k_0001").iterdir())
+    hashes = [sha256_bytes(file.read_bytes()) for file in files]
+    item = Item("one", {"shown": {"files": [str(file) for file in files], "sha256": hashes}})
+    files[2].write_bytes(b"")
+    outcome = prepare_images.run(item, Tools(ImageSettings(), CREATED, store=tmp_path / "store"))
+    assert isinstance(outcome, Failed) and "03.png has changed since it was found" in outcome.reason
 
 
 def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
