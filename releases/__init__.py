@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .diffing import ReleaseDiff, diff
     from .loading import Release
+    from .official_export import export_package
+    from .official_import import import_package
+    from .official_lines import ImportOptions
     from .options import PackOptions
     from .packing import PackResult, pack
     from .selection import LeftOut
@@ -17,8 +20,11 @@ if TYPE_CHECKING:
     from .verification import VerifyReport, verify
 
 _LAZY = {
+    "ImportOptions": "official_lines",
     "ReleaseDiff": "diffing",
     "diff": "diffing",
+    "export_package": "official_export",
+    "import_package": "official_import",
     "LeftOut": "selection",
     "PackOptions": "options",
     "PackResult": "packing",
@@ -31,6 +37,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "ImportOptions",
     "LeftOut",
     "PackOptions",
     "PackResult",
@@ -39,6 +46,8 @@ __all__ = [
     "SuiteRelease",
     "VerifyReport",
     "diff",
+    "export_package",
+    "import_package",
     "load",
     "pack",
     "verify",

@@ -78,8 +78,9 @@ def test_a_release_of_another_format_is_refused(release, helpers, made_with):
 
 def test_the_package_exports_these_names():
     assert releases.__all__ == [
-        "LeftOut", "PackOptions", "PackResult", "Release", "ReleaseDiff", "SuiteRelease", "VerifyReport",
-        "diff", "load", "pack", "verify",
+        "ImportOptions", "LeftOut", "PackOptions", "PackResult", "Release", "ReleaseDiff", "SuiteRelease",
+        "VerifyReport",
+        "diff", "export_package", "import_package", "load", "pack", "verify",
     ]  # fmt: skip
     assert dir(releases) == releases.__all__
     for name in releases.__all__:
