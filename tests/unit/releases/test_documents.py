@@ -438,5 +438,7 @@ def test_importing_the_package_and_its_light_modules_loads_no_heavy_library():
 
 def test_templates_and_lists_are_files_of_the_package():
     folder = Path(sys.modules["fabula.releases.card"].__file__).parent
-    assert {path.name for path in folder.glob("*.j2")} == {"card.j2", "license.j2", "responsible_ai.j2"}
+    wanted = {"card.j2", "license.j2", "responsible_ai.j2", "diff_report.j2"}
+    wanted |= {"suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"}
+    assert {path.name for path in folder.glob("*.j2")} == wanted
     assert (folder / "licenses" / "hub.txt").is_file()

@@ -1,0 +1,141 @@
+import random
+
+import pytest
+
+from fabula.releases.subset_closeness import closeness
+from fabula.releases.subset_drawing import ALL, draw
+from fabula.releases.subset_traits import KINDS, Traits
+
+
+def story(number: int, kind="a", moral="kindness", source="aesop", questions=(("causal", 1),)) -> Traits:
+    kinds = (kind, moral, source, "en", "train")
+    return Traits(f"s_{number:04}", kinds, dict(questions), 5, 100, unclear=False)
+
+
+@pytest.fixture(scope="module")
+def stories() -> list[Traits]:
+    """Six hundred stories of uneven kinds."""
+    chance = random.Random(5)
+    made = []
+    for number in range(600):
+        kind = chance.choices("abc", weights=[5, 3, 2])[0]
+        moral = chance.choice(["courage", "honesty", "kindness"])
+        source = chance.choices(["aesop", "other"], weights=[4, 1])[0]
+        made.append(story(number, kind, moral, source, {"causal": 1 + number % 3, "moral": 1}))
+    return made
+
+
+def ids(stories) -> set[str]:
+    return {one.id for one in stories}
+
+
+def test_a_draw_when_worked_by_hand_takes_the_shares_of_the_whole():
+    # Six of kind a, three of b, three of c; of four stories two, one and one are their shares.
+    whole = [story(number, kind) for number, kind in enumerate("aaaaaabbbccc")]
+    drawn = set(draw("lite", whole, ids(whole), {ALL: 4}))
+    assert sorted(one.category for one in whole if one.id in drawn) == ["a", "a", "b", "c"]
+
+
+def test_a_draw_when_crossed_kinds_matter_takes_the_pairs_too():
+    pairs = [(kind, moral) for kind in "ab" for moral in ("courage", "honesty")]
+    whole = [story(number, *pairs[number % 4]) for number in range(16)]
+    drawn = set(draw("lite", whole, ids(whole), {ALL: 4}))
+    assert sorted(one.kinds[:2] for one in whole if one.id in drawn) == pairs
+
+
+def test_a_draw_when_questions_differ_takes_their_shares():
+    whole = [story(number, questions={"moral": 3} if number % 2 else {"causal": 1}) for number in range(20)]
+    drawn = set(draw("lite", whole, ids(whole), {ALL: 4}))
+    assert sum(one.questions.get("moral", 0) for one in whole if one.id in drawn) == 6
+
+
+def test_a_draw_when_repeated_in_another_order_is_the_same(stories):
+    first = draw("lite", stories, ids(stories), {ALL: 60})
+    assert len(first) == 60
+    assert list(first) == sorted(first)
+    assert draw("lite", stories[::-1], ids(stories), {ALL: 60}) == first
+    assert draw("other", stories, ids(stories), {ALL: 60}) != first
+
+
+@pytest.mark.parametrize("size", [30, 60, 299])
+def test_a_draw_when_compared_with_one_at_random_is_much_closer(stories, size):
+    def far(members) -> float:
+        part = [one for one in stories if one.id in members]
+        return sum(row["total_variation"] for row in closeness(stories, part)["fields"].values())
+
+    chance = random.Random(1)
+    at_random = sorted(far(set(chance.sample(sorted(ids(stories)), size))) for _ in range(5))
+    assert far(set(draw("lite", stories, ids(stories), {ALL: size}))) < at_random[2] / 3
+
+
+def test_quotas_when_given_are_met_and_keep_the_proportions_within_each(stories):
+    drawn = set(draw("even", stories, ids(stories), dict.fromkeys("abc", 40)))
+    for kind in "abc":
+        of_kind = [one for one in stories if one.category == kind]
+        part = [one for one in of_kind if one.id in drawn]
+        assert len(part) == 40
+        assert closeness(of_kind, part)["fields"]["source_dataset"]["total_variation"] < 0.04
+        assert closeness(of_kind, part)["fields"]["moral_label"]["total_variation"] < 0.04
+
+
+def test_a_nested_draw_when_made_stays_in_its_parent(stories):
+    parent = set(draw("even", stories, ids(stories), dict.fromkeys("abc", 40)))
+    child = set(draw("strict", stories, parent, dict.fromkeys("abc", 10)))
+    assert len(child) == 30
+    assert child <= parent
+
+
+def test_a_draw_when_the_whole_grows_keeps_its_members(stories):
+    before = set(draw("lite", stories[:400], ids(stories[:400]), {ALL: 40}))
+    after = set(draw("lite", stories, ids(stories), {ALL: 60}, keep=before))
+    assert before <= after
+    assert len(after) == 60
+    assert set(draw("lite", stories, ids(stories), {ALL: 40}, keep=before)) == before
+
+
+def test_members_when_they_go_are_replaced_and_the_others_stay(stories):
+    before = draw("lite", stories, ids(stories), {ALL: 40})
+    gone = set(before[:3])
+    rest = [one for one in stories if one.id not in gone]
+    after = set(draw("lite", rest, ids(rest), {ALL: 40}, keep=before))
+    assert len(after) == 40
+    assert set(before) - gone <= after
+
+
+def test_members_when_a_quota_shrinks_are_dropped_and_none_is_new(stories):
+    before = set(draw("even", stories, ids(stories), dict.fromkeys("abc", 40)))
+    after = set(draw("even", stories, ids(stories), {"a": 40, "b": 25, "c": 40}, keep=before))
+    assert len(after) == 105
+    assert after < before
+
+
+def test_a_draw_when_it_takes_everything_or_one_story_works(stories):
+    assert set(draw("all_of_them", stories, ids(stories), {ALL: 600})) == ids(stories)
+    assert len(draw("one", stories, ids(stories), {ALL: 1})) == 1
+
+
+def test_closeness_when_worked_by_hand():
+    # Of 4 questions per kind: whole a, a, b, b; subset a, a, b. Shares 2/4 and 2/4 against 2/3 and 1/3.
+    whole = [story(number, kind) for number, kind in enumerate("aabb")]
+    found = closeness(whole, whole[:3])
+    kinds = found["fields"]["narrative_type"]
+    row = {"full": 2, "full_share": 0.5, "subset": 2, "subset_share": 0.666667, "difference": 0.166667}
+    assert kinds["values"]["a"] == row
+    assert kinds["total_variation"] == 0.166667  # (1/6 + 1/6) / 2
+    assert kinds["chi_square"] == 0.333333  # (2 - 1.5)^2 / 1.5 + (1 - 1.5)^2 / 1.5
+    assert kinds["degrees_of_freedom"] == 1
+    assert set(found["fields"]) == {*KINDS, "question_type"}
+    assert found["means"]["characters"] == {"full": 100.0, "subset": 100.0, "difference": 0.0}
+
+
+def test_closeness_when_the_subset_is_the_whole_is_nought(stories):
+    found = closeness(stories, stories)
+    assert {row["total_variation"] for row in found["fields"].values()} == {0.0}
+    assert {row["chi_square"] for row in found["fields"].values()} == {0.0}
+
+
+def test_closeness_when_no_story_has_a_question_is_nought():
+    whole = [Traits(f"s_{n}", ("a", "m", "s", "en", "train"), {}, 5, 9, unclear=False) for n in range(3)]
+    questions = closeness(whole, whole[:1])["fields"]["question_type"]
+    assert (questions["total_variation"], questions["chi_square"], questions["values"]) == (0.0, 0.0, {})
+    assert len(draw("lite", whole, ids(whole), {ALL: 2})) == 2
