@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev demo test check clean
+.PHONY: dev demo history test check clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -33,6 +33,10 @@ demo: .venv/installed
 	@echo "run report:   $(CURDIR)/$(DEMO)/report.json"
 	@echo "release:      $(CURDIR)/dist/demo-0.1.0"
 	@echo "dataset card: $(CURDIR)/dist/demo-0.1.0/dataset_card.md"
+
+# Make the versions 0.1.0 and 0.2.0 of the sample benchmark and keep their manifests.
+history: .venv/installed
+	$(BIN)/python -m fabula.testing.sample_history releases/history
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
 test: .venv/installed-dev
