@@ -1,0 +1,116 @@
+"""Weights: pinned, fetched by the libraries' own loaders on first use, plain files checked by their hash.
+
+A folder or file of the user's own goes before the Hub. Without network and without the weights in the
+library's cache, the error says which file goes where.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...errors import MissingRequirement
+from ...schemas.canonical import sha256_file
+from .devices import library, missing
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the weights of a model come from.
+
+    Attributes:
+        repo: id on the Hub, or the address of a file.
+        revision: commit on the Hub; empty for a file.
+        file: name of the file, where it is a single one.
+        sha256: of that file, where we know it; empty where the pinned commit says what it is.
+    """
+
+    repo: str
+    revision: str = ""
+    file: str = ""
+    sha256: str = ""
+
+
+def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any:  # noqa: ANN401 - the library's
+    """Return a model or processor of transformers from a local folder, or from the Hub at its pinned commit.
+
+    Raises:
+        MissingRequirement: the weights are neither there nor to be had, or are damaged.
+    """
+    if local is not None:
+        return _told(source, local, lambda: kind.from_pretrained(str(local), local_files_only=True))
+    return _told(source, None, lambda: kind.from_pretrained(source.repo, revision=source.revision))
+
+
+def fetch_file(source: Source, local: Path | None = None) -> Path:
+    """Return a file with weights: the user's own, or the Hub's at its pinned commit, checked by its hash.
+
+    Raises:
+        MissingRequirement: it is neither there nor to be had, or has another content than it should.
+    """
+    path = local
+    if path is None:
+        path = _told(source, None, lambda: _from_hub(source))
+    if not path.is_file():
+        raise _needed(source, f"no file {path}")
+    if source.sha256 and sha256_file(path) != source.sha256:
+        raise _needed(source, f"{path} with another SHA-256 than {source.sha256[:12]}...")
+    return path
+
+
+def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
+    """Return the tensors of a ``.pth`` file by name; nothing in it is executed.
+
+    Raises:
+        MissingRequirement: as :func:`fetch_file`, or the file is no such file.
+    """
+    torch = library()
+    path = fetch_file(source, local)
+    found = _told(source, path, lambda: torch.load(path, map_location="cpu", weights_only=True))
+    for inner in ("model_state_dict", "state_dict"):
+        if isinstance(found, Mapping) and inner in found:
+            found = found[inner]
+    if not isinstance(found, Mapping):
+        raise _needed(source, f"{path} without tensors by name")
+    return {name.removeprefix("module."): tensor for name, tensor in found.items()}
+
+
+def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None:  # noqa: ANN401 - torch's own
+    """Put tensors into a module; every one must fit and none may be missing.
+
+    Raises:
+        MissingRequirement: they are those of another model.
+    """
+    _told(source, None, lambda: module.load_state_dict(dict(state), strict=True))
+
+
+def _from_hub(source: Source) -> Path:
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise missing("huggingface_hub") from error
+    return Path(hf_hub_download(source.repo, source.file, revision=source.revision or None))
+
+
+def _told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
+    """Load, with an error that says what is needed where it fails."""
+    try:
+        return load()
+    except MissingRequirement:
+        raise
+    except Exception as error:
+        where = "" if local is None else f" in {local}"
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise _needed(source, f"{lines[0][:300]}{where}") from error
+
+
+def _needed(source: Source, found: str) -> MissingRequirement:
+    what = f"{source.file} of {source.repo}" if source.file else source.repo
+    pinned = f" at {source.revision}" if source.revision else ""
+    return MissingRequirement(
+        f"weights of {what}", expected=f"the weights{pinned}, fetched on first use or already there",
+        found=found,
+        fix=f"run once with network access, or fetch {what}{pinned} elsewhere and name it in the settings",
+    )  # fmt: skip
