@@ -14,6 +14,7 @@ from ..releases.suites import load_suite, write_suite
 from ..schemas.canonical import digest
 from ..schemas.judgement import EvaluationManifest, Judgement
 from .archive import (
+    EVALUATION,
     JUDGEMENTS,
     SortKey,
     lines_of,
@@ -109,7 +110,7 @@ def merge_archives(
                 read_archive(place)  # says everything that is wrong with it
             merged([(str(place / JUDGEMENTS), lines_of(place / JUDGEMENTS)) for place in places])
             raise
-        manifest = _manifest(manifests, joined, allowed)
+        manifest = _manifest_of(places, manifests, joined, allowed)
         if manifest.kind == "events":
             write_suite(out / SUITE, load_suite(_suite(places)))
         write_manifest(out, manifest)
@@ -163,6 +164,24 @@ class _Joined:
     def _is_other(self, judgement: Judgement) -> bool:
         said = said_digest(judgement)
         return self._said.setdefault(sort_key(judgement), said) != said
+
+
+def _manifest_of(
+    places: Sequence[Path], manifests: Sequence[EvaluationManifest], joined: _Joined, allowed: Collection[str]
+) -> EvaluationManifest:
+    """Return the manifest of the whole; manifests may come from anybody, and hold anything."""
+    try:
+        return _manifest(manifests, joined, allowed)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise InputError(
+            [
+                UserError(
+                    " and ".join(str(place / EVALUATION) for place in places),
+                    expected="protocol, subject and environment as fabula evaluate writes them",
+                    found=f"{type(error).__name__}: {error}"[:200], fix="merge evaluations of Fabula's form",
+                )
+            ]
+        ) from error  # fmt: skip
 
 
 def _manifest(

@@ -3,12 +3,15 @@
 What stays is what the new evaluation asks for as well: more methods, judges, votes or stories lose nothing.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from ..engine.execute import RunRequest
 from ..errors import ConfigError, FabulaError
@@ -17,7 +20,7 @@ from ..prompts.loader import load_prompt
 from ..releases.loading import load
 from ..releases.suites import load_suite
 from ..schemas.canonical import Json
-from ..schemas.judgement import EvaluationManifest
+from ..schemas.judgement import EvaluationManifest, Judgement
 from .archive import EVALUATION, JUDGEMENTS, read_manifest
 from .completion.load_videos import SUITE_ROLE
 from .completion.load_videos import chosen_prompts as chosen_videos
@@ -26,7 +29,7 @@ from .completion.settings import EventJudgeSettings, VideoSelection
 from .hashes import release_sha256
 from .judges.layout import read_manifest as read_outputs
 from .judges.load_items import OUTPUTS, RELEASE
-from .judges.prompt_sets import of_sets
+from .judges.prompt_sets import PromptSet, of_sets
 from .judges.selection import chosen_records
 from .judges.settings import JudgeSettings, SelectionSettings, public_judge
 
@@ -59,6 +62,15 @@ class Plan:
     stages: Mapping[str, JudgeSettings] = field(repr=False)
     encoding: Mapping[str, Json] = field(repr=False)
     seed: int
+
+    @cached_property
+    def specs(self) -> dict[tuple[str, str], str]:
+        """Stage and judge, as archives name it -> its spec."""
+        return {
+            (name, public_judge(spec).spec): spec
+            for name, settings in self.stages.items()
+            for spec in settings.judges
+        }
 
 
 def check_kept(request: RunRequest) -> None:
@@ -98,54 +110,52 @@ def _losses(path: Path, manifest: EvaluationManifest, plan: Plan) -> tuple[int, 
     decoding = {stage: _changed_settings(protocol, stage, plan) for stage in plan.stages}
     votes = protocol.get("votes")
     before: Mapping[str, Json] = votes if isinstance(votes, Mapping) else {}
-    for row in _rows(path):
+    for one in _judgements(path):
         total += 1
-        why = everything or (pictures if row["condition"] != "text" else None)
-        why = why or _gone(row, plan, before) or decoding.get(_stage(row))
+        why = everything or (pictures if one.condition != "text" else None)
+        why = why or _gone(one, plan, before) or decoding.get(_stage(one))
         if why is not None:
             lost[why] += 1
     return total, lost
 
 
-def _gone(row: Json, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
+def _gone(one: Judgement, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
     """Return why a reply would go: its method, judge, unit, vote or prompt is not in the plan."""
-    if row["method"] is not None and row["method"] not in plan.methods:
-        return f"about {row['method']}, which is not among the outputs"
-    if row["unit"] not in plan.units:
+    if one.method is not None and one.method not in plan.methods:
+        return f"about {one.method}, which is not among the outputs"
+    if one.unit not in plan.units:
         return "about stories or prompts that are not chosen"
-    return _unasked(row, plan, votes_before)
+    return _unasked(one, plan, votes_before)
 
 
-def _unasked(row: Json, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
+def _unasked(one: Judgement, plan: Plan, votes_before: Mapping[str, Json]) -> str | None:
     """Return why a question that was answered would not be asked in the same way."""
-    settings = plan.stages.get(_stage(row))
-    judge = row["judge"]["spec"]
-    specs = {public_judge(spec).spec: spec for spec in settings.judges} if settings is not None else {}
-    if settings is None or judge not in specs:
-        what = ASKED.get(row["kind"], "questions")
-        return f"of {judge} to {what}, for which it is not named"
-    if row["kind"] == "moral_label" and not getattr(settings, "labels", True):
+    stage, judge = _stage(one), one.judge.spec
+    settings, spec = plan.stages.get(stage), plan.specs.get((stage, judge))
+    if settings is None or spec is None:
+        return f"of {judge} to {ASKED.get(one.kind, 'questions')}, for which it is not named"
+    if one.kind == "moral_label" and not getattr(settings, "labels", True):
         return "about moral targets, which are left out"
-    if _is_extra_vote(row, settings, specs[judge], votes_before):
+    if _is_extra_vote(one, settings, spec, votes_before):
         return f"of {judge}, as it has fewer votes"
-    name, _, _ = str(row["prompt"]).partition("@")
-    if name and not _is_current(name, str(row["prompt"]), settings):
+    if one.prompt and not _is_current(one.prompt, getattr(settings, "prompts", None)):
         return "to other prompts"
     return None
 
 
-def _is_extra_vote(row: Json, settings: JudgeSettings, spec: str, before: Mapping[str, Json]) -> bool:
-    if row["kind"] == "match":
+def _is_extra_vote(one: Judgement, settings: JudgeSettings, spec: str, before: Mapping[str, Json]) -> bool:
+    if one.kind == "match":
         return False
     if isinstance(settings, EventJudgeSettings):
-        required, had = settings.votes_of(spec), before.get(row["judge"]["spec"])
-        return isinstance(had, int) and required < had and bool(row["vote"] >= required)
-    return bool(row["vote"] >= settings.votes)
+        required, had = settings.votes_of(spec), before.get(one.judge.spec)
+        return isinstance(had, int) and required < had and one.vote >= required
+    return one.vote >= settings.votes
 
 
-def _is_current(name: str, label: str, settings: JudgeSettings) -> bool:
+@lru_cache(maxsize=256)
+def _is_current(label: str, chosen: PromptSet | None) -> bool:
     """Whether a prompt is still the one that is sent: of the chosen set, and unchanged."""
-    chosen = getattr(settings, "prompts", None)
+    name, _, _ = label.partition("@")
     if chosen is not None and not of_sets([name], [chosen]):
         return False
     try:
@@ -165,36 +175,35 @@ def _changed_ground(protocol: Mapping[str, Any], plan: Plan) -> str | None:
 
 def _changed_pictures(manifest: EvaluationManifest, plan: Plan) -> str | None:
     name, _ = ENCODING[manifest.kind]
-    before = manifest.protocol.get(name)
-    same = not isinstance(before, Mapping) or dict(before) == dict(plan.encoding)
+    before, now = manifest.protocol.get(name), plan.encoding
+    told = before if isinstance(before, Mapping) else {}
+    same = all(told[key] == now[key] for key in told if key in now)
     return None if same else f"on pictures made with other settings ({name})"
 
 
 def _changed_settings(protocol: Mapping[str, Any], stage: str, plan: Plan) -> str | None:
     """Return why replies of a stage would go as it asks with other settings."""
     told = protocol.get("decoding")
-    before = told.get(stage, told) if isinstance(told, Mapping) else {}
+    own = told.get(stage, told) if isinstance(told, Mapping) else None
+    before: Mapping[str, Json] = own if isinstance(own, Mapping) else {}
     now = plan.stages[stage].as_json()
     names = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
     changed = [name for name in names if name in before and name in now and before[name] != now[name]]
     return f"asked with other settings ({', '.join(changed)})" if changed else None
 
 
-def _stage(row: Json) -> str:
-    if row["kind"] == "match" and row["judge"]["spec"].startswith(ENCODES):
+def _stage(one: Judgement) -> str:
+    if one.kind == "match" and one.judge.spec.startswith(ENCODES):
         return "match_vectors"
-    return STAGES.get(row["kind"]) or CONDITIONS.get(row["condition"], "")
+    return STAGES.get(one.kind) or CONDITIONS.get(one.condition, "")
 
 
-def _rows(path: Path) -> Iterator[Json]:
+def _judgements(path: Path) -> Iterator[Judgement]:
+    """Yield what anybody could read of a file of judgements."""
     with path.open("rb") as lines:
         for line in lines:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue  # no reply that anybody could read
-            if isinstance(row, dict) and isinstance(row.get("judge"), dict):
-                yield row
+            with suppress(ValidationError):
+                yield Judgement.model_validate_json(line)
 
 
 def _plan(request: RunRequest, kind: str) -> Plan:

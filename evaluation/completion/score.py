@@ -10,10 +10,11 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
 from ..archive import Archive, check_hash, read_archive
-from ..lacking import incomplete_notes
+from ..lacking import incomplete_notes, lacks
 from .completion_rate import completion_rate
 from .intervals import SILENT, with_intervals
 from .scores import AVERAGE, EventScores, PanelScore, Video
+from .unfinished import finished
 from .votes import Panel, Votes, collect_votes
 from .voting import Definitions
 
@@ -57,10 +58,12 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
     for method in subject_methods(archive.manifest):
         for judge in protocol.get("judges", ()):
             panels.setdefault(Panel(method, str(judge)), Votes())
-    scored = [
-        _score_panel(panel, panels[panel], (scope, _seeds(archive.manifest, panel.method)), definitions)
-        for panel in sorted(panels)
-    ]
+    unfinished = any(lacks(archive.manifest.environment))
+    scored = []
+    for panel in sorted(panels):
+        seeds = _seeds(archive.manifest, panel.method)
+        asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
+        scored.append(_score_panel(panel, panels[panel], (asked, seeds), definitions))
     notes = tuple(incomplete_notes(archive.manifest))
     return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
