@@ -76,7 +76,7 @@ class Reviews(SetRule):
         for name in GOLD_FILES:
             for part in self.dataset.lines(name, problems.append):
                 story_id = part.data.get("story_id")
-                if story_id not in self.reviewed:
+                if not isinstance(story_id, str) or story_id not in self.reviewed:
                     message = f"{show(story_id)} has no accepting review on file"
                     yield issue("review-unproven", part.where, "$.story_id", message)
         yield from problems

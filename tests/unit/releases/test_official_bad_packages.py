@@ -9,6 +9,7 @@ from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions
 from fabula.testing.official_packages import package_rows, write_package
+from fabula.validators import validate
 
 STORY = ImportOptions(fields={"source_text": "story"})
 
@@ -236,3 +237,12 @@ def test_ids_when_hostile_name_no_files(tmp_path):
     assert json.loads((imported.folder / "annotations.jsonl").read_bytes().splitlines()[0])[
         "story_id"
     ].startswith("..")
+
+
+def test_gold_line_when_its_id_is_no_text_is_a_finding(tmp_path):
+    rows = package_rows()
+    rows["human_gold_1k.jsonl"][0]["story_id"] = ["kb25k_0001"]
+    imported = import_package(write_package(tmp_path / "package", rows=rows), tmp_path / "imported", STORY)
+    assert [(one.code, one.where) for one in validate(imported.folder).errors] == [
+        ("review-unproven", "human_gold_1k.jsonl:1")
+    ]
