@@ -150,6 +150,9 @@ def _answered(error: object, redactor: Redactor) -> HubFault:
     said = headers.get("X-Error-Message") or getattr(error, "server_message", None) or "no text"
     message = _line(f"status {status}: {said}", redactor)
     kind = _BY_STATUS.get(status, "down" if status >= 500 else "bad_request")
+    if status == 404 and code is None:
+        # The Hub names what is missing; something else does not.
+        kind = "not_a_hub"
     by_code: dict[str | None, FaultKind] = {"RevisionNotFound": "no_revision", "EntryNotFound": "no_file"}
     if code == "RepoNotFound":
         # The Hub says so with 401, too, where it does not know who is asking.

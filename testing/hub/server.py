@@ -172,7 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
         route, places = find_route(self.command, where.path)
         number, fault = self.hub.begin(route)
         if isinstance(fault, CutUpload):
-            self.rfile.read(min(fault.after, int(self.headers.get("Content-Length") or fault.after)))
+            self.rfile.read(min(fault.after, int(self.headers.get("Content-Length") or 0)))
             self._drop(number, route, fault)
             return
         body = self._body()
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, call: Call, fault: Fault | None) -> Reply:
         if isinstance(fault, Refused):
             echoed = f" ({self.headers.get('Authorization')})" if fault.echo else ""
-            refusal = Refusal(fault.status, fault.message + echoed, fault.code, {"url": self.hub.url})
+            refusal = Refusal(fault.status, fault.message + echoed, fault.code, {"url": f"{self.hub.url}/datasets/user/other"})
             return refused(refusal, fault.retry_after)
         if isinstance(fault, HtmlPage):
             return Reply(_PAGE, 200, {"Content-Type": "text/html"})

@@ -1,0 +1,81 @@
+"""A Hub on the loopback interface for each test, asked through the real client, and nobody who waits."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fabula.releases import PackOptions, PackResult, pack
+from fabula.releases.fetching import FetchOptions
+from fabula.releases.hub_retry import Retries
+from fabula.releases.publishing import PublishOptions
+from fabula.testing.hub import TOKEN, HubServer
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
+
+REPO = "user/fables"
+
+
+@dataclass
+class Client:
+    """How the tests ask: with a clock that does not wait, but remembers."""
+
+    hub: HubServer
+    cache: Path
+    pauses: list[float] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def retries(self) -> Retries:
+        return Retries(sleep=self.pauses.append, draw=lambda: 0.5, tell=self.told.append)
+
+    def to(self, repo: str = REPO, *, private: bool = False) -> PublishOptions:
+        return PublishOptions(repo, private, endpoint=self.hub.url, retries=self.retries)
+
+    @property
+    def source(self) -> FetchOptions:
+        return FetchOptions(endpoint=self.hub.url, cache=self.cache, retries=self.retries)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Path -> bytes of everything under a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@pytest.fixture
+def contents() -> object:
+    return content
+
+
+@pytest.fixture(autouse=True)
+def online(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client may be asked; it read its environment when it was imported."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    # The client's own pauses, before its own attempts: nobody has to wait for them.
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    with HubServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(hub: HubServer, tmp_path: Path) -> Client:
+    return Client(hub, tmp_path / "cache")
+
+
+@pytest.fixture(scope="session")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> tuple[PackResult, PackResult]:
+    """Two versions of one benchmark; not to be changed."""
+    base = tmp_path_factory.mktemp("versions")
+    run = write_run(base / "run", sample_bundles(5), ())
+    first = pack(run, base / "fables-0.1.0", PackOptions("0.1.0", name="fables"))
+    run = write_run(base / "more", sample_bundles(6), ())
+    return first, pack(run, base / "fables-0.2.0", PackOptions("0.2.0", name="fables"))

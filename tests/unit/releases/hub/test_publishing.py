@@ -1,0 +1,328 @@
+"""Publishing: one commit, one tag, whatever goes wrong on the way."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
+from fabula.releases import PackResult
+from fabula.releases.layout import RELEASE
+from fabula.releases.publishing import plan_publishing, publish
+from fabula.schemas.canonical import pretty_bytes
+from fabula.testing.hub import (
+    TOKEN,
+    WRITES,
+    CutUpload,
+    Fault,
+    HtmlPage,
+    HubServer,
+    LostReply,
+    Refused,
+)
+
+REPO = "user/fables"
+Versions = tuple[PackResult, PackResult]
+
+
+def on_hub(hub: HubServer, revision: str) -> dict[str, bytes]:
+    files = hub.files(REPO, revision)
+    files.pop(".gitattributes")
+    return files
+
+
+def test_publishing_when_repository_is_new_makes_one_commit_and_a_tag(
+    client: Any, contents: Any, versions: Versions
+) -> None:
+    done = publish(versions[0].folder, client.to())
+
+    repository = client.hub.repository(REPO)
+    assert on_hub(client.hub, "0.1.0") == contents(versions[0].folder)
+    assert [one.title for one in repository.history("main")] == ["Version 0.1.0", "initial commit"]
+    assert repository.tags == {"0.1.0": done.commit}
+    assert (done.committed, done.tagged) == (True, True)
+    assert client.hub.asked("create-repo", "commit", "tag") == ["create-repo", "commit", "tag"]
+    # Large files go through LFS, each once, and only what is not there.
+    parquet = [path for path in on_hub(client.hub, "main") if path.endswith(".parquet")]
+    assert len(client.hub.asked("lfs-upload")) == len(parquet)
+
+
+def test_publishing_when_version_is_there_changes_nothing(client: Any, versions: Versions) -> None:
+    first = publish(versions[0].folder, client.to())
+    client.hub.forget()
+    again = publish(versions[0].folder, client.to())
+    assert (again.commit, again.committed, again.tagged) == (first.commit, False, False)
+    assert client.hub.asked(*WRITES) == []
+    assert "nothing to do" in "\n".join(again.lines())
+
+
+def test_publishing_when_version_is_the_next_sends_only_what_changed_and_removes_what_is_gone(
+    client: Any, contents: Any, versions: Versions, tmp_path: Path, helpers: Any
+) -> None:
+    first = Path(shutil.copytree(versions[0].folder, tmp_path / "fables-0.1.0"))
+    (first / "subsets").mkdir()
+    (first / "subsets" / "lite.jsonl").write_bytes(b"{}\n")
+    helpers.reseal(first)
+    publish(first, client.to())
+    client.hub.put(REPO, {"images/banner.svg": b"<svg/>"})
+    plan = plan_publishing(versions[1].folder, client.to())
+    kinds = {one.path: one.kind for one in plan.operations}
+    assert kinds["data/stories/validation.parquet"] == "keep"
+    assert kinds["annotations.jsonl"] == "change"
+    assert kinds["subsets/lite.jsonl"] == "delete"
+    assert plan.foreign == ("images/banner.svg",)
+
+    client.hub.forget()
+    publish(versions[1].folder, client.to())
+    left = on_hub(client.hub, "0.2.0")
+    assert left.pop("images/banner.svg") == b"<svg/>"
+    assert left == contents(versions[1].folder)
+    assert client.hub.asked("commit", "tag") == ["commit", "tag"]
+    assert on_hub(client.hub, "0.1.0") == contents(first)
+
+
+def test_dry_run_when_asked_lists_every_operation_and_writes_nothing(client: Any, versions: Versions) -> None:
+    plan = plan_publishing(versions[0].folder, client.to(private=True))
+    text = "\n".join(plan.lines())
+    assert "create private data set user/fables" in text
+    assert "add    data/stories/train.parquet" in text
+    assert "tag 0.1.0: make it" in text
+    assert plan.as_json()["create_tag"] is True
+    assert {one.method for one in client.hub.log} == {"GET"}
+    assert client.hub.store.repositories == {}
+
+
+PASSING: dict[str, Fault | list[Fault]] = {
+    "info": Refused(500),
+    "create-repo": Refused(429, retry_after=3),
+    "refs": Refused(503),
+    "preupload": Refused(500),
+    "lfs-upload": [Refused(500), LostReply(), CutUpload(100)],
+    "commit": [Refused(500), Refused(429, retry_after=3), CutUpload(100), LostReply(), LostReply(9)],
+    "tag": [Refused(500), LostReply()],
+}
+
+
+def each(faults: dict[str, Fault | list[Fault]]) -> list[Any]:
+    return [
+        pytest.param(step, fault, id=f"{step}-{type(fault).__name__}-{getattr(fault, 'status', '')}-{number}")
+        for step, several in faults.items()
+        for number, fault in enumerate(several if isinstance(several, list) else [several])
+    ]
+
+
+@pytest.mark.parametrize(("step", "fault"), each(PASSING))
+def test_publishing_when_a_fault_passes_ends_with_one_commit_and_the_tag(
+    client: Any, contents: Any, versions: Versions, step: str, fault: Fault
+) -> None:
+    client.hub.faults = {step: [fault]}
+    publish(versions[0].folder, client.to())
+    repository = client.hub.repository(REPO)
+    assert [one.title for one in repository.history("main")] == ["Version 0.1.0", "initial commit"]
+    assert repository.tags == {"0.1.0": repository.branches["main"]}
+    assert on_hub(client.hub, "0.1.0") == contents(versions[0].folder)
+    assert [one.fault for one in client.hub.log if one.fault] == [type(fault).__name__]
+
+
+STAYING: tuple[tuple[str, Fault, type[Exception], str], ...] = (
+    ("info", Refused(401, echo=True), HubUnavailable, "accepts our token"),
+    ("create-repo", Refused(403, echo=True), HubUnavailable, "write access to user/fables"),
+    ("refs", HtmlPage(), HubUnavailable, "HF_ENDPOINT"),
+    ("lfs-batch", Refused(401, echo=True), HubUnavailable, "accepts our token"),
+    ("lfs-upload", Refused(403, echo=True), HubUnavailable, "write access"),
+    ("commit", Refused(412), TargetError, "somebody else has committed"),
+    ("commit", HtmlPage(), HubUnavailable, "something else"),
+    ("commit", Refused(500, echo=True), HubUnavailable, "goes on where it stopped"),
+    ("tag", Refused(409), TargetError, "status 409"),
+    ("tag", Refused(429, retry_after=10_000), HubUnavailable, "again later"),
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "fault", "kind", "words"), STAYING, ids=[f"{one[0]}-{type(one[1]).__name__}" for one in STAYING]
+)
+def test_publishing_when_a_fault_stays_says_so_and_goes_on_later_without_duplicating(
+    client: Any, versions: Versions, step: str, fault: Fault, kind: type[Exception], words: str
+) -> None:
+    client.hub.faults = {step: fault}
+    with pytest.raises(kind) as caught:
+        publish(versions[0].folder, client.to())
+    told = "\n".join([str(caught.value), *client.told])
+    assert words in told
+    assert TOKEN not in told
+
+    client.hub.faults = {}
+    publish(versions[0].folder, client.to())
+    repository = client.hub.repository(REPO)
+    assert len(repository.commits) == 2
+    assert repository.tags == {"0.1.0": repository.branches["main"]}
+
+
+def test_publishing_when_hub_asks_to_wait_waits_at_least_as_long(client: Any, versions: Versions) -> None:
+    client.hub.faults = {"commit": [Refused(429, retry_after=7), Refused(503, retry_after=2)]}
+    publish(versions[0].folder, client.to())
+    # 7 s and a jitter of 0.75 s, which is at most the first pause; then 2 s and again at most 1 s.
+    assert client.pauses == [7.75, 3.0]
+    assert client.told[0].startswith("commit: status 429")
+
+
+def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(
+    client: Any, versions: Versions
+) -> None:
+    client.hub.faults = {"commit": Refused(403)}
+    with pytest.raises(HubUnavailable):
+        publish(versions[0].folder, client.to())
+    client.hub.faults = {}
+    client.hub.forget()
+    publish(versions[0].folder, client.to())
+    assert client.hub.asked("lfs-upload") == []
+
+
+def test_publishing_when_somebody_commits_meanwhile_refuses_and_overwrites_nothing(
+    client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(versions[0].folder, client.to())
+    service = client.hub.service
+    answer = service.answer
+
+    def interfere(call: Any) -> Any:
+        if call.route == "commit":
+            service.answer = answer
+            client.hub.put(REPO, {"README.md": b"# changed by hand\n"})
+        return answer(call)
+
+    service.answer = interfere
+    with pytest.raises(TargetError, match="somebody else has committed meanwhile"):
+        publish(versions[1].folder, client.to())
+    assert client.hub.files(REPO)["README.md"] == b"# changed by hand\n"
+    assert "0.2.0" not in client.hub.repository(REPO).tags
+
+
+def test_publishing_when_tag_points_elsewhere_refuses(client: Any, versions: Versions) -> None:
+    commit = client.hub.put(REPO, {"notes.txt": b"-"})
+    client.hub.repository(REPO).tags["0.1.0"] = commit
+    client.hub.forget()
+    with pytest.raises(TargetError, match="a published version is never changed"):
+        publish(versions[0].folder, client.to())
+    assert client.hub.asked(*WRITES) == []
+
+
+def test_publishing_when_tag_appears_meanwhile_elsewhere_says_so(client: Any, versions: Versions) -> None:
+    service = client.hub.service
+    answer = service.answer
+
+    def interfere(call: Any) -> Any:
+        if call.route == "tag":
+            repository = client.hub.repository(REPO)
+            repository.tags["0.1.0"] = repository.commit_of("main").parent
+        return answer(call)
+
+    service.answer = interfere
+    with pytest.raises(TargetError, match="made by somebody else meanwhile"):
+        publish(versions[0].folder, client.to())
+
+
+def test_publishing_when_same_version_has_other_content_refuses(
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any
+) -> None:
+    publish(versions[0].folder, client.to())
+    other = Path(shutil.copytree(versions[1].folder, tmp_path / "other"))
+    helpers.edit_json(other / RELEASE, lambda document: document.update(version="0.1.0"))
+    helpers.reseal(other)
+    with pytest.raises(TargetError, match="with another content"):
+        publish(other, client.to())
+
+
+def test_publishing_when_repository_is_further_refuses_to_go_back(client: Any, versions: Versions) -> None:
+    publish(versions[1].folder, client.to())
+    with pytest.raises(TargetError, match=r"version 0\.2\.0 or a later one"):
+        publish(versions[0].folder, client.to())
+
+
+def test_publishing_when_repository_holds_something_else_refuses(client: Any, versions: Versions) -> None:
+    client.hub.put(REPO, {RELEASE: pretty_bytes({"version": "0.0.1", "about": {"name": "other"}})})
+    with pytest.raises(TargetError, match="'other', another benchmark"):
+        publish(versions[0].folder, client.to())
+    client.hub.put("user/loose", {"annotations.jsonl": b"{}\n"})
+    with pytest.raises(TargetError, match=r"no release of ours: annotations\.jsonl"):
+        publish(versions[0].folder, client.to("user/loose"))
+
+
+def test_publishing_when_private_is_asked_of_a_public_repository_refuses(
+    client: Any, versions: Versions
+) -> None:
+    client.hub.put(REPO, {"notes.txt": b"-"})
+    with pytest.raises(TargetError, match="found a public one"):
+        publish(versions[0].folder, client.to(private=True))
+
+
+def test_publishing_when_private_makes_a_repository_that_strangers_do_not_see(
+    client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(versions[0].folder, client.to(private=True))
+    assert client.hub.repository(REPO).private
+    monkeypatch.setenv("HF_TOKEN", "hf_unknown_token")
+    with pytest.raises((ConfigError, HubUnavailable), match="HF_TOKEN"):
+        publish(versions[0].folder, client.to())
+
+
+@pytest.mark.parametrize(
+    "repo", ["user/a/b", "user", "", "user/", "/mine", "user/a--b", "user/../x", "user/ä", "u ser/x"]
+)
+def test_publishing_when_repository_name_is_malformed_refuses_at_once(
+    client: Any, versions: Versions, repo: str
+) -> None:
+    with pytest.raises(ConfigError, match="--repo"):
+        publish(versions[0].folder, client.to(repo))
+    assert client.hub.log == ()
+
+
+def damage_line(folder: Path, helpers: Any) -> None:
+    helpers.edit_line(folder / "annotations.jsonl", 0, lambda row: row.update(title="another"))
+
+
+def add_dot_file(folder: Path, helpers: Any) -> None:
+    (folder / ".env").write_text("HF_TOKEN=x\n")
+
+
+def add_stray(folder: Path, helpers: Any) -> None:
+    (folder / "notes.txt").write_text("-\n")
+
+
+def unhide(folder: Path, helpers: Any) -> None:
+    helpers.edit_line(folder / "annotations.jsonl", 0, lambda row: row.update(split="hidden_test"))
+    helpers.reseal(folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [damage_line, add_dot_file, add_stray, unhide], ids=lambda one: one.__name__
+)
+def test_publishing_when_release_is_not_sound_refuses_before_the_hub_is_asked(
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any, damage: Any
+) -> None:
+    folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
+    damage(folder, helpers)
+    with pytest.raises(InputError):
+        publish(folder, client.to())
+    assert client.hub.log == ()
+
+
+def test_publishing_when_folder_is_the_hidden_one_refuses(client: Any, packed: PackResult) -> None:
+    assert packed.hidden is not None
+    with pytest.raises(InputError, match="hidden-test stories"):
+        publish(packed.hidden, client.to())
+    assert client.hub.log == ()
+
+
+def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(
+    client: Any, contents: Any, versions: Versions, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
+    (folder / ".gitattributes").write_text("*.parquet filter=lfs\n")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    publish(folder, client.to())
+    assert on_hub(client.hub, "0.1.0") == contents(versions[0].folder)
+    assert json.loads(client.hub.files(REPO)[RELEASE])["version"] == "0.1.0"
