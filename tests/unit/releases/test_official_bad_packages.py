@@ -241,7 +241,7 @@ def test_ids_when_hostile_name_no_files(tmp_path):
 
 def test_gold_line_when_its_id_is_no_text_is_a_finding(tmp_path):
     rows = package_rows()
-    rows["human_gold_1k.jsonl"][0]["story_id"] = ["kb25k_0001"]
+    rows["human_gold_1k.jsonl"][0] = {"story_id": ["kb25k_0001"]}
     imported = import_package(write_package(tmp_path / "package", rows=rows), tmp_path / "imported", STORY)
     assert [(one.code, one.where) for one in validate(imported.folder).errors] == [
         ("review-unproven", "human_gold_1k.jsonl:1")
