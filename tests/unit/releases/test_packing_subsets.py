@@ -1,0 +1,242 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.releases import PackOptions, load, pack, verify
+from fabula.releases.check_subsets import check_subsets
+from fabula.releases.commitments import read_salt
+from fabula.schemas.canonical import pretty_bytes
+from fabula.testing.katha_folders import write_jsonl, write_run
+from fabula.testing.katha_samples import sample_bundles
+
+BUNDLES = sample_bundles(40)
+
+
+def review(record, **changes):
+    row = {
+        "story_id": record["story_id"],
+        "decision": "accepted",
+        "validation_status": "human_adjudicator_accepted",
+        "evidence_source": "story text",
+        "protocol_complete": True,
+        "annotator_ids": ["r1", "r2", "r3"],
+        "adjudicator_id": None,
+        "resolution": "unanimous",
+        "final_moral_label": record["moral_label"],
+        "correction_flags": [],
+        "signed_at": "2025-06-01T00:00:00Z",
+    }
+    return {**row, **changes}
+
+
+REVIEWS = [review(bundle["record"]) for bundle in BUNDLES]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("runs") / "run", BUNDLES)
+
+
+@pytest.fixture
+def packs(run, tmp_path):
+    """Pack the run of forty stories with these options."""
+
+    def packs_(name="out", version="0.1.0", reviews=None, **options):
+        file = None if reviews is None else write_jsonl(tmp_path / f"{name}.reviews.jsonl", reviews)
+        return pack(run, tmp_path / name, PackOptions(version, reviews=file, **options))
+
+    return packs_
+
+
+def members(folder: Path, file: str) -> list[str]:
+    return [json.loads(line)["story_id"] for line in (folder / file).read_text("utf-8").splitlines()]
+
+
+def found(folder: Path) -> list[str]:
+    return [issue.message for issue in check_subsets(folder)]
+
+
+@pytest.fixture(scope="module")
+def gold(run, tmp_path_factory):
+    """A release with a Lite subset and two nested gold ones, all of its stories reviewed."""
+    folder = tmp_path_factory.mktemp("gold")
+    subsets = ("lite=10", "human_gold_1k=3/category", "strict_gold_400=2/category:human_gold_1k")
+    reviews = write_jsonl(folder / "human_validation.jsonl", REVIEWS)
+    return pack(run, folder / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews)).folder
+
+
+def test_subsets_when_packed_are_files_of_public_ids_nested_as_asked(gold):
+    public = {record.story_id for record in load(gold).records}
+    lite = members(gold, "subsets/lite.jsonl")
+    big, small = members(gold, "human_gold_1k.jsonl"), members(gold, "strict_gold_400.jsonl")
+    assert (len(lite), len(big), len(small)) == (10, 24, 16)
+    assert set(small) < set(big) < public
+    assert set(lite) < public
+    document = json.loads((gold / "subsets.json").read_bytes())
+    assert [entry["name"] for entry in document["subsets"]] == ["lite", "human_gold_1k", "strict_gold_400"]
+    card = (gold / "dataset_card.md").read_text("utf-8")
+    assert "| strict_gold_400 | 16 | 2/category:human_gold_1k | `strict_gold_400.jsonl` |" in card
+    assert "| | full | lite | human_gold_1k | strict_gold_400 |" in card
+    assert "Not in this release" not in card
+
+
+def test_reviewed_records_when_packed_say_so_and_the_release_is_sound(gold):
+    record = load(gold).records[0]
+    assert record.validation_status == "human_adjudicator_accepted"
+    assert record.evidence_status.human_evidence_accepted
+    assert "People reviewed every record." in (gold / "dataset_card.md").read_text("utf-8")
+    hidden = gold.with_name("out-hidden")
+    public_ids, hidden_ids = (members(folder, "human_validation.jsonl") for folder in (gold, hidden))
+    assert (len(public_ids), len(hidden_ids)) == (38, 2)
+    assert verify(gold).issues == ()
+    assert verify(hidden).issues == ()
+
+
+def test_a_pack_when_repeated_has_the_same_bytes(gold, run, tmp_path):
+    reviews = write_jsonl(tmp_path / "human_validation.jsonl", reversed(REVIEWS))
+    subsets = ("strict_gold_400=2/category:human_gold_1k", "lite=10", "human_gold_1k=3/category")
+    again = pack(run, tmp_path / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews)).folder
+    for path in sorted(gold.rglob("*")):
+        if path.is_file() and path.name not in ("subsets.json", "SHA256SUMS", "release.json"):
+            other = (again / path.relative_to(gold)).read_bytes()
+            if path.suffix != ".md":  # the subsets are listed in the order in which they were asked for
+                assert other == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("reviews", "message"),
+    [
+        (None, r"human_gold_1k=3/category.*0.*38 no review on file.*--reviews"),
+        (REVIEWS[:5], "34 no review on file"),
+        ([{**row, "annotator_ids": ["r1", "r2"]} for row in REVIEWS], "38 fewer than 3 reviewers"),
+        (
+            [{**row, "validation_status": "pre_release_reviewed"} for row in REVIEWS],
+            r"38 not accepted by an adjudicator \(pre_release_reviewed\)",
+        ),
+        ([{**row, "protocol_complete": False} for row in REVIEWS], "38 protocol not complete"),
+        ([{**row, "decision": "needs_correction"} for row in REVIEWS], "38 decision needs_correction"),
+    ],
+)
+def test_gold_when_reviews_do_not_back_it_is_refused_with_the_reason(packs, tmp_path, reviews, message):
+    with pytest.raises(ConfigError, match=f"(?s){message}"):
+        packs(subsets=("human_gold_1k=3/category",), reviews=reviews)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("subset", "message"),
+    [("lite=39", r"at least 39 stories, found 38"), ("even=9/category", "of each narrative type, found")],
+)
+def test_a_subset_when_there_are_too_few_stories_is_refused_with_counts(packs, subset, message):
+    with pytest.raises(ConfigError, match=message):
+        packs(subsets=(subset,))
+
+
+def test_a_story_when_reviewers_rejected_it_is_left_out(packs):
+    rejected = review(BUNDLES[0]["record"], decision="rejected")
+    result = packs(reviews=[rejected, *REVIEWS[1:]])
+    assert [(entry.id, entry.code) for entry in result.left_out] == [("kb25k_0001", "reviewers")]
+    assert "kb25k_0001" not in load(result.folder).by_id
+    assert verify(result.folder, quick=True).issues == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"story_id": "kb25k_9999"}, "an id that the run does not know"),
+        ({"final_moral_label": "no_such_label"}, "final_moral_label"),
+        ({"decision": "maybe"}, "decision"),
+        ({"annotator_ids": ["r1", "r1", "r2"]}, "annotator_ids"),
+        ({"resolution": "human_adjudicated"}, "adjudicator"),
+        ({"signed_at": "yesterday"}, "signed_at"),
+        ({"story_id": "kb25k_0002"}, "second review"),
+    ],
+)
+def test_a_review_when_it_is_unsound_or_of_no_story_is_refused(packs, change, message):
+    with pytest.raises(InputError, match=message):
+        packs(reviews=[{**REVIEWS[0], **change}, *REVIEWS[1:]])
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[]\n", b'{"story_id": 1}\n'])
+def test_a_review_file_when_it_is_damaged_is_refused(run, tmp_path, content):
+    file = tmp_path / "reviews.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"reviews\.jsonl"):
+        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=file))
+    with pytest.raises(InputError, match="no file"):
+        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=tmp_path / "none.jsonl"))
+
+
+def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_path):
+    first = packs("one", subsets=("lite=10", "even=2/category"))
+    bigger = write_run(tmp_path / "bigger", sample_bundles(60))
+    options = PackOptions("0.2.0", since=first.folder, subsets=("lite=14",))
+    second = pack(bigger, tmp_path / "two", options)
+    lite = [set(members(one.folder, "subsets/lite.jsonl")) for one in (first, second)]
+    assert lite[0] < lite[1]
+    assert len(lite[1]) == 14
+    even = [members(one.folder, "subsets/even.jsonl") for one in (first, second)]
+    assert even[0] == even[1]
+    assert "subset lite: 14 stories, 10 of them as before" in second.notes
+    documents = [json.loads((one.folder / "release.json").read_bytes()) for one in (first, second)]
+    assert documents[0]["canary"] == documents[1]["canary"]
+    assert set(documents[0]["commitments"]["values"]) < set(documents[1]["commitments"]["values"])
+    assert read_salt(tmp_path / "one-hidden.salt") == read_salt(tmp_path / "two-hidden.salt")
+    assert verify(second.folder, quick=True).issues == ()
+
+
+def test_a_later_version_when_reviews_were_on_file_must_name_them(run, gold, tmp_path):
+    with pytest.raises(ConfigError, match="the version before has some"):
+        pack(run, tmp_path / "out", PackOptions("0.1.1", since=gold))
+
+
+@pytest.fixture
+def copy(gold, tmp_path) -> Path:
+    """A copy of that release, to be damaged."""
+    return Path(shutil.copytree(gold, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        ("subsets/lite.jsonl", lambda data: data + b'{"story_id":"zz_1"}\n', "zz_1 is no public story"),
+        ("subsets/lite.jsonl", lambda data: data.split(b"\n", 1)[1], "9 stories, 10 were asked for"),
+        ("subsets/lite.jsonl", lambda data: data.replace(b":", b": "), "not written as packing writes it"),
+        ("human_gold_1k.jsonl", lambda data: data.split(b"\n", 1)[1], "2 stories of"),
+        ("human_validation.jsonl", lambda data: data.split(b"\n", 4)[4], "no adjudicated review backs it"),
+        ("subsets.json", lambda data: data.replace(b'"full": 3', b'"full": 2', 1), "not what its stories"),
+    ],
+)
+def test_a_subset_when_it_was_changed_is_found(copy, path, change, message):
+    assert found(copy) == []
+    (copy / path).write_bytes(change((copy / path).read_bytes()))
+    assert any(message in text for text in found(copy))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b'{"subsets": [{"name": "../x", "asked": "1"}]}', b"\xff"]
+)
+def test_the_list_of_subsets_when_it_is_damaged_is_told(copy, content):
+    (copy / "subsets.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"subsets\.json"):
+        found(copy)
+
+
+def test_a_file_of_a_subset_when_it_is_missing_or_nobody_asked_for_it_is_told(copy):
+    (copy / "subsets" / "mine.jsonl").write_bytes(b'{"story_id":"kb25k_0001"}\n')
+    assert found(copy) == ["not in subsets.json"]
+    (copy / "subsets" / "lite.jsonl").unlink()
+    with pytest.raises(InputError, match=r"lite\.jsonl"):
+        found(copy)
+
+
+def test_options_of_stories_when_given_for_a_prompt_suite_are_refused(tmp_path):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    manifest = json.loads((write_run(tmp_path / "run", BUNDLES[:2]) / "run.json").read_bytes())
+    (suite / "run.json").write_bytes(pretty_bytes({**manifest, "kind": "events"}))
+    with pytest.raises(ConfigError, match="--subset"):
+        pack(suite, tmp_path / "out", PackOptions("0.1.0", subsets=("lite=1",)))
