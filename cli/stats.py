@@ -10,22 +10,27 @@ from .common import JsonOption, emit, example, guarded, released, say
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("stats", epilog=example("fabula stats runs/mine", "fabula stats dist/mine-0.1.0 --json"))(
-        stats
-    )
+    app.command(
+        "stats",
+        epilog=example(
+            "fabula stats runs/mine", "fabula stats dist/mine-0.1.0 --json", "fabula stats all_prompts.json"
+        ),
+    )(stats)
 
 
 @guarded
 def stats(
     path: Annotated[
-        Path, typer.Argument(help="Run folder, release folder or JSONL file.", show_default=False)
+        Path, typer.Argument(help="Run, release, JSONL file or suite (.json).", show_default=False)
     ],
     as_json: JsonOption = False,
 ) -> int:
     """Count records and show each distribution with its target and deviation."""
+    from ..releases.suite_loading import statistics_of_suite
     from ..validators import statistics_of
 
-    document = statistics_of(released(path))
+    folder = released(path)
+    document = statistics_of_suite(folder) or statistics_of(folder)
     if as_json:
         emit(document)
     else:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError
 from .common import released
 
 SuiteOption = Annotated[
@@ -30,20 +30,11 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
             "--suite, --release", expected="one of them", found="none" if suite is None else "both",
             fix="name a file with --suite, or a release of events with --release",
         )  # fmt: skip
-    from ..releases.check_files import check_sums
+    from ..evaluation.running import check_intact
     from ..releases.layout import EVENTS, SUITE
     from ..releases.loading import read_release_document
 
     folder = released(release)
     read_release_document(folder, EVENTS)
-    if changed := list(check_sums(folder)):
-        raise InputError(
-            [
-                UserError(
-                    f"{folder}/{issue.where}", expected="the file that was packed", found=issue.message,
-                    fix=issue.cure,
-                )
-                for issue in changed
-            ]
-        )  # fmt: skip
+    check_intact(folder)
     return folder / SUITE

@@ -8,9 +8,11 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.events import Suite, SuiteRecord
+from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from . import loading
-from .layout import EVENTS, PROMPTS
+from .layout import EVENTS, PROMPTS, SUITE
 from .loading import Release, kind_of, read_release_document, read_rows, repeated
+from .suites import load_suite
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,26 @@ def load_suite_release(path: str | Path) -> SuiteRelease:
     if problems:
         raise InputError(problems)
     return SuiteRelease(folder, info, records)
+
+
+def statistics_of_suite(path: Path) -> dict[str, Json] | None:
+    """Return counts over a suite: a file in the official form, or a run or release of events.
+
+    Returns:
+        None where the path is nothing of the kind.
+
+    Raises:
+        InputError: it is, and cannot be read; every problem is listed.
+    """
+    if path.is_file() and path.suffix == ".json":
+        return prompt_statistics(load_suite(path).prompts.values())
+    if not (path / PROMPTS).is_file() or not (path / SUITE).is_file():
+        return None
+    problems: list[UserError] = []
+    records = tuple(read_rows(path / PROMPTS, SuiteRecord, problems))
+    if problems:
+        raise InputError(problems)
+    return suite_statistics(records)
 
 
 def load(path: str | Path) -> Release | SuiteRelease:

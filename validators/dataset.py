@@ -255,6 +255,11 @@ def _open_release(path: Path) -> Dataset:
             found=f"format {made_with!r}",
             fix="use the version of Fabula that made it, or a newer one",
         )
+    if manifest.get("kind", "katha") != "katha":
+        raise UserError(
+            str(path), expected="a release of stories", found=f"a release of kind {manifest['kind']}",
+            fix=f"check it with `fabula release verify {path}`",
+        )  # fmt: skip
     return Dataset(path, "release", manifest)
 
 

@@ -55,7 +55,7 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     suite = release / "all_prompts.json"
     suite.write_text(suite.read_text().replace("sleeps", "snores"))
     code, output = run(*asked)
-    assert (code, "expected the file that was packed" in output) == (1, True)
+    assert (code, "all_prompts.json" in output) == (1, True)
 
 
 def test_study_when_exported_hides_the_methods_and_keeps_its_key(
@@ -77,3 +77,21 @@ def test_study_when_exported_hides_the_methods_and_keeps_its_key(
     (methods[0] / key["task_0001"][0]).unlink()
     few = ("export", "study", "--release", release, *outputs[:2], "--key", tmp_path / "k.json")
     assert run(*few, "--out", tmp_path / "few")[0] == 2  # two methods are to be drawn, and there is one
+
+
+def test_statistics_when_of_a_suite_count_its_prompts(made: tuple[Path, list[Path]], tmp_path: Path) -> None:
+    release, _ = made
+    counted = []
+    for place in (release, tmp_path / "run", release / "all_prompts.json"):
+        code, output = run("stats", place, "--json")
+        assert code == 0
+        document = json.loads(output)
+        assert document["totals"] == {"prompts": 3, "events": 6}
+        counted.append(document)
+    assert counted[0] == counted[1]
+    assert set(counted[0]) - set(counted[2]) == {"origins", "producers"}
+    code, output = run("validate", release)
+    assert (code, "fabula release verify" in output) == (2, True)
+    assert run("release", "diff", release, release)[0] == 1
+    (tmp_path / "broken.json").write_text("{")
+    assert run("stats", tmp_path / "broken.json")[0] == 1
