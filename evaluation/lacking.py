@@ -31,6 +31,11 @@ def lacking(unasked: int, unreached: int) -> str:
     return ", ".join(parts) or "nothing is missing"
 
 
+def notes_of_both(folders: Mapping[str, EvaluationManifest]) -> tuple[str, ...]:
+    """Return the same for evaluations that are compared, each with its name before it."""
+    return tuple(f"{name}: {note}" for name, one in folders.items() for note in incomplete_notes(one))
+
+
 def incomplete_notes(manifest: EvaluationManifest) -> Iterator[str]:
     """Yield what a reader of scores must know where the evaluation is not finished."""
     unasked, unreached = lacks(manifest.environment)

@@ -257,6 +257,7 @@ def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> di
         ],
         "passed_over": joined.passed_over,
         **({"incomplete": missing} if unasked or unreached else {}),
+        **({"simulation": True} if any(one.environment.get("simulation") for one in manifests) else {}),
     }
 
 

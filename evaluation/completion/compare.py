@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import InputError, UserError
 from ..archive import read_manifest
+from ..lacking import notes_of_both
 from ..protocols import Difference, check_alike
 from ..stats.bootstrap import percentile_interval, resampled_sums, two_sided_p
 from ..stats.corrections import bonferroni
@@ -59,11 +60,13 @@ class EventComparisons:
         definitions: the named definitions that were used.
         comparisons: those of the same name if there are any, else each against each; per verifier.
         differences: parts of the protocol that were allowed to differ.
+        notes: what a reader must know before trusting a number.
     """
 
     definitions: Definitions
     comparisons: tuple[EventComparison, ...]
     differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
@@ -72,6 +75,7 @@ class EventComparisons:
             "definitions": vars(self.definitions),
             "comparisons": [asdict(one) for one in self.comparisons],
             "differences": [one.as_json() for one in self.differences],
+            "notes": list(self.notes),
         }
 
     def lines(self) -> Iterator[str]:
@@ -89,6 +93,8 @@ class EventComparisons:
                 f" {counted(one.prompts, 'prompt')}, p {p} (bootstrap) {one.p_wilcoxon:.4f} (Wilcoxon),"
                 " corrected"
             )
+        for note in self.notes:
+            yield f"note: {note}"
 
 
 def compare_folders(
@@ -99,7 +105,8 @@ def compare_folders(
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no verifier.
     """
-    differences = check_alike(read_manifest(first), read_manifest(second), allowed)
+    manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
+    differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
     ours, theirs = (score_folder(folder, suite, definitions).panels for folder in (first, second))
     pairs = [(a, b) for a in ours for b in theirs if a.panel.judge == b.panel.judge]
     if not pairs:
@@ -112,7 +119,8 @@ def compare_folders(
             ]
         )  # fmt: skip
     same = [(a, b) for a, b in pairs if a.panel.method == b.panel.method]
-    return EventComparisons(definitions, paired(same or pairs, definitions), differences)
+    found = paired(same or pairs, definitions)
+    return EventComparisons(definitions, found, differences, notes_of_both(manifests))
 
 
 def paired(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ..archive import read_manifest
+from ..lacking import notes_of_both
 from ..protocols import Difference, check_alike
 from ..stats.correlation import Correlation, spearman
 from ..words import counted
@@ -32,6 +33,7 @@ class KathaComparison:
         ranks: rank correlation over methods of the same name, of filtered STG.
         differences: parts of the protocol that were allowed to differ.
         wordings: how far two wordings of the prompts agree; None unless that is all that differs.
+        notes: what a reader must know before trusting a number.
     """
 
     definitions: Definitions
@@ -41,6 +43,7 @@ class KathaComparison:
     ranks: Correlation
     differences: tuple[Difference, ...] = ()
     wordings: WordingControl | None = None
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
@@ -53,6 +56,7 @@ class KathaComparison:
             "ranks": self.ranks.as_json(),
             "differences": [one.as_json() for one in self.differences],
             "wordings": None if self.wordings is None else self.wordings.as_json(),
+            "notes": list(self.notes),
         }
 
     def lines(self) -> Iterator[str]:
@@ -70,6 +74,8 @@ class KathaComparison:
             yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
         if self.wordings is not None:
             yield from self.wordings.lines()
+        for note in self.notes:
+            yield f"note: {note}"
 
 
 def compare_folders(
@@ -123,6 +129,7 @@ def compare_folders(
         ranks,
         differences,
         wordings,
+        notes_of_both(dict(zip(names, (one.manifest, other.manifest), strict=True))),
     )
 
 

@@ -11,6 +11,7 @@ from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
 from fabula.evaluation.merging import merge_archives
+from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
@@ -128,9 +129,13 @@ def test_merge_when_a_part_is_unfinished_says_so_in_the_whole(evaluate: Evaluate
     parts = [evaluate("a"), evaluate("b", "two")]
     document = json.loads((parts[1] / EVALUATION).read_bytes())
     document["environment"]["incomplete"] = {"unasked": {"compatible:two": 3}, "unreached": 0}
+    document["environment"]["simulation"] = True
     (parts[1] / EVALUATION).write_text(json.dumps(document))
     merge_archives(parts, tmp_path / "merged")
     assert "not finished (3 questions not asked yet)" in scores(tmp_path / "merged")["notes"][0]
+    assert read_archive(tmp_path / "merged").manifest.environment["simulation"] is True
+    compared = compare_folders(parts[0], parts[1], None, Definitions(resamples=0), ["judges", "models"])
+    assert [note.partition(": ")[0] for note in compared.notes] == ["b"]
 
 
 def test_merge_when_folders_cannot_be_used_says_why(evaluate: Evaluate, tmp_path: Path) -> None:
