@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -45,29 +45,21 @@ def write_page(path: Path, diff: ReleaseDiff, evaluation: Table = ()) -> None:
 
 def render_page(diff: ReleaseDiff, evaluation: Table = ()) -> str:
     """Return the page of a diff. All values of records are escaped and isolated in their direction."""
-    changes = list(_rows(diff))
-    told = [(title, entries) for title, entries in sections(diff) if not title.startswith("changes of ")]
+    changes = [(record.id, change) for record in diff.changed for change in record.changes]
+    told = [section for section in sections(diff) if not section.title.startswith("changes of ")]
     page: str = _template().render(
         style=_style(),
         policy=_policy(),
         old=about_side(diff.old),
         new=about_side(diff.new),
         diff=diff,
-        changes=changes[:MOST_ROWS],
+        changes=[(name, one.path, one.kind, *_values(one)) for name, one in changes[:MOST_ROWS]],
         more=max(0, len(changes) - MOST_ROWS),
-        sections=[(title, entries[:MOST_ROWS], max(0, len(entries) - MOST_ROWS)) for title, entries in told],
+        sections=[(one.title, list(one.lines(MOST_ROWS)), max(0, len(one.rows) - MOST_ROWS)) for one in told],
         hidden=list(hidden_lines(diff)),
         evaluation=[[str(cell) for cell in row] for row in evaluation],
     )
     return page
-
-
-def _rows(diff: ReleaseDiff) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield id, path, kind, old and new value of every change of a record."""
-    for record in diff.changed:
-        for change in record.changes:
-            old, new = _values(change)
-            yield record.id, change.path, change.kind, old, new
 
 
 def _values(change: Change) -> tuple[str, str]:

@@ -1,16 +1,18 @@
 """A diff of releases as JSON for scripts, and as lines for people."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json, canonical_text
 from .changes import Change, pattern_of
 from .diffing_sides import Side
+from .diffing_statistics import Shift
 from .diffing_steps import ASIDE, NOUNS
 
 if TYPE_CHECKING:
-    from .diffing import ReleaseDiff
+    from .diffing import Gone, ReleaseDiff
 
 SHOWN = 12
 """Most entries of one kind that people are shown; JSON has them all."""
@@ -61,43 +63,63 @@ def about_side(side: Side) -> dict[str, Json]:
     return {"path": str(side.folder), "name": name, "version": version, "sha256": side.sha256}
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a diff for people.
+
+    Attributes:
+        title: what it lists.
+        rows: what is listed.
+        tell: returns a row as one line.
+        lead: lines before the rows, about all of them.
+    """
+
+    title: str
+    rows: Sequence[Any]
+    tell: Callable[[Any], str] = str
+    lead: Sequence[str] = ()
+
+    def lines(self, most: int) -> Iterator[str]:
+        """Yield the first rows as lines, without characters that a terminal would act on."""
+        yield from self.lead
+        yield from (printable(self.tell(row)) for row in self.rows[:most])
+
+
 def lines(diff: "ReleaseDiff") -> Iterator[str]:
     """Yield a diff as lines for people."""
     old, new = about_side(diff.old), about_side(diff.new)
-    yield f"{old['name']} {old['version']} -> {new['name']} {new['version']}"
-    for title, entries in sections(diff):
-        yield f"{title}: {len(entries)}"
-        yield from (f"  {one}" for one in entries[:SHOWN])
-        if len(entries) > SHOWN:
-            yield f"  ... and {len(entries) - SHOWN} more; --json lists all"
+    yield printable(f"{old['name']} {old['version']} -> {new['name']} {new['version']}")
+    for section in sections(diff):
+        yield f"{section.title}: {len(section.rows)}"
+        yield from (f"  {line}" for line in section.lines(SHOWN))
+        if len(section.rows) > SHOWN:
+            yield f"  ... and {len(section.rows) - SHOWN} more; --json lists all"
     yield from hidden_lines(diff)
     yield f"step due: {diff.step}"
-    yield from (f"  {step}: {why}" for step, why in diff.reasons)
+    yield from (printable(f"  {step}: {why}") for step, why in diff.reasons)
     yield f"next version: {diff.due} or higher"
     if diff.problem is not None:
         yield f"error: {diff.problem}"
 
 
-def sections(diff: "ReleaseDiff") -> list[tuple[str, list[str]]]:
-    """Return title and entries of every part of a diff that has any, a line each."""
-    found = [(f"{_many(name)} added", list(ids)) for name, ids in diff.added.items() if name not in ASIDE]
-    found.append((f"{_many(diff.main)} gone", [_gone_text(*one) for one in _gone_rows(diff)]))
+def sections(diff: "ReleaseDiff") -> list[Section]:
+    """Return the parts of a diff that have anything to list."""
+    found = [Section(f"{_many(name)} added", ids) for name, ids in diff.added.items() if name not in ASIDE]
+    found.append(Section(f"{_many(diff.main)} gone", diff.gone, _gone_text))
     besides = (name for name in diff.removed if name not in (*ASIDE, diff.main))
-    found += [(f"{_many(name)} gone", list(diff.removed[name])) for name in besides]
-    found.append(("moved to another split", [f"{one.id}: {one.old} -> {one.new}" for one in diff.moved]))
-    for name in dict.fromkeys(record.file for record in diff.changed):
-        found.append((f"changes of {_many(name)}", list(_changed_lines(diff, name))))
+    found += [Section(f"{_many(name)} gone", diff.removed[name]) for name in besides]
+    found.append(
+        Section("moved to another split", diff.moved, lambda one: f"{one.id}: {one.old} -> {one.new}")
+    )
+    found += [_changed(diff, name) for name in dict.fromkeys(record.file for record in diff.changed)]
     before, after = diff.schema
     versions = [f"version {before} -> {after}"] if before != after else []
     fields = [f"{name} {path} {kind}" for name, one in diff.fields.items() for path, kind in one.items()]
-    found.append(("schema", versions + fields))
-    found.append(("about the release", [f"{one.path}: {values_text(one)}" for one in diff.about]))
-    found.append(("documents", [f"{path} {kind}" for path, kind in diff.documents.items()]))
-    shifts = [one for one in diff.statistics if one.is_count]
-    found.append(
-        ("statistics", [f"{one.path}: {_number(one.before)} -> {_number(one.after)}" for one in shifts])
-    )
-    return [(title, entries) for title, entries in found if entries]
+    found.append(Section("schema", versions + fields))
+    found.append(Section("about the release", diff.about, lambda one: f"{one.path}: {values_text(one)}"))
+    found.append(Section("documents", [f"{path} {kind}" for path, kind in diff.documents.items()]))
+    found.append(Section("statistics", [one for one in diff.statistics if one.is_count], _shift_text))
+    return [section for section in found if section.rows]
 
 
 def hidden_lines(diff: "ReleaseDiff") -> Iterator[str]:
@@ -123,13 +145,19 @@ def values_text(change: Change) -> str:
 
 def shortened(value: Json, longest: int = _LONGEST) -> str:
     """Return a value as JSON in one line of bearable length."""
-    text = canonical_text(value)
-    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    text = printable(canonical_text(value))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def _changed_lines(diff: "ReleaseDiff", name: str) -> Iterator[str]:
-    """Yield the changes of one file; where there are many, first how many there are of each field."""
+def printable(text: str) -> str:
+    """Return a text with its control characters, those of direction too, made visible."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+def _changed(diff: "ReleaseDiff", name: str) -> Section:
+    """Return the changes of one file; where there are many, first how many there are of each field."""
     rows = [
         (one.id, change)
         for one in diff.changed
@@ -137,23 +165,30 @@ def _changed_lines(diff: "ReleaseDiff", name: str) -> Iterator[str]:
         for change in one.changes
         if change.path not in _FOLLOWING
     ]
+    lead: list[str] = []
     if len(rows) > SHOWN:
         counts: Counter[tuple[str, str]] = Counter((pattern_of(one.path), one.kind) for _, one in rows)
-        yield from (f"{count} x {path} {kind}" for (path, kind), count in counts.most_common(SHOWN // 2))
-    yield from (f"{record_id} {change.path} {values_text(change)}" for record_id, change in rows)
+        most = counts.most_common(SHOWN // 2)
+        lead = [printable(f"{count} x {path} {kind}") for (path, kind), count in most]
+    return Section(f"changes of {_many(name)}", rows, _change_text, lead)
+
+
+def _change_text(row: tuple[str, Change]) -> str:
+    record_id, change = row
+    return f"{record_id} {change.path} {values_text(change)}"
 
 
 def _many(name: str) -> str:
     return NOUNS.get(name, ("", f"records of {name}"))[1]
 
 
-def _gone_rows(diff: "ReleaseDiff") -> Sequence[tuple[str, str, str | None]]:
-    return [(one.id, one.how, one.reason) for one in diff.gone]
+def _gone_text(one: "Gone") -> str:
+    named = {"left_out": "left out by packing"}.get(one.how, one.how)
+    return f"{one.id}: {named}" + (f": {one.reason}" if one.reason else "")
 
 
-def _gone_text(story_id: str, how: str, reason: str | None) -> str:
-    named = {"left_out": "left out by packing"}.get(how, how)
-    return f"{story_id}: {named}" + (f": {reason}" if reason else "")
+def _shift_text(one: Shift) -> str:
+    return f"{one.path}: {_number(one.before)} -> {_number(one.after)}"
 
 
 def _number(value: float | None) -> str:
