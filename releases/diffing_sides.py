@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
-from .layout import KIND, RELEASE, STATISTICS
+from .layout import RELEASE, STATISTICS
 from .loading import read_release_document
 
 _RESTORE = "fetch or pack it again; `fabula release verify` says what is amiss"
@@ -102,7 +102,7 @@ def open_side(path: str | Path) -> Side:
     """
     folder = Path(path)
     try:
-        document = read_release_document(folder, KIND)
+        document = read_release_document(folder)
     except RecursionError as error:
         raise InputError([_damaged(str(folder / RELEASE), "a release document", str(error))]) from error
     where, records = f"{folder / RELEASE} $.records", document.get("records")

@@ -10,7 +10,8 @@ from .layout import ANNOTATIONS, PRODUCERS, PROMPTS, VARIANTS
 from .version_step import Step
 
 QUIET: dict[str, frozenset[str]] = {
-    ANNOTATIONS: frozenset(("title", "provenance", "validation_status", "evidence_status"))
+    ANNOTATIONS: frozenset(("title", "provenance", "validation_status", "evidence_status")),
+    PROMPTS: frozenset(("origin", "producers")),
 }
 """JSONL file -> fields that say nothing about what a record means: a change of them asks for a patch."""
 ASIDE = frozenset((PRODUCERS,))

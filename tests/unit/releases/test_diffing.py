@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, pack
 from fabula.releases.diffing import ReleaseDiff, diff
@@ -266,3 +267,28 @@ def test_diff_when_written_as_json_names_every_value(old: Path, changed: Callabl
     (change,) = (one for one in record["changes"] if one["path"] == "$.scenes[2].action")
     assert change["new"] == "rests" and change["old"].endswith("faces trouble")
     assert document["step"]["due"] == "major" and document["step"]["next_version"] == NEW
+
+
+def test_diff_when_the_releases_are_of_suites_goes_prompt_by_prompt(tmp_path: Path) -> None:
+    seeds = [
+        {"prompt": "A dog rolls over, begs for a treat, and then catches it.", "author": "ana"},
+        {"prompt": "A man opens a door, and then walks out."},
+    ]
+    others = [{**seeds[0], "author": "bo"}, {"prompt": "A cat jumps up, eats a fish, and then runs off."}]
+    folders = []
+    for name, rows in (("one", seeds), ("two", others)):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "seeds.jsonl"
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
+        options = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
+        folders.append(pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder)
+    found = diff(*folders)
+    assert [one.id for one in found.gone] == ["A_man_opens_a_door_and_then_walks_out.mp4"]
+    assert len(found.added["prompts.jsonl"]) == 1
+    assert {path for _, path, _ in named(found)} == {"$.producers.prompt"}
+    assert [(step, why) for step, why in found.reasons] == [
+        (Step.MAJOR, "1 prompt gone"),
+        (Step.MINOR, "1 prompt added"),
+        (Step.PATCH, "1 prompt changed otherwise"),
+    ]
