@@ -1,0 +1,259 @@
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.releases import verify
+from fabula.releases.check_hidden import check_commitments, check_hidden, check_promises
+from fabula.releases.commitments import read_salt
+from fabula.releases.hidden_search import search_rows
+from fabula.releases.layout import RELEASE
+from fabula.schemas.canonical import canonical_bytes, pretty_bytes
+
+
+class Pair:
+    """Copies of a public release and its hidden folder, with the salt beside them."""
+
+    def __init__(self, packed, folder: Path) -> None:
+        self.public = Path(shutil.copytree(packed.folder, folder / packed.folder.name))
+        self.hidden = Path(shutil.copytree(packed.hidden, folder / packed.hidden.name))
+        beside = f"{packed.hidden.name}.salt"
+        self.salt = Path(shutil.copy(packed.hidden.with_name(beside), folder / beside))
+        self.secret = json.loads((self.hidden / "annotations.jsonl").read_bytes().splitlines()[0])
+
+    @property
+    def document(self):
+        return json.loads((self.public / RELEASE).read_bytes())
+
+    def leaks(self) -> list[str]:
+        """The findings of the search, with the salt."""
+        found = check_hidden(self.public, self.document, self.hidden, read_salt(self.salt))
+        return [
+            f"{issue.code} {issue.where}: {issue.message}" for issue in (*found, *search_rows(self.public))
+        ]
+
+
+@pytest.fixture
+def pair(packed, tmp_path):
+    return Pair(packed, tmp_path)
+
+
+def table(path: Path, columns) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def test_a_packed_pair_when_searched_has_no_leak(pair):
+    assert pair.leaks() == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda secret: [secret["story_id"]],
+        lambda secret: [secret["story_text"]],
+        lambda secret: [secret["story_text"].upper()],
+        lambda secret: [[scene["scene_text"] for scene in secret["scenes"]]],
+        lambda secret: [{"deep": [{"er": secret["scenes"][2]["scene_text"]}]}],
+        lambda secret: [secret["story_text"].encode()],
+        lambda secret: pa.array(["x", secret["story_text"]]).dictionary_encode(),
+    ],
+    ids=["id", "text", "upper case", "scenes", "deep", "bytes", "dictionary"],
+)
+def test_a_hidden_story_when_a_parquet_table_holds_it_is_found(pair, values):
+    table(pair.public / "data" / "stories" / "more.parquet", {"extra": values(pair.secret)})
+    assert any("data/stories/more.parquet extra" in leak for leak in pair.leaks())
+
+
+def test_the_hidden_split_when_copied_as_a_table_is_found_without_the_hidden_folder(pair):
+    table(pair.public / "data" / "stories" / "more.parquet", {"split": ["train", "hidden_test"]})
+    shutil.rmtree(pair.hidden)
+    assert [issue.where for issue in search_rows(pair.public)] == ["data/stories/more.parquet"]
+
+
+@pytest.mark.parametrize("line", [b'{"split":"hidden_test"}', b'{ "subset" : "hidden_test" }', b'["split"]'])
+def test_rows_of_the_hidden_split_when_a_file_holds_them_are_found(pair, line):
+    (pair.public / "more.jsonl").write_bytes(line + b"\n")
+    assert [issue.where for issue in search_rows(pair.public)] == ["more.jsonl"][: b"hidden" in line]
+
+
+def test_a_whole_hidden_folder_when_copied_into_the_public_one_is_found(pair):
+    shutil.copytree(pair.hidden, pair.public / "old")
+    leaks = pair.leaks()
+    for name in ("annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json"):
+        assert any(f"old/{name}" in leak for leak in leaks), name
+
+
+@pytest.mark.parametrize("name", ["notes.md", "notes.txt", "notes", "notes.jsonl", "notes.json", "notes.csv"])
+def test_a_hidden_story_when_told_with_a_few_other_words_is_found(pair, name):
+    words = pair.secret["story_text"].split()
+    words[::40] = ["perhaps"] * len(words[::40])
+    told = " ".join(words)
+    content = canonical_bytes({"note": told}) if "json" in name else told.encode()
+    (pair.public / name).write_bytes(content)
+    assert any(name in leak and "the hidden story" in leak for leak in pair.leaks())
+
+
+def test_a_hidden_story_when_a_longer_text_holds_it_is_found(pair):
+    told = pair.secret["story_text"].lower() + " ".join(f"and {number}" for number in range(400))
+    (pair.public / "notes.jsonl").write_bytes(canonical_bytes({"note": told}))
+    assert any("holds most of the hidden story" in leak for leak in pair.leaks())
+
+
+def test_a_public_story_when_a_few_words_differ_from_a_hidden_one_is_found(pair):
+    lines = (pair.public / "annotations.jsonl").read_bytes().splitlines()
+    record = json.loads(lines[0])
+    words = pair.secret["story_text"].split()
+    words[0] = words[-1] = "Somebody"
+    words[len(words) // 2] = "somehow"
+    record["story_text"] = " ".join(words)
+    lines[0] = canonical_bytes(record)
+    (pair.public / "annotations.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    assert any("annotations.jsonl:1: a text like the hidden story" in leak for leak in pair.leaks())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("more.gz", gzip.compress(b"x", mtime=0)),
+        ("more.zip", b"PK\x03\x04rest"),
+        ("more.txt", "utf-16".encode("utf-16")),
+        ("more.parquet", b"PAR1 and nothing else"),
+    ],
+)
+def test_a_file_when_it_cannot_be_searched_is_named(pair, name, content):
+    (pair.public / name).write_bytes(content)
+    assert [leak.split(":")[0] for leak in pair.leaks()] == [f"hidden-unsearched {name}"]
+
+
+@pytest.mark.parametrize("form", [bytes, lambda salt: salt.hex().encode()], ids=["bytes", "hexadecimal"])
+def test_the_salt_when_a_public_file_holds_it_is_found(pair, form):
+    (pair.public / "notes.bin").write_bytes(b"." * (1 << 20) + form(read_salt(pair.salt)) + b"..")
+    assert any("holds the salt" in leak for leak in pair.leaks())
+
+
+def test_files_when_they_are_odd_stop_no_search(pair):
+    (pair.public / "empty.txt").write_bytes(b"")
+    (pair.public / "zeros.bin").write_bytes(bytes(5000))
+    (pair.public / "half.jsonl").write_bytes(b'{"a": "\xff\xfe' + b"x" * 5000)
+    (pair.public / "deep.json").write_bytes(b"[" * 5000)
+    assert pair.leaks() == []
+
+
+def test_statistics_when_they_tell_more_than_counts_of_hidden_stories_are_found(pair, helpers):
+    def tell(document) -> None:
+        document["hidden_test"]["moral_labels"] = {"kindness": 1}
+        document["moral_labels"]["kindness"]["count"] += 1
+
+    helpers.edit_json(pair.public / "statistics.json", tell)
+    helpers.reseal(pair.public)
+    codes = {issue.path for issue in verify(pair.public, quick=True).issues if issue.code == "statistics"}
+    assert codes == {"$.hidden_test.moral_labels", "$.moral_labels.kindness.count"}
+
+
+def test_a_card_when_it_counts_hidden_stories_is_found(pair):
+    from fabula.releases.check_card import check_card
+
+    card = pair.public / "dataset_card.md"
+    assert list(check_card(pair.public)) == []
+    told = card.read_text("utf-8")
+    card.write_text(told.replace("| compassion | ", "| compassion | 1"), "utf-8")
+    assert [issue.message for issue in check_card(pair.public)] == [
+        "the table Moral labels does not have the counts of statistics.json"
+    ]
+
+
+def promises(pair) -> list[str]:
+    salt = read_salt(pair.salt)
+    return [issue.message for issue in check_commitments(pair.document, pair.hidden, salt)]
+
+
+def test_hidden_stories_when_nothing_changed_are_those_committed_to(pair):
+    assert promises(pair) == []
+    assert verify(pair.public, quick=True).checked["commitments"] == 1
+
+
+@pytest.mark.parametrize("name", ["annotations.jsonl", "contrastive_variants.jsonl"])
+def test_a_hidden_story_when_one_letter_changed_is_not_the_one_committed_to(pair, name):
+    path = pair.hidden / name
+    path.write_bytes(path.read_bytes().replace(b"the", b"thE", 1))
+    assert promises(pair) == ["none of the 1 commitments of version 0.1.0 fits stories and salt"]
+
+
+def test_a_hidden_story_when_it_was_added_or_dropped_is_told(pair):
+    line = (pair.hidden / "annotations.jsonl").read_bytes()
+    record = {**pair.secret, "story_id": "kb25k_0999"}
+    (pair.hidden / "annotations.jsonl").write_bytes(line + canonical_bytes(record) + b"\n")
+    told = "kb25k_0999 is not as version 0.1.0 committed to it, or not one of its stories"
+    assert promises(pair) == [told]
+    (pair.hidden / "annotations.jsonl").write_bytes(b"")
+    assert promises(pair) == ["1 of 1 commitments of version 0.1.0 fit no story"]
+
+
+def test_what_reviewers_say_of_a_hidden_story_when_it_changes_keeps_the_commitment(pair):
+    record = {**pair.secret, "validation_status": "human_review_complete"}
+    (pair.hidden / "annotations.jsonl").write_bytes(canonical_bytes(record) + b"\n")
+    assert promises(pair) == []
+
+
+def test_another_salt_when_given_proves_nothing(pair):
+    pair.salt.write_text("5a" * 32 + "\n")
+    report = verify(pair.public, quick=True)
+    assert [issue.code for issue in report.issues] == ["commitment"]
+
+
+def test_a_release_document_alone_when_of_an_older_version_is_enough_for_the_proof(pair, tmp_path):
+    old = tmp_path / "old.json"
+    old.write_bytes(pretty_bytes({**pair.document, "version": "0.0.9"}))
+    report = verify(old, hidden=pair.hidden, salt=pair.salt)
+    assert report.issues == ()
+    assert report.checked["commitments"] == 1
+    assert verify(old, hidden=pair.hidden).ok  # the salt lies beside the hidden folder
+    without = {name: value for name, value in pair.document.items() if name != "commitments"}
+    old.write_bytes(pretty_bytes(without))
+    (issue,) = verify(old, hidden=pair.hidden, salt=pair.salt).issues
+    assert issue.message == "version 0.1.0 commits to no hidden stories"
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"version": "1", "commitments": 7}'])
+def test_a_release_document_when_damaged_is_told(pair, tmp_path, content):
+    (tmp_path / "old.json").write_bytes(content)
+    try:
+        report = verify(tmp_path / "old.json", hidden=pair.hidden)
+    except InputError as error:
+        assert "old.json" in str(error)
+    else:
+        assert not report.ok
+
+
+def test_a_proof_when_hidden_folder_or_salt_is_missing_says_which(pair, tmp_path):
+    with pytest.raises(ConfigError, match="--hidden"):
+        verify(pair.public / RELEASE)
+    with pytest.raises(ConfigError, match="--hidden"):
+        verify(shutil.copytree(pair.public, tmp_path / "alone"), salt=pair.salt, quick=True)
+    pair.salt.unlink()
+    with pytest.raises(ConfigError, match="--salt"):
+        verify(pair.public / RELEASE, hidden=pair.hidden)
+    with pytest.raises(InputError, match=r"hidden\.salt"):
+        verify(pair.public, salt=pair.salt, quick=True)
+    assert verify(pair.public, quick=True).issues == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda part: part["values"].append("0" * 64),
+        lambda part: part["values"].clear(),
+        lambda part: part.update(scheme="md5/1"),
+    ],
+)
+def test_commitments_when_they_are_malformed_are_told_without_the_hidden_folder(pair, change):
+    document = pair.document
+    change(document["commitments"])
+    assert [issue.code for issue in check_promises(document)] == ["commitment"]
+    assert list(check_promises(pair.document)) == []
