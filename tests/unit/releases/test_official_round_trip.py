@@ -276,3 +276,14 @@ def test_imported_package_when_used_is_verified_compared_and_chosen_from_like_a_
     assert "$.questions[0].gold_answer" in "\n".join(found.lines())
     chosen = chosen_records(load(new.folder), SelectionSettings(subset="strict_gold_400"))
     assert [record.story_id for record in chosen] == ["kb25k_0001", "kb25k_0002"]
+
+
+def test_hashes_and_spans_when_defined_otherwise_are_warnings_in_an_import(tmp_path, rows):
+    record = rows["annotations.jsonl"][0]
+    record["provenance"]["source_prompt_hash"] = "of another definition"
+    record["scenes"][0]["scene_text"] = "The scene, described."
+    record["transitions"][0]["to_scene"] = 9
+    imported = import_package(write_package(tmp_path / "package", rows=rows), tmp_path / "imported", STORY)
+    levels = {issue.code: issue.level for issue in validate(imported.folder).issues}
+    assert levels["hash"] == levels["scene-span"] == "warning"
+    assert levels["transition-link"] == "error"
