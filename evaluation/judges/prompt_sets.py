@@ -8,6 +8,7 @@ on the wording shows where the same outputs are judged with both.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from ...errors import ConfigError
 from ...prompts.loader import Prompt, load_prompt
 
 PromptSet: TypeAlias = Literal["main", "heldout"]
@@ -18,6 +19,19 @@ FOLDERS: Mapping[PromptSet, str] = {"main": "judge/", "heldout": "judge/heldout/
 
 SHARED = frozenset({"judge/match_answer"})
 """Prompts beside the judges' own, the same whatever the set."""
+
+
+def check_set(name: str) -> None:
+    """Check that there is a set of prompts of this name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in FOLDERS:
+        raise ConfigError(
+            f"--prompts {name}", expected=f"one of: {', '.join(FOLDERS)}", found="no such set of prompts",
+            fix="use one of these; fabula prompts list shows what is in them",
+        )  # fmt: skip
 
 
 def judge_prompt(name: str, prompts: PromptSet = MAIN) -> Prompt:

@@ -14,6 +14,7 @@ from . import EvaluateOptions
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
 from .presets import PRESETS, check_they_answer, judge_specs
+from .prompt_sets import check_set
 
 SETTINGS_FILE = "fabula.toml"
 LABELLED = ("judge_text", "judge_images", "judge_both")
@@ -65,6 +66,8 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     if options.matcher is not None:
         matchers = [options.matcher] if isinstance(options.matcher, str) else options.matcher
         options = replace(options, matcher=judge_specs(matchers, None, named, toml))
+    if options.prompts is not None:
+        check_set(options.prompts)
     sets = [*_option_texts(options, judges), *_texts(options.settings)]
     return resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
