@@ -42,6 +42,11 @@ class HubFault(Exception):
         """Whether asking again later may help."""
         return self.kind in TRANSIENT
 
+    def during(self, step: str) -> "HubFault":
+        """Return the fault with what was being done."""
+        message = f"{step}: {self.message}"
+        return HubFault(self.kind, message, retry_after=self.retry_after, maybe_done=self.maybe_done)
+
     def for_people(self, where: str, repo: str) -> UserError:
         """Return the fault as an error that says what to do."""
         if self.kind in ("no_repository", "no_revision", "no_file", "bad_request"):
@@ -119,7 +124,7 @@ def _odd(error: BaseException, redactor: Redactor) -> HubFault | None:
         # The client looked for fields in something that is no answer of a Hub.
         return HubFault("not_a_hub", _line(f"something else: {_plain(error)}", redactor), maybe_done=True)
     if isinstance(error, OSError) and error.errno is None and "Consistency check" in str(error):
-        return HubFault("down", "a file arrived cut off")
+        return HubFault("down", "the file arrived with another size than announced")
     if isinstance(error, ValueError):
         return HubFault("bad_request", _line(str(error), redactor))
     return None

@@ -72,7 +72,7 @@ class Retries:
             except HubFault as fault:
                 pause = self.pause(attempt, fault.retry_after) if fault.transient else None
                 if pause is None:
-                    raise
+                    raise fault.during(step) from None
                 maybe_done = maybe_done or fault.maybe_done
                 self.tell(f"{step}: {fault.message}; again in {pause:.1f} s")
                 self.sleep(pause)

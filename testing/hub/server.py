@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import parse_qsl, urlsplit
 
+from ...schemas.canonical import sha256_bytes
 from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered, planned
 from .log import Exchange, Log
 from .service import Call, Reply, Service, find_route, refused
@@ -126,10 +127,16 @@ class HubServer:
 
     def put(self, name: str, files: Mapping[str, bytes | None], title: str = "a change by hand") -> str:
         """Commit contents by hand, None removing a file, in a new repository if need be; return the name."""
-        known = self.store.repositories.get(name)
-        repository = known or self.store.create(name, private=False)
-        changes = [Change(path, content) for path, content in files.items()]
-        return self.store.commit(repository, title, "", changes).oid
+        store = self.store
+        repository = store.repositories.get(name) or store.create(name, private=False)
+        changes = []
+        for path, content in files.items():
+            if content is not None and store.is_large(repository, MAIN, path, len(content)):
+                store.upload(sha256 := sha256_bytes(content), content)
+                changes.append(Change(path, sha256=sha256))
+            else:
+                changes.append(Change(path, content))
+        return store.commit(repository, title, "", changes).oid
 
     def tamper(self, name: str, path: str, content: bytes, revision: str = MAIN) -> None:
         """Replace the stored content of a file, and nothing that speaks of it."""
@@ -194,7 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, call: Call, fault: Fault | None) -> Reply:
         if isinstance(fault, Refused):
             echoed = f" ({self.headers.get('Authorization')})" if fault.echo else ""
-            refusal = Refusal(fault.status, fault.message + echoed, fault.code, {"url": f"{self.hub.url}/datasets/user/other"})
+            place = {"url": f"{self.hub.url}/datasets/user/other"}
+            refusal = Refusal(fault.status, fault.message + echoed, fault.code, place)
             return refused(refusal, fault.retry_after)
         if isinstance(fault, HtmlPage):
             return Reply(_PAGE, 200, {"Content-Type": "text/html"})

@@ -1,0 +1,104 @@
+"""``fabula publish`` and ``fetch`` as commands: killed on the way, and what others read afterwards."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fabula.testing.hub import TOKEN, Held, HubServer, Refused
+
+REPO = "user/fables"
+Fabula = Callable[..., subprocess.CompletedProcess[str]]
+LOAD = """
+import json, sys, datasets
+loaded = datasets.load_dataset(sys.argv[1], "stories", revision=sys.argv[2])
+print(json.dumps(sorted(row["story_id"] for split in loaded.values() for row in split)))
+"""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    """A Hub that the commands find, with their token."""
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with HubServer(log_path=tmp_path / "hub.jsonl") as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def test_publish_when_killed_between_commit_and_tag_is_finished_by_the_same_command(
+    hub: HubServer, sample_release: Path, fabula_command: Fabula, tmp_path: Path
+) -> None:
+    hub.faults = {"tag": [Held()]}
+    command = [sys.executable, "-m", "fabula.cli.main", "publish", str(sample_release), "--repo", REPO]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert hub.wait_for("tag", 60)
+        os.kill(running.pid, signal.SIGKILL)
+    commit = hub.repository(REPO).branches["main"]
+    assert hub.repository(REPO).tags == {}
+
+    done = fabula_command("publish", sample_release, "--repo", REPO, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["commit"] == commit
+    assert (json.loads(done.stdout)["committed"], json.loads(done.stdout)["tagged"]) == (False, True)
+    assert hub.repository(REPO).tags == {"0.1.0": commit}
+    assert len(hub.repository(REPO).commits) == 2
+    log = (tmp_path / "hub.jsonl").read_text("utf-8")
+    assert TOKEN not in log + done.stdout + done.stderr
+
+    fetched = fabula_command("fetch", f"{REPO}@0.1.0", "--out", tmp_path / "dist", "--json")
+    assert fetched.returncode == 0, fetched.stdout + fetched.stderr
+    folder = tmp_path / "dist" / "fables-0.1.0"
+    assert json.loads(fetched.stdout)["folder"] == str(folder)
+    names = {path.relative_to(sample_release) for path in sample_release.rglob("*") if path.is_file()}
+    assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == names
+    assert all((folder / name).read_bytes() == (sample_release / name).read_bytes() for name in names)
+
+
+def test_load_dataset_when_asked_by_tag_reads_what_was_published(
+    hub: HubServer, sample_release: Path, fabula_command: Fabula
+) -> None:
+    files = {
+        path.relative_to(sample_release).as_posix(): path.read_bytes()
+        for path in sample_release.rglob("*") if path.is_file()
+    }  # fmt: skip
+    commit = hub.put(REPO, files)
+    hub.repository(REPO).tags["0.1.0"] = commit
+    hub.put(REPO, {"annotations.jsonl": b"", "data/stories/train.parquet": None})
+    loaded = subprocess.run(
+        [sys.executable, "-c", LOAD, REPO, "0.1.0"], capture_output=True, text=True, check=False
+    )
+    assert loaded.returncode == 0, loaded.stderr[-2000:]
+    lines = (sample_release / "annotations.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(loaded.stdout) == sorted(json.loads(line)["story_id"] for line in lines)
+    # An option that takes a folder takes the version, too.
+    stats = fabula_command("stats", f"{REPO}@0.1.0", "--json")
+    assert stats.returncode == 0, stats.stderr
+
+
+WRONG = (
+    (("publish", "RELEASE", "--repo", "user/fables/x"), 2, "--repo: expected OWNER/NAME"),
+    (("fetch", "user/fables@0.9.0"), 3, "a token that may do this with user/fables"),
+)
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), WRONG)
+def test_commands_when_asked_wrongly_say_what_to_do(
+    hub: HubServer,
+    sample_release: Path,
+    fabula_command: Fabula,
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    hub.faults = {"refs": Refused(403, echo=True)}
+    given = [sample_release if one == "RELEASE" else one for one in arguments]
+    done = fabula_command(*given)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert TOKEN not in done.stderr

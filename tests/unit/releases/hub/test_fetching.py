@@ -1,0 +1,277 @@
+"""Fetching: every byte checked, by tag or commit, offline afterwards."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
+from fabula.releases import PackResult, load, verify
+from fabula.releases.fetching import fetch, fetch_repository
+from fabula.releases.layout import RELEASE, SUMS
+from fabula.releases.resolve import release_folder
+from fabula.schemas.canonical import pretty_bytes
+from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
+
+REPO = "user/fables"
+Versions = tuple[PackResult, PackResult]
+
+
+@pytest.fixture
+def published(client: Any, contents: Any, versions: Versions) -> Any:
+    """The client, with the first version on the Hub as publishing puts it there."""
+    commit = client.hub.put(REPO, contents(versions[0].folder))
+    client.hub.repository(REPO).tags["0.1.0"] = commit
+    return client
+
+
+def test_fetching_when_version_is_published_gives_it_byte_for_byte_and_once(
+    published: Any, contents: Any, versions: Versions, tmp_path: Path
+) -> None:
+    found = fetch(f"{REPO}@0.1.0", tmp_path / "dist", published.source)
+    assert found.folder == tmp_path / "dist" / "fables-0.1.0"
+    assert contents(found.folder) == contents(versions[0].folder)
+    assert verify(found.folder, quick=True).ok
+    assert (found.version, found.cached) == ("0.1.0", False)
+
+    published.hub.forget()
+    again = fetch(f"{REPO}@0.1.0", tmp_path / "dist", published.source)
+    by_commit = fetch(f"{REPO}@{found.commit}", None, published.source)
+    assert again.cached and by_commit.cached
+    assert contents(by_commit.folder) == contents(versions[0].folder)
+    assert published.hub.log == ()
+
+
+def test_fetching_when_token_is_there_does_not_send_it_to_the_storage(published: Any) -> None:
+    fetch(f"{REPO}@0.1.0", None, published.source)
+    users = {one.route: one.user for one in published.hub.log}
+    assert users["resolve"] == "user"
+    assert users["lfs-download"] is None
+
+
+def test_fetching_when_tag_was_moved_afterwards_keeps_what_it_meant(
+    published: Any, contents: Any, versions: Versions
+) -> None:
+    first = fetch(f"{REPO}@0.1.0", None, published.source)
+    commit = published.hub.put(REPO, {"README.md": b"other\n"})
+    published.hub.repository(REPO).tags["0.1.0"] = commit
+    assert fetch(f"{REPO}@0.1.0", None, published.source).commit == first.commit
+
+
+def test_fetching_when_faults_pass_ends_well(published: Any, contents: Any, versions: Versions) -> None:
+    published.hub.faults = {
+        "refs": [Refused(429, retry_after=2)],
+        "paths-info": [Refused(500)],
+        "resolve-head": [None, Refused(503)],
+        "resolve": [None, CutUpload(), LostReply(4)],
+        "lfs-download": [LostReply(100), Refused(500), Tampered()],
+    }
+    found = fetch(f"{REPO}@0.1.0", None, published.source)
+    assert contents(found.folder) == contents(versions[0].folder)
+    assert len([one for one in published.hub.log if one.fault]) == 8
+
+
+@pytest.mark.parametrize("path", ["annotations.jsonl", "data/stories/train.parquet", RELEASE, SUMS])
+@pytest.mark.parametrize("longer", [False, True], ids=["same length", "longer"])
+def test_fetching_when_a_file_was_tampered_with_refuses_it(
+    published: Any, tmp_path: Path, path: str, longer: bool
+) -> None:
+    stored = published.hub.files(REPO)[path]
+    published.hub.tamper(REPO, path, stored + b"\n" if longer else stored[:-2] + b"!\n")
+    with pytest.raises((InputError, HubUnavailable)) as caught:
+        fetch(f"{REPO}@0.1.0", tmp_path / "dist", published.source)
+    assert path in str(caught.value)
+    assert not (tmp_path / "dist").exists()
+
+    published.hub.tamper(REPO, path, stored)
+    assert not fetch(f"{REPO}@0.1.0", None, published.source).cached
+
+
+@pytest.mark.parametrize("damage", ["change", "remove", "add"])
+def test_fetching_when_cache_was_tampered_with_refuses_it(published: Any, damage: str) -> None:
+    folder = fetch(f"{REPO}@0.1.0", None, published.source).folder
+    target = folder / ("notes.txt" if damage == "add" else "annotations.jsonl")
+    if damage == "remove":
+        target.unlink()
+    else:
+        target.write_bytes(b"{}\n")
+    with pytest.raises(InputError, match=r"remove .* and fetch it again"):
+        fetch(f"{REPO}@0.1.0", None, published.source)
+    shutil.rmtree(folder)
+    assert not fetch(f"{REPO}@0.1.0", None, published.source).cached
+
+
+def test_fetching_when_stopped_halfway_goes_on_with_what_is_there(published: Any) -> None:
+    published.hub.faults = {"lfs-download": Refused(403)}
+    with pytest.raises(HubUnavailable):
+        fetch(f"{REPO}@0.1.0", None, published.source)
+    before = len(published.hub.asked("resolve"))
+    published.hub.faults = {}
+    published.hub.forget()
+    found = fetch(f"{REPO}@0.1.0", None, published.source)
+    assert len(published.hub.asked("resolve")) < before
+    assert not (found.folder / ".cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [
+        ("9.9.9", r"a version that user/fables has: 0\.1\.0"),
+        ("main", "a branch, which moves"),
+        ("f" * 40, "a version of user/fables that is there"),
+    ],
+)
+def test_fetching_when_there_is_no_such_version_lists_those_there_are(
+    published: Any, revision: str, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        fetch(f"{REPO}@{revision}", None, published.source)
+
+
+@pytest.mark.parametrize(
+    "text", [REPO, f"{REPO}@", "user/a/b@0.1.0", f"{REPO}@../x", "@0.1.0", "a@b@c", f"{REPO}@a b"]
+)
+def test_fetching_when_reference_is_malformed_refuses_at_once(client: Any, text: str) -> None:
+    with pytest.raises(ConfigError, match="REPO@VERSION"):
+        fetch(text, None, client.source)
+    assert client.hub.log == ()
+
+
+def test_fetching_when_tag_and_version_differ_refuses(published: Any) -> None:
+    repository = published.hub.repository(REPO)
+    repository.tags["0.3.0"] = repository.tags["0.1.0"]
+    with pytest.raises(InputError, match=r"a release of version 0\.1\.0 under this tag"):
+        fetch(f"{REPO}@0.3.0", None, published.source)
+    repository.tags["paper"] = repository.tags["0.1.0"]
+    assert fetch(f"{REPO}@paper", None, published.source).version == "0.1.0"
+
+
+def test_fetching_when_repository_is_no_release_says_so(client: Any) -> None:
+    commit = client.hub.put("user/other", {"data.csv": b"a,b\n"})
+    with pytest.raises(InputError, match="a release made by Fabula"):
+        fetch(f"user/other@{commit}", None, client.source)
+    found = fetch_repository(f"user/other@{commit}", client.source)
+    assert (found.folder / "data.csv").read_bytes() == b"a,b\n"
+    client.hub.forget()
+    assert fetch_repository(f"user/other@{commit}", client.source).cached
+    assert client.hub.log == ()
+
+
+HOSTILE = (
+    "../evil",
+    "/etc/evil",
+    "a/../../evil",
+    ".git/hooks/post-checkout",
+    "a\\b",
+    "c:evil",
+    "",
+    "a//b",
+    "a\nb",
+)
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_fetching_when_release_lists_a_hostile_path_writes_nothing(
+    client: Any, path: str, tmp_path: Path
+) -> None:
+    entry = {"bytes": 1, "sha256": "0" * 64}
+    commit = client.hub.put(
+        REPO, {RELEASE: pretty_bytes({"kind": "katha", "version": "0.1.0", "files": {path: entry}})}
+    )
+    with pytest.raises(InputError, match="plain relative paths"):
+        fetch(f"{REPO}@{commit}", tmp_path / "dist", client.source)
+    assert not (tmp_path / "dist").exists()
+    assert not list(client.cache.rglob("*evil*"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a": {"bytes": 1, "sha256": "0" * 64}, "A": {"bytes": 1, "sha256": "0" * 64}},
+        {"a": {"bytes": 1, "sha256": "0" * 64}, "a/b": {"bytes": 1, "sha256": "0" * 64}},
+        {"a": {"bytes": -1, "sha256": "0" * 64}},
+        {"a": {"bytes": 1, "sha256": "zz"}},
+        {"a": {"bytes": True, "sha256": "0" * 64}},
+        {"a": None},
+        [],
+        None,
+    ],
+)
+def test_fetching_when_release_document_is_odd_refuses(client: Any, files: Any) -> None:
+    commit = client.hub.put(REPO, {RELEASE: json.dumps({"version": "0.1.0", "files": files}).encode()})
+    with pytest.raises(InputError):
+        fetch(f"{REPO}@{commit}", None, client.source)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe{}", b"[" * 100_000])
+def test_fetching_when_release_document_cannot_be_read_refuses(client: Any, content: bytes) -> None:
+    commit = client.hub.put(REPO, {RELEASE: content})
+    with pytest.raises(InputError):
+        fetch(f"{REPO}@{commit}", None, client.source)
+
+
+def test_fetching_when_disk_has_no_room_refuses_before_loading(
+    published: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Usage:
+        free = 30_000
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage)
+    with pytest.raises(TargetError, match="found 30,000 bytes"):
+        fetch(f"{REPO}@0.1.0", None, published.source)
+    assert published.hub.asked("lfs-download") == []
+
+
+def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(
+    published: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+    count = iter(range(100))
+
+    def full(source: Any, target: Any, **more: Any) -> None:
+        if "annotations" in str(target) and next(count) == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        real(source, target, **more)
+
+    monkeypatch.setattr("shutil.move", lambda source, target, *_, **__: full(source, target))
+    with pytest.raises(TargetError, match="No space left"):
+        fetch(f"{REPO}@0.1.0", None, published.source)
+    assert [path.suffix for path in published.cache.glob("releases/*/*/*")] == [".lock"]
+    assert not fetch(f"{REPO}@0.1.0", None, published.source).cached
+
+
+def test_fetching_when_copy_place_is_taken_refuses(published: Any, tmp_path: Path) -> None:
+    place = tmp_path / "dist" / "fables-0.1.0"
+    place.mkdir(parents=True)
+    (place / "other.txt").write_text("-")
+    with pytest.raises(TargetError, match="a folder with files"):
+        fetch(f"{REPO}@0.1.0", tmp_path / "dist", published.source)
+
+
+def test_fetching_when_hub_is_none_or_offline_says_so(
+    published: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published.hub.faults = {"refs": HtmlPage()}
+    with pytest.raises(HubUnavailable, match="HF_ENDPOINT") as caught:
+        fetch(f"{REPO}@0.1.0", None, published.source)
+    assert TOKEN not in str(caught.value)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(HubUnavailable, match="HF_HUB_OFFLINE"):
+        fetch(f"{REPO}@0.1.0", None, published.source)
+
+
+def test_release_folder_when_text_is_a_version_fetches_it_and_a_folder_stays(
+    published: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", published.hub.url)
+    folder = release_folder(f"{REPO}@0.1.0")
+    assert load(folder).version == "0.1.0"
+    assert release_folder(versions[0].folder) == versions[0].folder
+    assert release_folder("dist/not-there") == Path("dist/not-there")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "user" / "fables@0.1.0").mkdir(parents=True)
+    assert release_folder(f"{REPO}@0.1.0") == Path(f"{REPO}@0.1.0")
