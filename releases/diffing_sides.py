@@ -12,6 +12,7 @@ from ..schemas.canonical import Json, sha256_bytes, sha256_file
 from .layout import RELEASE, STATISTICS
 from .loading import read_release_document
 
+_NAMED = 5
 _RESTORE = "fetch or pack it again; `fabula release verify` says what is amiss"
 
 
@@ -86,11 +87,9 @@ class Side:
             raise InputError([_damaged(str(path), "records as packing wrote them", str(error))]) from error
         missing = sorted(set(ids) - found.keys())
         if missing:
-            problems = [
-                _damaged(f"{path} {one}", f"the record whose hash {RELEASE} states", "none with that hash")
-                for one in missing
-            ]
-            raise InputError(problems)
+            shown = ", ".join(missing[:_NAMED]) + (" ..." if len(missing) > _NAMED else "")
+            expected = f"the records whose hashes {RELEASE} states"
+            raise InputError([_damaged(str(path), expected, f"{len(missing)} with another hash: {shown}")])
         return found
 
 
@@ -114,7 +113,25 @@ def open_side(path: str | Path) -> Side:
             raise InputError([_damaged(where, "a file of the release and its hashes", _shown(name))])
         if not all(isinstance(one, str) for one in hashes.values()):
             raise InputError([_damaged(f"{where}.{name}", "hashes as text", "other values")])
-    return Side(folder, document)
+    side = Side(folder, document)
+    problems = [problem for name in side.records for problem in _cut(side, name)]
+    if problems:
+        raise InputError(problems)
+    return side
+
+
+def _cut(side: Side, name: str) -> Iterator[UserError]:
+    """Yield a problem where a file of records is missing or has another size than is stated."""
+    path = side.folder / name
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        yield _damaged(str(path), "a file of records", error.strerror or str(error))
+        return
+    entry = side.files.get(name)
+    stated = entry.get("bytes") if isinstance(entry, dict) else None
+    if stated is not None and stated != size:
+        yield _damaged(str(path), f"{stated} bytes, as {RELEASE} states", str(size))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

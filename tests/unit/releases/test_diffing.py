@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -214,7 +215,7 @@ def test_diff_when_a_line_is_not_what_its_hash_says_refuses(old: Path, tmp_path:
     helpers.edit_line(new / "annotations.jsonl", 0, lambda row: row.update(title="x"))
     helpers.reseal(new)
     helpers.edit_line(new / "annotations.jsonl", 0, lambda row: row.update(title="y"))
-    with pytest.raises(InputError, match="kb25k_0001: expected the record whose hash"):
+    with pytest.raises(InputError, match="1 with another hash: kb25k_0001"):
         diff(old, new)
 
 
@@ -223,6 +224,8 @@ DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
     (lambda new: (new / "release.json").write_bytes(b""), "a release folder with a readable release.json"),
     (lambda new: (new / "release.json").write_bytes(b"\xff\xfe{}"), "a release folder with a readable"),
     (lambda new: (new / "release.json").write_text("[" * 100_000), "release"),
+    (lambda new: (new / "annotations.jsonl").unlink(), "a file of records"),
+    (lambda new: os.truncate(new / "annotations.jsonl", 5000), "bytes, as release.json states, found 5000"),
     (lambda new: (new / "statistics.json").write_text("{,"), "statistics as packing wrote them"),
     (lambda new: (new / "statistics.json").write_text("[]"), "expected a JSON object"),
 ]
@@ -243,7 +246,11 @@ def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damag
         ({"records": {"annotations.jsonl": []}}, InputError, "a file of the release and its hashes"),
         ({"records": {"../x": {}}}, InputError, "a file of the release and its hashes"),
         ({"records": {"annotations.jsonl": {"a": 1}}}, InputError, "hashes as text"),
-        ({"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}}, InputError, "none with that hash"),
+        (
+            {"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}},
+            InputError,
+            "1 with another hash: kb25k_0001",
+        ),
         ({"version": "one"}, ConfigError, "a semantic version"),
         ({"version": None}, ConfigError, "a semantic version"),
         ({"visibility": "hidden"}, InputError, "both public or both hidden"),
