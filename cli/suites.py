@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError, UserError
 from .common import released
 
 SuiteOption = Annotated[
@@ -35,6 +35,16 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
     from ..releases.loading import read_release_document
 
     folder = released(release)
-    read_release_document(folder, EVENTS)
+    document = read_release_document(folder, EVENTS)
+    stated = document.get("files")
+    if not isinstance(stated, dict) or SUITE not in stated:
+        raise InputError(
+            [
+                UserError(
+                    str(folder), expected=f"a release.json that lists {SUITE}", found="one that does not",
+                    fix="fetch or pack the release again",
+                )
+            ]
+        )  # fmt: skip
     check_intact(folder)
     return folder / SUITE

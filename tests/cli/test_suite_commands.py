@@ -56,6 +56,10 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     suite.write_text(suite.read_text().replace("sleeps", "snores"))
     code, output = run(*asked)
     assert (code, "all_prompts.json" in output) == (1, True)
+    document = json.loads((release / "release.json").read_text())
+    (release / "release.json").write_text(json.dumps({**document, "files": []}))
+    code, output = run(*asked)
+    assert (code, "lists all_prompts.json" in output) == (1, True)
 
 
 def test_study_when_exported_hides_the_methods_and_keeps_its_key(
