@@ -36,17 +36,20 @@ class Marks:
         texts: finds how a text of one begins or ends.
         stories: id -> text of the hidden stories.
         whole: every text of a hidden story or of its variants, as a whole.
+        shortest: length from which a text may hold most of a hidden story, in characters.
     """
 
     ids: re.Pattern[bytes]
     texts: re.Pattern[bytes]
     stories: Mapping[str, str]
     whole: frozenset[str]
+    shortest: int = 0
     _groups: dict[str, list[str]] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.shortest = min((len(text) for text in self.stories.values()), default=0) // 2
         for story_id, text in self.stories.items():
             found = shingles(text)
             if len(found) >= _FEWEST:
@@ -54,13 +57,11 @@ class Marks:
                 for group in found:
                     self._groups.setdefault(group, []).append(story_id)
 
-    @property
-    def shortest(self) -> int:
-        """Length from which a text can hold a hidden story, in characters; a text is compared once."""
-        return min((len(text) for text in self.stories.values()), default=0) // 2
-
     def like(self, text: str) -> Iterator[tuple[str, float, str]]:
-        """Yield the hidden stories that a text is much like, or holds: id, share, and which of the two."""
+        """Yield the hidden stories that a text is much like, or holds: id, share, and which of the two.
+
+        A text that comes again is compared once.
+        """
         if hash(text) in self._seen or not self._sizes:
             return
         self._seen.add(hash(text))
