@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import MissingRequirement
-from ...schemas.canonical import sha256_file
+from ...schemas.canonical import digest, sha256_file
 from .devices import library, missing
 
 T = TypeVar("T")
+_WEIGHTS = (".safetensors", ".bin", ".pth", ".pt", ".onnx", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any
         MissingRequirement: the weights are neither there nor to be had, or are damaged.
     """
     if local is not None:
-        return _told(source, local, lambda: kind.from_pretrained(str(local), local_files_only=True))
-    return _told(source, None, lambda: kind.from_pretrained(source.repo, revision=source.revision))
+        return told(source, local, lambda: kind.from_pretrained(str(local), local_files_only=True))
+    return told(source, None, lambda: kind.from_pretrained(source.repo, revision=source.revision))
 
 
 def fetch_file(source: Source, local: Path | None = None) -> Path:
@@ -52,12 +53,32 @@ def fetch_file(source: Source, local: Path | None = None) -> Path:
     """
     path = local
     if path is None:
-        path = _told(source, None, lambda: _from_hub(source))
+        path = told(source, None, lambda: _from_hub(source))
     if not path.is_file():
-        raise _needed(source, f"no file {path}")
+        raise needed(source, f"no file {path}")
     if source.sha256 and sha256_file(path) != source.sha256:
-        raise _needed(source, f"{path} with another SHA-256 than {source.sha256[:12]}...")
+        raise needed(source, f"{path} with another SHA-256 than {source.sha256[:12]}...")
     return path
+
+
+def revision_of(source: Source, local: Path | None) -> str:
+    """Return what the weights are: the pinned commit, or the hash of what is loaded instead.
+
+    Raises:
+        MissingRequirement: the local file or folder cannot be read.
+    """
+    if local is None:
+        return source.revision or source.sha256
+
+    def read() -> str:
+        if local.is_file():
+            return sha256_file(local)
+        files = sorted(path for path in local.rglob("*") if path.suffix in _WEIGHTS and path.is_file())
+        if not files:
+            raise FileNotFoundError("no weights")
+        return digest([[path.relative_to(local).as_posix(), sha256_file(path)] for path in files])
+
+    return told(source, local, read)
 
 
 def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
@@ -68,12 +89,12 @@ def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
     """
     torch = library()
     path = fetch_file(source, local)
-    found = _told(source, path, lambda: torch.load(path, map_location="cpu", weights_only=True))
+    found = told(source, path, lambda: torch.load(path, map_location="cpu", weights_only=True))
     for inner in ("model_state_dict", "state_dict"):
         if isinstance(found, Mapping) and inner in found:
             found = found[inner]
     if not isinstance(found, Mapping):
-        raise _needed(source, f"{path} without tensors by name")
+        raise needed(source, f"{path} without tensors by name")
     return {name.removeprefix("module."): tensor for name, tensor in found.items()}
 
 
@@ -83,7 +104,7 @@ def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None
     Raises:
         MissingRequirement: they are those of another model.
     """
-    _told(source, None, lambda: module.load_state_dict(dict(state), strict=True))
+    told(source, None, lambda: module.load_state_dict(dict(state), strict=True))
 
 
 def _from_hub(source: Source) -> Path:
@@ -94,8 +115,12 @@ def _from_hub(source: Source) -> Path:
     return Path(hf_hub_download(source.repo, source.file, revision=source.revision or None))
 
 
-def _told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
-    """Load, with an error that says what is needed where it fails."""
+def told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
+    """Return what a loader gives, with an error that says what is needed where it fails.
+
+    Raises:
+        MissingRequirement: it failed.
+    """
     try:
         return load()
     except MissingRequirement:
@@ -103,10 +128,11 @@ def _told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
     except Exception as error:
         where = "" if local is None else f" in {local}"
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise _needed(source, f"{lines[0][:300]}{where}") from error
+        raise needed(source, f"{lines[0][:300]}{where}") from error
 
 
-def _needed(source: Source, found: str) -> MissingRequirement:
+def needed(source: Source, found: str) -> MissingRequirement:
+    """Return the error for weights that are not there, or not what they should be."""
     what = f"{source.file} of {source.repo}" if source.file else source.repo
     pinned = f" at {source.revision}" if source.revision else ""
     return MissingRequirement(

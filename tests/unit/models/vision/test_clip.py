@@ -40,9 +40,9 @@ def pictures() -> "list[Image]":
 
 
 def load(weights: Path) -> Encoder:
-    from fabula.models.vision.clip import Clip
+    from fabula.models.vision.clip import load_clip
 
-    return Clip(Place(), weights)
+    return load_clip(Place(), weights)
 
 
 def test_clip_gives_unit_vectors_whatever_the_batch_and_the_order(
