@@ -7,6 +7,7 @@ says otherwise: what is tested is what runs.
 import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -272,7 +273,11 @@ def open_hub(
             handler.addFilter(clean)
         (enable_progress_bars if progress else disable_progress_bars)()
         constants.HF_HUB_DISABLE_XET = xet or _XET not in os.environ
-        yield Hub(address, retries or Retries(), redactor, HfApi(endpoint=address, token=token or False))
+        with warnings.catch_warnings():
+            # A full disk is an error of ours; the other is between the client and its HTTP library.
+            warnings.filterwarnings("ignore", "Not enough free disk space", UserWarning)
+            warnings.filterwarnings("ignore", "Use 'content=", DeprecationWarning)
+            yield Hub(address, retries or Retries(), redactor, HfApi(endpoint=address, token=token or False))
     finally:
         constants.HF_HUB_DISABLE_XET = xet
         (disable_progress_bars if bars else enable_progress_bars)()
