@@ -1,12 +1,17 @@
 """``fabula export study``: the sample of videos that people judge, anonymised and shuffled."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, say
+from .common import JsonOption, emit, example, guarded, say, warn
 from .suites import SuiteOption, SuiteReleaseOption, given_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..evaluation.human.sampling import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -64,11 +69,29 @@ def study(
     tasks = sample_tasks(list(prompts), list(folders), per_prompt, seed)
     events = {name: prompt.event_list for name, prompt in prompts.items()}
     write_tasks(tasks, out, key, events, folders)
+    telling = _telling(tasks, folders)
     if as_json:
         told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(folders), "seed": seed}
-        emit({**told, "out": str(out), "key": str(key)})
-    else:
-        say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(folders)} methods: {out}")
-        say(f"key, not for participants: {key}")
-        say("the copies keep their bytes: what a file says about its maker in its own metadata stays")
+        emit({**told, "out": str(out), "key": str(key), "telling_metadata": telling})
+        return 0
+    say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(folders)} methods: {out}")
+    say(f"key, not for participants: {key}")
+    if telling is None:
+        warn("metadata in the files was not looked at, as the extra `video` is not installed")
+    elif telling:
+        warn(f"the copies keep their bytes, and metadata in them tells methods apart: {', '.join(telling)}")
     return 0
+
+
+def _telling(tasks: "Sequence[Task]", folders: dict[str, Path]) -> list[str] | None:
+    """Return the tags in the shown files that tell methods apart; None where nothing can look."""
+    from ..errors import MissingRequirement
+    from ..media.video_tags import telling_tags
+
+    shown: dict[str, list[Path]] = {}
+    for task in tasks:
+        shown.setdefault(task.method, []).append(folders[task.method] / task.video)
+    try:
+        return telling_tags(shown)
+    except MissingRequirement:
+        return None
