@@ -35,6 +35,19 @@ SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent GROUP BY stag
 """
 
 
+def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
+    """Return request and sample of every call that was answered in a run; reads only.
+
+    Raises:
+        RunError: the folder is no run, or its journal is damaged.
+    """
+    path = folder / journal_file.NAME
+    with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
+        journal_file.check_format(path, connection)
+        rows = connection.execute("SELECT request, sample FROM calls")
+        return frozenset((str(request), int(sample)) for request, sample in rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call that was answered.

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..models.tokens import estimate_tokens
 from ..schemas.canonical import Json, canonical_text
 from .asking import UNAVAILABLE
-from .calls import answered, model_uses
+from .calls import answered, answered_keys, model_uses
 from .execute import RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
@@ -37,7 +37,7 @@ class Past:
 
     Attributes:
         spent: USD.
-        answered: request and sample of every call in the journal.
+        answered: request and sample of every call in the journal, and in those of runs that are reused.
         stages: experience by stage and model.
         results: (stage, item) -> the inputs of results that still count as far as stage and settings go.
     """
@@ -54,18 +54,19 @@ class Past:
 
 
 def past_of(request: RunRequest) -> Past:
-    """Return what the run of a request has done so far; nothing for a new one. Reads only.
+    """Return what the run of a request has done so far, and what the runs that it reuses answer. Reads only.
 
     Raises:
-        RunError: the journal cannot be read.
+        RunError: a journal cannot be read, or a folder that is reused is no run.
     """
     folder = Path(request.folder).absolute()
+    reused = frozenset[tuple[str, int]]().union(*(answered_keys(Path(one)) for one in request.options.reuse))
     if not (folder / JOURNAL).exists():
-        return Past()
+        return Past(answered=reused)
     with Journal.open(folder, writable=False) as journal:
         spent = sum(use.cost + use.uncertain_cost for use in model_uses(journal.path))
         keys, stages = _experience(journal)
-        return Past(spent, keys, stages, _results(journal, request))
+        return Past(spent, keys | reused, stages, _results(journal, request))
 
 
 def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], list[Mapping[str, str]]]:

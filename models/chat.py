@@ -24,10 +24,18 @@ filters (of the prompt or of the reply), text cut off at the token limit, or not
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An encoded picture: its bytes, and its media type such as ``image/png``."""
+    """An encoded picture.
+
+    Attributes:
+        data: its bytes.
+        media_type: such as ``image/png``.
+        sha256: SHA-256 of its bytes where they are not at hand and ``data`` only stands for them, as in a
+            rehearsal: such a picture is never sent.
+    """
 
     data: bytes
     media_type: str
+    sha256: str | None = None
 
 
 Part: TypeAlias = str | Image
@@ -98,7 +106,7 @@ class ChatRequest:
 
 def _canonical_part(part: Part) -> Json:
     if isinstance(part, Image):
-        return {"image": _picture_sha256(part.data), "media_type": part.media_type}
+        return {"image": part.sha256 or _picture_sha256(part.data), "media_type": part.media_type}
     return {"text": part}
 
 

@@ -7,19 +7,19 @@ from ...errors import InputError, RunError
 from ...models.chat import Image
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord, Variant
-from .images import kept_picture
+from .images import absent_picture, kept_picture
 
 
 def pictures_of(frames: Json, store: Path | None) -> tuple[Image, ...]:
     """Return the pictures of a storyboard, in story order.
 
-    Where there is no store, as in a rehearsal, each picture is stood for by its name.
+    Where there is no store, as in a rehearsal, each picture is stood for by its name and hash.
 
     Raises:
         RunError: a picture is no longer in the store.
     """
     if store is None:
-        return tuple(Image(frame["file"].encode("ascii"), "image/jpeg") for frame in frames)
+        return tuple(absent_picture(frame["file"]) for frame in frames)
     try:
         return tuple(kept_picture(store, frame["file"]) for frame in frames)
     except InputError as error:

@@ -17,6 +17,7 @@ from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes
 
 _SUFFIX = {"image/png": "png", "image/jpeg": "jpg"}
+_TYPES = {suffix: media_type for media_type, suffix in _SUFFIX.items()}
 
 
 class ImageSettings(Own):
@@ -105,6 +106,12 @@ def keep_pictures(pictures: Iterable[PreparedPicture], store: Path) -> tuple[str
     return tuple(names)
 
 
+def absent_picture(file_name: str) -> Image:
+    """Return what stands for a kept picture where its bytes are not at hand; requests have the same key."""
+    stem, _, suffix = file_name.partition(".")
+    return Image(file_name.encode("ascii"), _TYPES[suffix], stem)
+
+
 def kept_picture(store: Path, file_name: str) -> Image:
     """Return a kept picture as a part of a message; what its bytes are is checked against its name.
 
@@ -113,14 +120,13 @@ def kept_picture(store: Path, file_name: str) -> Image:
     """
     path = store / file_name
     stem, _, suffix = file_name.partition(".")
-    types = {value: key for key, value in _SUFFIX.items()}
     try:
         data = path.read_bytes()
     except OSError as error:
         raise _lost(path, str(error.strerror)) from error
-    if sha256_bytes(data) != stem or suffix not in types:
+    if sha256_bytes(data) != stem or suffix not in _TYPES:
         raise _lost(path, "other bytes")
-    return Image(data, types[suffix])
+    return Image(data, _TYPES[suffix])
 
 
 def _lost(path: Path, found: str) -> InputError:

@@ -11,7 +11,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive import read_archive, write_archive
-from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.judges.affected import Affected, affected_judgements
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import Json
@@ -191,10 +191,14 @@ def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected
     judge: Callable[..., Path],
     server: ModelServer,
     change: Change,
+    tmp_path: Path,
 ) -> None:
     first = judge(old, "run")
     new = make(change)
     found = affected_judgements(first, old.path, new.path)
+    options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0, reuse=[first])
+    plan = estimate_evaluation(new.path, tmp_path / "drawn", tmp_path / "again", options)
+    assert plan.calls == len(found.redo), "a dry run tells the same number beforehand"
     log = len(server.log)
     second = judge(new, "again", reuse=[first])
     asked = [exchange.asked for exchange in server.log[log:]]
