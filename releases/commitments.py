@@ -87,7 +87,8 @@ def read_salt(path: Path) -> bytes:
         InputError: the file cannot be read, or holds no salt.
     """
     try:
-        match = _HEX.fullmatch(path.read_bytes()[: 2 * _SALT_BYTES + 2])
+        with path.open("rb") as file:
+            match = _HEX.fullmatch(file.read(2 * _SALT_BYTES + 2))
         found = "something else"
     except OSError as error:
         match, found = None, str(error.strerror)
@@ -171,7 +172,7 @@ def write_salt(path: Path, salt: bytes) -> bool:
             str(path),
             expected="a place that can be written",
             found=str(error.strerror or error),
-            fix="choose another --out, or free the disk",
+            fix="make the folder writable, or free the disk",
         ) from error
     return True
 

@@ -2,7 +2,8 @@
 
 Each story counts in every field: its narrative type, moral label, the pair of both, source, language, split,
 and its questions by type. A subset's distance from the whole is the sum over all values of the squared
-difference between its count and the whole's share of it, in units of that share (Pearson's statistic).
+difference between its count and the whole's share of it, in units of that share (Pearson's statistic); pairs,
+most of which expect less than one story, weigh a tenth, or their rounding would outweigh the fields.
 Stories are taken one after the other, each the one that leaves the smallest distance; then single stories are
 exchanged as long as that helps. All sums are of integers, so no machine rounds them otherwise.
 """
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _SCALE = 1_000
 _WEIGHT = 1_000_000
 _ROUNDS = 5
+_PAIR = 10
+_AND = f"{KINDS[0]} and {KINDS[1]}="
 ALL = "all"
 
 
@@ -114,7 +117,13 @@ class _Table:
         return cls(
             columns=np.array(columns, dtype=np.int64).reshape(len(pool), len(KINDS) + 1),
             questions=np.array(questions, dtype=np.int64).reshape(len(pool), len(types)),
-            weights=np.array([_WEIGHT // (one // _SCALE + 1) for one in target], dtype=np.int64),
+            weights=np.array(
+                [
+                    _WEIGHT // (one // _SCALE + 1) // (_PAIR if key.startswith(_AND) else 1)
+                    for key, one in zip(place, target, strict=True)
+                ],
+                dtype=np.int64,
+            ),
             away=-np.array(target, dtype=np.int64),
             groups=np.array([numbers[groups[story.id]] for story in pool], dtype=np.int64),
             room=np.array(list(quotas.values()), dtype=np.int64),
@@ -191,5 +200,5 @@ def _targets(
 
 def _keys(story: Traits) -> list[str]:
     """Return the values that a story counts in, each with its field's name."""
-    pair = f"{KINDS[0]} and {KINDS[1]}={story.kinds[0]}/{story.kinds[1]}"
-    return [*(f"{name}={value}" for name, value in zip(KINDS, story.kinds, strict=True)), pair]
+    kinds = (f"{name}={value}" for name, value in zip(KINDS, story.kinds, strict=True))
+    return [*kinds, f"{_AND}{story.kinds[0]}/{story.kinds[1]}"]

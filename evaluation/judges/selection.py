@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release
-from ...releases.subset_requests import FOLDER, subset_file
+from ...releases.subset_requests import FOLDER
 from ...schemas.katha import StoryRecord
 from .settings import SelectionSettings
 
@@ -45,12 +45,10 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     Raises:
         InputError: there is no such file, or a line of it has no ``story_id``.
     """
-    path = folder / subset_file(name)
-    if not path.is_file():
-        path = folder / f"{name}.jsonl"
-    if Path(name).name != name or not path.is_file():
-        found = (*folder.glob(f"{FOLDER}/*.jsonl"), *folder.glob("*.jsonl"))
-        there = ", ".join(sorted(one.stem for one in found)) or "none"
+    files = {one.stem: one for one in (*folder.glob("*.jsonl"), *folder.glob(f"{FOLDER}/*.jsonl"))}
+    path = files.get(name)
+    if path is None:
+        there = ", ".join(sorted(files)) or "none"
         raise InputError(
             [
                 UserError(
