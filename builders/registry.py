@@ -43,6 +43,8 @@ PLANS: tuple[tuple[str, str], ...] = (
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
 
 
+LONGEST_NAME = 100
+"""Characters of the name of who corrects something."""
 LONGEST_REASON = 500
 """Characters of the reason why an item was withdrawn."""
 JUDGES = "judges"
@@ -158,6 +160,9 @@ def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
     for option, value in (("--who", who), ("--why", why)):
         if not value.strip():
             raise ConfigError(option, expected="some text", found=repr(value), fix="say who and why")
+    if not who.isprintable() or len(who) > LONGEST_NAME:
+        expected = f"a name in one line, of at most {LONGEST_NAME} characters"
+        raise ConfigError("--who", expected=expected, found=repr(who[:LONGEST_NAME]), fix="shorten it")
     try:
         return Edit(id=item, path=path, old=None, new=new, who=who, why=why)
     except ValidationError as error:

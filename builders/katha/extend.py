@@ -117,7 +117,7 @@ def _named(sources: Sequence[Path | str] | Path | str, options: ExtendOptions) -
     listed = [Source("stories", Path(path).absolute()) for path in paths]
     if options.records is not None:
         listed.append(Source("records", Path(options.records).absolute()))
-    return tuple(listed)
+    return tuple(dict.fromkeys(listed))
 
 
 def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, ...]]:

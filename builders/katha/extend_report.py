@@ -48,8 +48,11 @@ class ExtendReport:
 
     def lines(self) -> list[str]:
         """Return the report as lines for people."""
-        known = f"; {len(self.known)} were there already" if self.known else ""
-        lines = [f"added {len(self.added)} stories to {self.kept}, which stay as they were{known}"]
+        known = f"; {_stories(len(self.known))} there already" if self.known else ""
+        many = _stories(len(self.added))
+        if self.run is None and self.added:
+            return [f"{many} can be added to {self.kept}, which stay as they are{known}"]
+        lines = [f"{many} added to {self.kept}, which stay as they were{known}"]
         lines += [
             f"  {item.id} {item.status} in {item.stage} ({item.code or 'not run'}): "
             f"{item.reason or item.meaning}"
@@ -64,6 +67,10 @@ class ExtendReport:
                 f" -> {_furthest(self.after, name)}"
             )
         return [*lines, *(f"  {use.line()}" for use in self.run.models)]
+
+
+def _stories(count: int) -> str:
+    return "1 story" if count == 1 else f"{count} stories"
 
 
 def _table(before: Mapping[str, Json], after: Mapping[str, Json], name: str) -> Iterator[str]:

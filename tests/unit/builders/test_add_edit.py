@@ -100,6 +100,12 @@ def test_add_edit_when_it_cannot_be_applied_is_refused_and_not_written(run, path
     assert edits_of(run, STORY) == ()
 
 
+@pytest.mark.parametrize("who", ["a\nb", "a\0", "x" * 101])
+def test_add_edit_when_the_name_is_no_line_of_text_is_refused(run, who) -> None:
+    with pytest.raises(ConfigError, match="--who: expected a name in one line"):
+        add_edit(run, STORY, "$.title", "x", who=who, why="clearer")
+
+
 @pytest.mark.parametrize("name", ["who", "why"])
 def test_add_edit_when_not_signed_is_refused(run, name) -> None:
     with pytest.raises(ConfigError, match=f"--{name}: expected some text"):

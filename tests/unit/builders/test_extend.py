@@ -100,7 +100,7 @@ def test_extend_when_all_at_once_or_in_two_steps_gives_the_first_step_the_same_r
 def test_extend_when_some_stories_are_there_already_takes_the_others(run, new, rows) -> None:
     report = extend_katha(run, write(new, rows[0], rows[FIRST]), NOW)
     assert (report.added, report.known) == ((rows[FIRST]["id"],), (rows[0]["id"],))
-    assert "1 were there already" in report.lines()[0]
+    assert report.lines()[0] == "1 story added to 5, which stay as they were; 1 story there already"
 
 
 def test_extend_when_nothing_is_new_writes_nothing(run, new, rows) -> None:
@@ -115,7 +115,9 @@ def test_extend_when_nothing_is_new_writes_nothing(run, new, rows) -> None:
 def test_extend_when_tried_only_writes_nothing(run, new, rows) -> None:
     manifest = (run / "run.json").read_bytes()
     options = ExtendOptions(dry_run=True)
-    assert extend_katha(run, write(new, rows[FIRST]), options).added == (rows[FIRST]["id"],)
+    report = extend_katha(run, [write(new, rows[FIRST]), new], options)
+    assert report.added == (rows[FIRST]["id"],)
+    assert report.lines() == ["1 story can be added to 5, which stay as they are"]
     assert (run / "run.json").read_bytes() == manifest
 
 
