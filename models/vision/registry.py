@@ -1,0 +1,150 @@
+"""Which models look at pictures: an explicit list, an entry-point group, and loaders named by their place."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic import ConfigDict, ValidationError, create_model
+
+from ...errors import ConfigError
+from .devices import Place, missing
+from .types import Detector, Encoder, Predictor, VisionModel
+
+Kind = Literal["detector", "encoder", "predictor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A model of ours.
+
+    Attributes:
+        name: by which settings choose it.
+        place: ``module:attribute`` of its loader, which takes a :class:`Place` and its settings.
+        kind: what it does.
+        libraries: what has to be installed.
+    """
+
+    name: str
+    place: str
+    kind: Kind
+    libraries: tuple[str, ...] = ("torch", "transformers")
+
+
+MODELS: tuple[Registered, ...] = (
+    Registered("clip-vit-l-14", ".clip:load_clip", "encoder"),
+    Registered("dinov2-l-14", ".dinov2:load_dinov2", "encoder"),
+    Registered("csd-vit-l", ".csd:load_csd", "encoder"),
+    Registered("aesthetic-v2.5", ".aesthetic:load_aesthetic", "predictor"),
+    Registered("inception-v3", ".inception:load_inception", "predictor", ("torch", "torchvision")),
+)
+"""All models of ours: each passes ``tests/contract/test_vision_models.py``."""
+
+GROUP = "fabula.vision_models"
+"""Entry points of this group add models: the name is the model's, the object its loader."""
+
+Loader: TypeAlias = Callable[..., VisionModel]
+_PROTOCOLS: dict[Kind, type] = {"detector": Detector, "encoder": Encoder, "predictor": Predictor}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all models: our own, then those of plug-ins."""
+    own = [model.name for model in MODELS]
+    return (*own, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(own)))
+
+
+def check_vision(name: str, settings: Mapping[str, Any] | None = None) -> None:
+    """Check that there is such a model, that its libraries are installed and its settings have its form.
+
+    Loads no weights; the libraries of our own models are not imported.
+
+    Raises:
+        ConfigError: there is no such model, or a setting is wrong. MissingRequirement: a library is missing.
+    """
+    for model in MODELS:
+        if model.name == name:
+            for library in model.libraries:
+                if find_spec(library) is None:
+                    raise missing(library)
+    _checked(name, loader_of(name), settings or {})
+
+
+def open_vision(
+    name: str, place: Place, settings: Mapping[str, Any] | None = None, kind: Kind | None = None
+) -> VisionModel:
+    """Return a model with its weights, ready to be used.
+
+    Args:
+        name: a name of :func:`names`, or ``package.module:attribute`` of a loader of the user's own.
+        place: where it runs.
+        settings: keyword arguments of its loader, such as ``local``; paths may be given as texts.
+        kind: what it has to be; None takes any.
+
+    Raises:
+        ConfigError: there is no such model, it is none of that kind, a setting is wrong, or the device is
+            not there. MissingRequirement: a library or the weights are missing.
+    """
+    loader = loader_of(name)
+    model = loader(place, **_checked(name, loader, settings or {}))
+    if kind is not None and not isinstance(model, _PROTOCOLS[kind]):
+        found = next((one for one, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no model")
+        raise ConfigError(
+            f"model {name}", expected=f"a {kind}", found=found, fix=f"name a {kind}: {_listed(kind)}"
+        )
+    return model
+
+
+def loader_of(name: str) -> Loader:
+    """Return the function that loads a model; imports its module.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    for model in MODELS:
+        if model.name == name:
+            module, _, attribute = model.place.partition(":")
+            return cast("Loader", getattr(import_module(module, __package__), attribute))
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            return cast("Loader", entry.load())
+    module, colon, attribute = name.partition(":")
+    if colon and module:
+        try:
+            return cast("Loader", getattr(import_module(module), attribute))
+        except (ImportError, AttributeError) as error:
+            raise _nobody(name, str(error)) from error
+    raise _nobody(name, "no such name")
+
+
+def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a loader takes them, by the types of its own parameters."""
+    signature = inspect.signature(loader, eval_str=True)
+    fields: Any = {
+        one.name: (one.annotation, ... if one.default is one.empty else one.default)
+        for one in list(signature.parameters.values())[1:]
+    }
+    form = create_model("Settings", __config__=ConfigDict(extra="forbid"), **fields)
+    try:
+        read = form.model_validate(dict(settings))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(
+            f"model {name}: {key}", expected=f"settings among {', '.join(fields) or 'none'}",
+            found=f"{first['msg']} ({first['input']!r})", fix="correct or remove it; see docs/vision.md",
+        ) from error  # fmt: skip
+    return {key: getattr(read, key) for key in read.model_fields_set}
+
+
+def _nobody(name: str, found: str) -> ConfigError:
+    return ConfigError(
+        f"model {name}", expected=f"one of {', '.join(names())}, or package.module:loader", found=found,
+        fix="check the spelling, or install the plug-in that adds it",
+    )  # fmt: skip
+
+
+def _listed(kind: Kind) -> str:
+    return ", ".join(model.name for model in MODELS if model.kind == kind) or "none is registered"
