@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from . import (
+    baseline,
     build,
     calibrate,
     compare,
@@ -43,7 +44,7 @@ app = typer.Typer(
         "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export):
+for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export, baseline):
     app.add_typer(noun.app)
 for verb in (
     init,

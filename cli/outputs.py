@@ -1,13 +1,29 @@
-"""``fabula outputs``: look at generated storyboards or videos before anything is spent on judging them."""
+"""``fabula outputs``: look at generated pictures or videos before anything is spent on judging them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
 from .common import JsonOption, emit, example, guarded, released, say
 from .suites import SuiteOption, given_suite
+
+if TYPE_CHECKING:
+    from ..evaluation.images.outputs import CheckOptions
+
+ModeOption = Annotated[
+    str | None, typer.Option("--mode", help="Shots: folder of the mode, where there are several.")
+]
+LanguageOption = Annotated[
+    str | None, typer.Option("--language", help="Shots: en or ch, where there are both.")
+]
+TimestampOption = Annotated[
+    str | None, typer.Option("--timestamp", help="Shots: time stamp, or latest, where there are several.")
+]
+FirstShotOption = Annotated[
+    int, typer.Option("--first-shot", min=0, max=1, help="Shots: number of the first shot in file names.")
+]
 
 app = typer.Typer(
     name="outputs",
@@ -28,6 +44,7 @@ def _outputs() -> None:
         "fabula outputs check storyboards/model-x --release dist/mine-0.1.0",
         "fabula outputs check storyboards/* --release dist/mine-0.1.0 --split public_test --json",
         "fabula outputs check videos/model-x --suite all_prompts.json",
+        "fabula outputs check outputs/model-x --release runs/vistory --timestamp latest",
     ),
 )
 @guarded
@@ -36,7 +53,10 @@ def check(
         list[Path], typer.Argument(metavar="DIR...", help="Outputs of one method each.", show_default=False)
     ],
     release: Annotated[
-        Path | None, typer.Option("--release", help="Release, of stories or of events.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--release", help="Release, of stories or of events, or a set of shots.", show_default=False
+        ),
     ] = None,
     suite: SuiteOption = None,
     splits: Annotated[
@@ -45,13 +65,21 @@ def check(
     ocr: Annotated[
         bool, typer.Option("--ocr", help="Also report text rendered inside pictures (extra `ocr`).")
     ] = False,
+    mode: ModeOption = None,
+    language: LanguageOption = None,
+    timestamp: TimestampOption = None,
+    first_shot: FirstShotOption = 1,
     as_json: JsonOption = False,
 ) -> int:
     """List missing, unreadable, wrongly numbered and incomplete outputs. Exits with 1 if there are any.
 
-    With --suite, or a release of events, they are videos. Rendered text is reported and is no finding.
+    With --suite, or a release of events, they are videos; with a set of shot scripts, pictures or clips of
+    shots. Rendered text is reported and is no finding.
     """
     folder = released(release)
+    if folder is not None and suite is None and _is_of_shots(folder):
+        options = shot_options(mode, language, timestamp, first_shot)
+        return _check_shots(folders, folder, (splits, ocr), options, as_json=as_json)
     if suite is not None or folder is None or _is_of_events(folder):
         return _check_videos(folders, given_suite(suite, folder), (splits, ocr), as_json=as_json)
     from ..evaluation.judges.outputs import check_methods
@@ -79,6 +107,54 @@ def check(
     return int(any(not report.ok for report in reports))
 
 
+def shot_options(
+    mode: str | None, language: str | None, timestamp: str | None, first_shot: int
+) -> "CheckOptions":
+    """Return how outputs of shots are read."""
+    from ..evaluation.images.layout import Choice
+    from ..evaluation.images.outputs import CheckOptions
+
+    return CheckOptions(choice=Choice(mode, language, timestamp), first=first_shot)
+
+
+def _is_of_shots(release: Path) -> bool:
+    from ..releases.shot_import import is_shot_set
+
+    return is_shot_set(release)
+
+
+def _check_shots(
+    folders: list[Path],
+    place: Path,
+    only_stories: tuple[list[str] | None, bool],
+    options: "CheckOptions",
+    *,
+    as_json: bool,
+) -> int:
+    """Check pictures of shots against a set; options that say something of storyboards only are refused."""
+    from ..evaluation.images.outputs import check_shots
+    from ..releases.shot_tree import read_shot_set
+
+    _refuse(only_stories, "shots of a set of scripts")
+    shot_set, _ = read_shot_set(place)
+    reports = [check_shots(folder, shot_set, options) for folder in folders]
+    for report in () if as_json else reports:
+        for issue in report.issues:
+            say(f"{issue.level}: {report.method}/{issue}")
+        say(report.summary())
+    if as_json:
+        emit({"outputs": [report.as_json() for report in reports]})
+    return int(any(report.issues for report in reports))
+
+
+def _refuse(only_stories: tuple[list[str] | None, bool], found: str) -> None:
+    splits, ocr = only_stories
+    if splits or ocr:
+        raise ConfigError(
+            "--split" if splits else "--ocr", expected="storyboards", found=found, fix="leave the option out"
+        )
+
+
 def _is_of_events(release: Path) -> bool:
     from ..releases.layout import EVENTS
     from ..releases.loading import kind_of
@@ -93,12 +169,7 @@ def _check_videos(
     from ..evaluation.completion.check_videos import check_video_methods
     from ..releases.suites import load_suite
 
-    splits, ocr = only_stories
-    if splits or ocr:
-        raise ConfigError(
-            "--split" if splits else "--ocr", expected="storyboards", found="videos of a suite",
-            fix="leave the option out",
-        )  # fmt: skip
+    _refuse(only_stories, "videos of a suite")
     reports = check_video_methods(folders, load_suite(place))
     for report in () if as_json else reports:
         for issue in report.issues:

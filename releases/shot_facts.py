@@ -1,0 +1,87 @@
+"""What is known of a set of scripts beyond the official files: ``stories.jsonl``, ``references.jsonl``."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import InputError, UserError
+from ..schemas.base import Own
+from ..schemas.canonical import jsonl_lines, write_atomic
+from ..schemas.paths import format_path
+from ..schemas.shots import ReferenceImage, StoryFacts
+from .shot_tree import REFERENCES, STORIES, ShotSet
+
+Line = TypeVar("Line", bound=Own)
+
+
+def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:
+    """Return what ``stories.jsonl`` says of each story of a set; nothing where there is no such file.
+
+    Raises:
+        InputError: a line is not what the type allows, or a story is there twice; every problem is listed.
+    """
+    problems: list[UserError] = []
+    facts: dict[str, StoryFacts] = {}
+    path = shot_set.folder / STORIES
+    for one in _lines(path, StoryFacts, problems):
+        if one.story_id in facts:
+            problems.append(_problem(str(path), "one line for each story", f"{one.story_id} twice"))
+        facts[one.story_id] = one
+    if problems:
+        raise InputError(problems)
+    return {key: value for key, value in facts.items() if key in shot_set.by_id}
+
+
+def with_provenance(shot_set: ShotSet) -> tuple[ReferenceImage, ...]:
+    """Return the reference images of a set with the source and rights that ``references.jsonl`` gives.
+
+    A line counts for an image only where story, file and content are the same.
+
+    Raises:
+        InputError: a line is not what the type allows; every problem is listed.
+    """
+    problems: list[UserError] = []
+    given = _lines(shot_set.folder / REFERENCES, ReferenceImage, problems)
+    known = {(one.story_id, one.file, one.sha256): one for one in given}
+    if problems:
+        raise InputError(problems)
+    images = [one for story in shot_set.stories for some in story.references.values() for one in some]
+    return tuple(
+        one if found is None else one.model_copy(update={"source": found.source, "rights": found.rights})
+        for one in images
+        for found in (known.get((one.story_id, one.file, one.sha256)),)
+    )
+
+
+def write_facts(folder: Path, facts: Iterable[StoryFacts], images: Iterable[ReferenceImage]) -> None:
+    """Write both files beside the stories of a set, sorted; no file of stories where nothing is known.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    stories = sorted(facts, key=lambda one: one.story_id)
+    if stories:
+        write_atomic(folder / STORIES, jsonl_lines(one.as_json() for one in stories))
+    lines = sorted(images, key=lambda one: (one.story_id, one.file))
+    write_atomic(folder / REFERENCES, jsonl_lines(one.as_json() for one in lines))
+
+
+def _lines(path: Path, kind: type[Line], problems: list[UserError]) -> list[Line]:
+    if not path.is_file():
+        return []
+    made: list[Line] = []
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            try:
+                made.append(kind.model_validate_json(line))
+            except ValidationError as error:
+                for detail in error.errors(include_url=False, include_input=False):
+                    where = f"{path}:{number} {format_path(detail['loc'])}"
+                    problems.append(_problem(where, "a value that the type allows", str(detail["msg"])))
+    return made
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="correct the line; see docs/images.md")

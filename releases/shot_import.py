@@ -1,0 +1,111 @@
+"""Bringing sets of shot scripts in and out: the official tree, and requests for generators."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, TargetError, UserError
+from ..schemas.canonical import jsonl_lines, write_atomic
+from ..validators.report import ValidationReport
+from .shot_facts import read_story_facts, with_provenance, write_facts
+from .shot_requests import RequestOptions, shot_requests
+from .shot_tree import FOLDER, SCRIPT, ShotSet, read_shot_set, write_shot_set
+
+REQUESTS = "requests.jsonl"
+
+
+@dataclass(frozen=True)
+class ImportedSet:
+    """A set that was brought in.
+
+    Attributes:
+        out: the new folder.
+        shot_set: what was written.
+        report: everything that is wrong with the source.
+    """
+
+    out: Path
+    shot_set: ShotSet
+    report: ValidationReport
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        told = {"out": str(self.out), "sha256": self.shot_set.sha256, "written": self.shot_set.counts()}
+        return told | self.report.as_json()
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as lines for people."""
+        for issue in self.report.issues:
+            yield f"{issue.level}: {issue}"
+        yield self.report.summary()
+        counts = ", ".join(f"{count} {name}" for name, count in self.shot_set.counts().items())
+        yield f"{self.out}: {counts}"
+
+
+def is_shot_set(path: Path) -> bool:
+    """Whether a folder holds shot scripts in the official tree."""
+    folder = path / FOLDER if (path / FOLDER).is_dir() else path
+    return folder.is_dir() and any(
+        (entry / SCRIPT).is_file() for entry in folder.iterdir() if entry.name.isdigit()
+    )
+
+
+def import_set(source: Path, out: Path) -> ImportedSet:
+    """Copy a set, and what is known of its stories and images, into a new folder of our own.
+
+    Scripts stay equal as parsed JSON, images byte for byte. A story without a script that can be used, and an
+    image that cannot be decoded, stay out; the report says so.
+
+    Raises:
+        InputError: there is no set, or none of its stories can be used.
+        TargetError: the new folder is there already, or cannot be written.
+    """
+    shot_set, report = read_shot_set(source)
+    if not shot_set.stories:
+        problem = UserError(
+            str(source), expected="a story that can be used", found=report.summary(),
+            fix="correct what the findings name; fabula validate lists them",
+        )  # fmt: skip
+        raise InputError([problem])
+    facts, images = read_story_facts(shot_set), with_provenance(shot_set)
+    write_shot_set(shot_set, out)
+    try:
+        write_facts(out / FOLDER, facts.values(), images)
+    except OSError as error:
+        raise _unwritten(out, error) from error
+    return ImportedSet(out, shot_set, report)
+
+
+def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None = None) -> dict[str, int]:
+    """Write what a generator is given into a new folder: ``requests.jsonl`` and the images that it names.
+
+    Returns:
+        How many ``requests`` and ``references`` there are, how many prompts were ``cut``.
+
+    Raises:
+        ConfigError: an option is wrong. TargetError: the folder is there already, or cannot be written.
+    """
+    lines = list(shot_requests(shot_set, options))
+    if out.exists():
+        raise TargetError(
+            str(out), expected="a folder that is not there yet", found="something there", fix="choose another"
+        )
+    files = sorted({one["file"] for line in lines for one in line["references"]})
+    try:
+        out.mkdir(parents=True)
+        for name in files:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(shot_set.folder / name, out / name)
+        write_atomic(out / REQUESTS, jsonl_lines(lines))
+    except OSError as error:
+        raise _unwritten(out, error) from error
+    return {"requests": len(lines), "references": len(files), "cut": sum(line["cut"] > 0 for line in lines)}
+
+
+def _unwritten(out: Path, error: OSError) -> TargetError:
+    return TargetError(
+        str(out), expected="a folder that can be written", found=error.strerror or str(error),
+        fix="check the path, its permissions and the space on the disk",
+    )  # fmt: skip
