@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.engine.manifest import creation_time, normal_time, read_manifest
-from fabula.engine.sources import Source, fingerprint, fingerprints
+from fabula.engine.sources import Source, fingerprint, fingerprints, with_added
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.schemas.canonical import sha256_bytes
 
@@ -173,3 +173,28 @@ def test_fingerprints_when_several_are_missing_lists_them_all(tmp_path: Path) ->
     with pytest.raises(InputError) as caught:
         fingerprints(sources, tmp_path)
     assert len(caught.value.problems) == 2
+
+
+def test_with_added_when_a_run_was_extended_keeps_its_additions_and_their_times(tmp_path: Path) -> None:
+    first, later, other = (Source("lines", tmp_path / name) for name in ("first", "later", "other"))
+    added = Source("lines", tmp_path / "later", "2026-03-01T00:00:00Z")
+    assert with_added((first,), (first, added)) == (first, added)
+    assert with_added((first, later), (first, added)) == (first, added)
+    assert with_added((other, later), (first, added)) == (other, added)
+    assert with_added((other,), (first,)) == (other,)
+
+
+def test_manifest_when_a_source_was_added_gives_its_time_and_the_latest(tmp_path: Path) -> None:
+    time = "2026-03-01T00:00:00Z"
+    added = {"role": "lines", "name": "b", "path": "b", "sha256": "1" * 64, "added_at": time}
+    manifest = read_manifest(write(tmp_path, {**GOOD, "sources": [*GOOD["sources"], added]}))
+    assert manifest.changed_at == time
+    assert manifest.source_list(tmp_path)[1] == Source("lines", tmp_path / "b", time)
+    assert [entry.field().get("added_at") for entry in manifest.sources] == [None, time]
+    assert read_manifest(write(tmp_path, GOOD)).changed_at == GOOD["created_at"]
+
+
+def test_read_manifest_when_a_time_of_addition_is_none_is_refused(tmp_path: Path) -> None:
+    bad = {**GOOD, "sources": [{**GOOD["sources"][0], "added_at": "yesterday"}]}
+    with pytest.raises(RunError, match="added_at"):
+        read_manifest(write(tmp_path, bad))
