@@ -28,7 +28,7 @@ os.environ["HF_HUB_DISABLE_XET"] = "1"
 from huggingface_hub import HfApi
 from huggingface_hub.utils import disable_progress_bars
 
-from fabula.releases import PackOptions, pack
+from fabula.releases import PackOptions, pack, verify
 from fabula.releases.documents import checksums, file_entries
 from fabula.releases.fetching import FetchOptions, fetch
 from fabula.releases.layout import RELEASE, SUMS
