@@ -25,6 +25,7 @@ from .common import (
     WorkersOption,
     example,
     guarded,
+    released,
     say,
     show,
     warn,
@@ -151,6 +152,7 @@ def katha(
         replace=replace,
     )
     folders = outputs or []
+    release = released(release)
     if dry_run:
         with _folder(out) as folder:
             budget = judging_budget(evaluation_request(release, folders, folder, options))
