@@ -46,7 +46,11 @@ class VerifyReport(CheckReport):
         lines = [f"{self.path}: version {self.version or 'unknown'}; checked {self.looked}"]
         counts = Counter(issue.code for issue in self.issues)
         lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
-        return "\n".join([*lines, "the release is sound" if self.ok else "the release is not sound"])
+        if self.path.is_file():  # a release.json by itself: only its commitments were looked at
+            verdict = "every commitment is proven" if self.ok else "the commitments are not proven"
+        else:
+            verdict = "the release is sound" if self.ok else "the release is not sound"
+        return "\n".join([*lines, verdict])
 
 
 @dataclass(slots=True)

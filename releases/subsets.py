@@ -109,12 +109,12 @@ def _require(
     found = ", ".join(str(there[group]) if group == ALL else f"{group}: {there[group]}" for group in short)
     if request.gold:
         why = why_unbacked(reviews, [story.id for story in pool])
-        file = reviews.path or "no file was given with --reviews"
-        found += f" ({why}; reviews: {file})" if why else ""
+        found = f"{found} ({why}; reviews: {reviews.path})" if reviews.path else "no reviews on file"
         fix = "give the adjudicated reviews with --reviews FILE, or choose a name without gold"
     else:
         fix = "ask for fewer stories"
-    kind = "stories that adjudicated reviews back" if request.gold else "stories"
+    kind = "story" if request.count == 1 else "stories"
+    kind = f"{kind} backed by adjudicated reviews" if request.gold else kind
     raise ConfigError(
         f"{OPTION} {request.name}={request.asked}",
         expected=f"at least {request.count} {kind}{' of each narrative type' if ALL not in quotas else ''}"

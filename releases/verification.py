@@ -81,7 +81,7 @@ def verify(
     beside = public and (hidden is not None or sibling.is_dir())
     secret = _salt(sibling, salt) if beside else None
     if salt is not None and not beside:
-        raise _no_hidden(folder)
+        raise _no_hidden(f"none beside {folder}")
     if public:
         findings.gather("hidden", _hidden_rows(folder, document))
         findings.gather(RELEASE, check_promises(document))
@@ -102,8 +102,8 @@ def verify(
 
 def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> VerifyReport:
     """Check that a ``release.json`` committed to the stories of a hidden folder."""
-    if hidden is None:
-        raise _no_hidden(path)
+    if hidden is None or not Path(hidden).is_dir():
+        raise _no_hidden(f"none beside {path}" if hidden is None else f"no folder {hidden}")
     findings, folder = Findings(), Path(hidden)
     try:
         document = json.loads(path.read_bytes())
@@ -143,11 +143,11 @@ def _salt(hidden: Path, given: str | Path | None) -> bytes | None:
     return read_salt(beside) if given is not None or beside.exists() else None
 
 
-def _no_hidden(path: Path) -> ConfigError:
+def _no_hidden(found: str | Path) -> ConfigError:
     return ConfigError(
         "--hidden",
         expected="the folder of the hidden-test stories",
-        found=f"none beside {path}",
+        found=str(found),
         fix="name it with --hidden",
     )
 

@@ -234,6 +234,8 @@ def test_a_release_document_when_damaged_is_told(pair, tmp_path, content):
 def test_a_proof_when_hidden_folder_or_salt_is_missing_says_which(pair, tmp_path):
     with pytest.raises(ConfigError, match="--hidden"):
         verify(pair.public / RELEASE)
+    with pytest.raises(ConfigError, match="nowhere"):
+        verify(pair.public / RELEASE, hidden=tmp_path / "nowhere", salt=pair.salt)
     with pytest.raises(ConfigError, match="--hidden"):
         verify(shutil.copytree(pair.public, tmp_path / "alone"), salt=pair.salt, quick=True)
     pair.salt.unlink()
