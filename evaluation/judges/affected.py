@@ -33,6 +33,8 @@ Fate = Literal["valid", "redo", "gone"]
 FATES: tuple[Fate, ...] = ("valid", "redo", "gone")
 Place = tuple[str, str, str]
 """Kind, item and condition of a packet."""
+VECTORS = "vectors"
+"""Stands for the kind of a verdict that an encoder's vectors gave."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ class _Packets:
                 _sent(self._new, judgement.unit, self._seed, name),
             )
         before, after = self._made[judgement.unit, name]
-        place = (judgement.kind, judgement.item, judgement.condition)
+        # Texts that an encoder compares go without a prompt.
+        by_vectors = judgement.kind == "match" and not judgement.prompt
+        place = (VECTORS if by_vectors else judgement.kind, judgement.item, judgement.condition)
         if place not in after:
             return "gone"
         return "valid" if before.get(place) == after[place] else "redo"
@@ -216,7 +220,9 @@ def _sent(release: Release, story_id: str, seed: int, prompts: PromptSet) -> dic
             alone = record.model_copy(update={"questions": (question,)})
             asked = partial(question_packets, alone, condition, shown, seed, prompts)
             sent[place] = _question_digest(question, asked)
-            # A matcher is sent the answer to the question, so its verdict goes with it.
+            # A matcher is given the answer to the question, so its verdict goes with it.
+            compared = [sent[place], question.gold_answer, question.accepted_answers]
+            sent[VECTORS, question.question_id, condition] = digest(compared)
             matched = [sent[place], question.accepted_answers, question.question, record.language]
             sent["match", question.question_id, condition] = digest(matched)
         label = label_packet(record, condition, shown, seed, prompts)

@@ -184,6 +184,30 @@ def test_affected_when_a_matcher_gave_verdicts_lets_them_go_with_the_accepted_an
     }
 
 
+def test_affected_when_vectors_gave_verdicts_looks_at_what_was_encoded(
+    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
+) -> None:
+    run = judge(old, "run", questions_only=True, stories=("kb25k_0001",))
+    archive = read_archive(run)
+    parsed = {"matcher": "embedding", "of": "image", "answer": "x", "matched": False}
+    verdicts = [
+        one.model_copy(
+            update={"kind": "match", "prompt": "", "raw": None, "parsed": parsed | {"of": one.condition}}
+        )
+        for one in archive.judgements
+    ]
+    write_archive(run, archive.manifest, [*archive.judgements, *verdicts])
+
+    def translated(bundles: list[Json]) -> None:
+        bundles[0]["record"]["language"] = "en-GB"
+
+    for change, expected in (
+        (accepted, {("match", name): 1 for name in ("text", "image", "text_image")}),
+        (translated, {(kind, name): 6 for kind in (Q, "match") for name in ("text", "text_image")}),
+    ):
+        assert redone(affected_judgements(run, old.path, make(change).path)) == expected
+
+
 @pytest.mark.parametrize("change", [several, retold, dropped])
 def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected(
     old: Release,
