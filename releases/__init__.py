@@ -1,4 +1,4 @@
-"""Releases: pack a finished run, verify a release, load it, compare two.
+"""Releases: pack a finished run, verify a release, load it, compare two, publish and fetch.
 
 Attributes are loaded on first use, so that importing this package is cheap. No module has the name of one of
 them: importing it would bind the module here in the function's place.
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .diffing import ReleaseDiff, diff
+    from .fetching import FetchOptions, fetch
     from .loading import Release
     from .official_export import export_package
     from .official_import import import_package
     from .official_lines import ImportOptions
     from .options import PackOptions
     from .packing import PackResult, pack
+    from .publishing import PublishOptions, plan_publishing, publish
+    from .resolve import release_folder
     from .selection import LeftOut
     from .suite_loading import SuiteRelease, load
     from .verification import VerifyReport, verify
@@ -31,25 +34,37 @@ _LAZY = {
     "Release": "loading",
     "VerifyReport": "verification",
     "SuiteRelease": "suite_loading",
+    "FetchOptions": "fetching",
+    "PublishOptions": "publishing",
+    "fetch": "fetching",
+    "plan_publishing": "publishing",
+    "publish": "publishing",
+    "release_folder": "resolve",
     "load": "suite_loading",
     "pack": "packing",
     "verify": "verification",
 }
 
 __all__ = [
+    "FetchOptions",
     "ImportOptions",
     "LeftOut",
     "PackOptions",
     "PackResult",
+    "PublishOptions",
     "Release",
     "ReleaseDiff",
     "SuiteRelease",
     "VerifyReport",
     "diff",
     "export_package",
+    "fetch",
     "import_package",
     "load",
     "pack",
+    "plan_publishing",
+    "publish",
+    "release_folder",
     "verify",
 ]
 

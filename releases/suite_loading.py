@@ -12,6 +12,7 @@ from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from . import loading
 from .layout import EVENTS, PROMPTS, SUITE
 from .loading import Release, kind_of, read_release_document, read_rows, repeated
+from .resolve import release_folder
 from .suites import load_suite
 
 
@@ -90,7 +91,11 @@ def statistics_of_suite(path: Path) -> dict[str, Json] | None:
 def load(path: str | Path) -> Release | SuiteRelease:
     """Load a release of any kind: stories, or a prompt suite.
 
+    Args:
+        path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
+
     Raises:
-        InputError: as :func:`.loading.load`.
+        InputError: as :func:`.loading.load`. For a version on a Hub, the errors of :func:`.fetching.fetch`.
     """
-    return load_suite_release(path) if kind_of(Path(path)) == EVENTS else loading.load(path)
+    folder = release_folder(path)
+    return load_suite_release(folder) if kind_of(folder) == EVENTS else loading.load(folder)

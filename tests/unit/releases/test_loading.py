@@ -78,9 +78,10 @@ def test_a_release_of_another_format_is_refused(release, helpers, made_with):
 
 def test_the_package_exports_these_names():
     assert releases.__all__ == [
-        "ImportOptions", "LeftOut", "PackOptions", "PackResult", "Release", "ReleaseDiff", "SuiteRelease",
-        "VerifyReport",
-        "diff", "export_package", "import_package", "load", "pack", "verify",
+        "FetchOptions", "ImportOptions", "LeftOut", "PackOptions", "PackResult", "PublishOptions", "Release",
+        "ReleaseDiff", "SuiteRelease", "VerifyReport",
+        "diff", "export_package", "fetch", "import_package", "load", "pack", "plan_publishing", "publish",
+        "release_folder", "verify",
     ]  # fmt: skip
     assert dir(releases) == releases.__all__
     for name in releases.__all__:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import fabula
+from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
-from fabula.releases import PackResult, load, verify
+from fabula.releases import PackOptions, PackResult, load, pack, publish, verify
 from fabula.releases.fetching import fetch, fetch_repository
 from fabula.releases.layout import RELEASE, SUMS
 from fabula.releases.resolve import release_folder
@@ -275,3 +277,22 @@ def test_release_folder_when_text_is_a_version_fetches_it_and_a_folder_stays(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "user" / "fables@0.1.0").mkdir(parents=True)
     assert release_folder(f"{REPO}@0.1.0") == Path(f"{REPO}@0.1.0")
+
+
+def test_suite_when_published_and_loaded_by_its_version_is_the_same(
+    client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seeds = tmp_path / "seeds.jsonl"
+    prompts = (
+        "A dog rolls over, begs for a treat, and then catches it.",
+        "A man opens a door, and then leaves.",
+    )
+    seeds.write_text("".join(json.dumps({"prompt": prompt}) + "\n" for prompt in prompts), "utf-8")
+    build_suite([seeds], tmp_path / "run", SuiteOptions(workers=0, created_at="2026-01-01T00:00:00Z"))
+    folder = pack(tmp_path / "run", tmp_path / "suite", PackOptions("0.1.0", license="CC-BY-4.0")).folder
+    publish(folder, client.to("user/suite"))
+    monkeypatch.setenv("HF_ENDPOINT", client.hub.url)
+    fetched = fabula.load("user/suite@0.1.0")
+    assert [record.unit for record in fetched.records] == [
+        record.unit for record in fabula.load(folder).records
+    ]
