@@ -1,5 +1,6 @@
 """The stages of the KathaBench builder, in order, and the files that a finished run holds."""
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -38,28 +39,32 @@ PIPELINE = Pipeline(
 )
 
 
+HELD = 2**23
+"""Bytes of edit distances that are held in memory; more go to the disk."""
+
+
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write records, assignments, balance and edit distances into the run folder; items come sorted by id.
 
-    The items are gone through twice and written as they come; only counts and assignments are held.
+    The items are gone through once and written as they come; only counts and assignments are held. The edit
+    distances wait in a file without a name while the records are written.
     """
     balance, edited = RunBalance(), EditSummary()
     assignments: list[Json] = []
 
     def envelopes() -> Iterator[Json]:
         for item in items:
-            bundle = item["bundle"]
+            bundle, fields = item["bundle"], item["edit_distances"]
             balance.add(bundle["record"], item["stratum"])
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
+            edited.add(fields)
+            distances.writelines(jsonl_lines([{"id": item.id, "fields": fields}]))
             yield {"kind": "katha", "schema_version": SCHEMA_VERSION, "id": item.id, "payload": bundle}
 
-    def distances() -> Iterator[Json]:
-        for item in items:
-            edited.add(item["edit_distances"])
-            yield {"id": item.id, "fields": item["edit_distances"]}
-
-    write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
-    write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
-    write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])
-    write_atomic(folder / ROWS, jsonl_lines(distances()))
+    with tempfile.SpooledTemporaryFile(HELD, dir=str(folder)) as distances:
+        write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
+        write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
+        write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])
+        distances.seek(0)
+        write_atomic(folder / ROWS, distances)
     write_atomic(folder / SUMMARY, [pretty_bytes(edited.document())])
