@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from ..models.secrets import Redactor
 from .hub_faults import HubFault, fault_of
@@ -74,8 +75,10 @@ class Hub:
     api: "HfApi" = field(repr=False)
 
     def address(self, repo: str) -> str:
-        """Return the address of a repository's page."""
-        return f"{self.endpoint}/datasets/{repo}"
+        """Return the address of a repository's page, without a password that the Hub's may hold."""
+        place = urlsplit(self.endpoint)
+        plain = place._replace(netloc=place.netloc.rpartition("@")[2]).geturl()
+        return f"{plain}/datasets/{repo}"
 
     def is_private(self, repo: str) -> bool | None:
         """Return whether a repository is private; None where there is none that we may see.
@@ -265,6 +268,7 @@ def open_hub(
     if token is not None:
         redactor.add(token)
     address = (endpoint or os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
+    redactor.add(urlsplit(address).netloc.rpartition("@")[0].partition(":")[2])
     handlers = logging.getLogger("huggingface_hub").handlers
     clean = _Clean(redactor)
     bars, xet = are_progress_bars_disabled(), constants.HF_HUB_DISABLE_XET

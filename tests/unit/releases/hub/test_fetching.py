@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -296,3 +297,11 @@ def test_suite_when_published_and_loaded_by_its_version_is_the_same(
     assert [record.unit for record in fetched.records] == [
         record.unit for record in fabula.load(folder).records
     ]
+
+
+def test_fetching_when_two_want_the_same_loads_it_once(published: Any) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(fetch, f"{REPO}@0.1.0", None, published.source) for _ in range(2)]
+        found = [task.result() for task in tasks]
+    assert found[0].folder == found[1].folder
+    assert len(published.hub.asked("lfs-download")) == len(list(found[0].folder.rglob("*.parquet")))

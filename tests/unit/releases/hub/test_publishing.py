@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -326,3 +327,34 @@ def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(
     publish(folder, client.to())
     assert on_hub(client.hub, "0.1.0") == contents(versions[0].folder)
     assert json.loads(client.hub.files(REPO)[RELEASE])["version"] == "0.1.0"
+
+
+def test_publishing_when_another_process_publishes_the_same_takes_its_commit(
+    client: Any, versions: Versions
+) -> None:
+    service = client.hub.service
+    answer = service.answer
+
+    def twice(call: Any) -> Any:
+        if call.route in ("commit", "tag"):
+            answer(call)  # the other process is faster
+        return answer(call)
+
+    service.answer = twice
+    done = publish(versions[0].folder, client.to())
+    repository = client.hub.repository(REPO)
+    assert len(repository.commits) == 2
+    assert repository.tags == {"0.1.0": done.commit}
+    assert [one.status for one in client.hub.log if one.route in ("commit", "tag")] == [412, 409]
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["nonsense", "ftp://127.0.0.1", "http://", "http://user:s3cretpass@127.0.0.1:9"]
+)
+def test_publishing_when_endpoint_is_no_hub_says_so_without_its_password(
+    client: Any, versions: Versions, endpoint: str
+) -> None:
+    options = replace(client.to(), endpoint=endpoint)
+    with pytest.raises(HubUnavailable) as caught:
+        publish(versions[0].folder, options)
+    assert "s3cretpass" not in "\n".join([str(caught.value), *client.told])
