@@ -15,7 +15,7 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .diffing import ReleaseDiff, diff_sides
 from .diffing_sides import Side, open_side
-from .layout import CHANGES, FORMAT, HIDDEN_SPLIT, RELEASE
+from .layout import CHANGES, EVENTS, FORMAT, HIDDEN_SPLIT, RELEASE
 from .options import AUTO, PackOptions
 from .version_step import Version, is_enough
 
@@ -79,6 +79,8 @@ def options_since(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
     }
+    if side.document.get("kind") == EVENTS and isinstance(side.document.get("license"), str):
+        found["license"] = side.document["license"]  # prompts state none of their own
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
         found["creators"] = tuple(str(one) for one in creators)

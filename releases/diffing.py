@@ -252,7 +252,7 @@ def _gone(removed: Iterable[str], new: Side) -> list[Gone]:
 
 def _listed(part: Json) -> dict[str, str | None]:
     """Return story id -> reason of what a part of ``release.json`` lists."""
-    entries = part.get("stories") if isinstance(part, dict) else None
+    entries = part.get("stories", part.get("prompts")) if isinstance(part, dict) else None
     if not isinstance(entries, list):
         return {}
     return {

@@ -10,6 +10,7 @@ from .croissant import describe
 from .documents import head, inputs_of
 from .front_matter import configurations, front_matter_text, language_codes, size_category
 from .layout import (
+    CHANGES,
     CROISSANT,
     FORMAT,
     LICENSE,
@@ -41,6 +42,7 @@ _FILES = (
     (LICENSE, "licence notice"),
     (SUMS, "a checksum of every other file"),
 )
+_CHANGES = (CHANGES, "what changed since the version before, by prompt and path")
 
 
 def suite_card(facts: SuiteFacts) -> str:
@@ -63,7 +65,7 @@ def suite_card(facts: SuiteFacts) -> str:
         counts=facts.totals,
         statistics=facts.statistics,
         graded=facts.graded,
-        files=_FILES,
+        files=[*_FILES, *([_CHANGES] if facts.since is not None else [])],
         tables=SUITES.tables,
         left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         languages=facts.languages,
@@ -124,8 +126,10 @@ def suite_document(
         records: file name of a video -> SHA-256 of its record's canonical JSON.
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
+    previous = {} if facts.since is None else {"previous": facts.since.previous}
     return {
         **head(facts, run, "public"),
+        **previous,
         "counts": facts.totals,
         "left_out": {"prompts": [entry.as_json() for entry in facts.left_out], "files": []},
         "records": {PROMPTS: records},

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..schemas.events import DIFFICULTIES
+from .changes_since import Since
 from .licence import Licence
 from .options import PackOptions
 from .selection import LeftOut
@@ -21,6 +22,7 @@ class SuiteFacts:
         statistics: the content of ``statistics.json``.
         left_out: the prompts that the run rejected or failed on.
         rows: Parquet path -> number of rows.
+        since: what changed since the release that it follows; None for a first one.
     """
 
     options: PackOptions
@@ -29,6 +31,7 @@ class SuiteFacts:
     statistics: Mapping[str, Any]
     left_out: Sequence[LeftOut]
     rows: Mapping[str, int]
+    since: Since | None = None
 
     @property
     def totals(self) -> dict[str, int]:

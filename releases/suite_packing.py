@@ -12,9 +12,12 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
 from ..schemas.events import SuiteRecord
 from ..validators.suite_statistics import suite_statistics
+from .changes_since import compare_with_previous, open_previous
+from .diffing_sides import Side
 from .documents import checksums, file_entries
 from .layout import (
     CARD,
+    CHANGES,
     CROISSANT,
     EVENTS,
     LICENSE,
@@ -63,6 +66,7 @@ def pack_suite(run: Path, out: Path, options: PackOptions) -> PackResult:
     released_under = _stated(options)
     require_outside(out, run)
     require_free(out)
+    previous = None if options.since is None else open_previous(options.since, options)
     with finished_run(run, EVENTS) as finished:
         problems: list[UserError] = []
         records = tuple(read_rows(run / PROMPTS, SuiteRecord, problems))
@@ -76,14 +80,18 @@ def pack_suite(run: Path, out: Path, options: PackOptions) -> PackResult:
             rows, hashes = _write_data(draft, records)
             statistics = suite_statistics(records)
             facts = SuiteFacts(options, released_under, finished.created_at, statistics, left_out, rows)
+            if previous is not None:
+                side = Side(draft, suite_document(facts, finished, hashes, {}), statistics)
+                since = compare_with_previous(previous, side, options, finished.folder, ())
+                facts = replace(facts, options=since.options, since=since)
             _write_documents(draft, finished, facts, hashes)
     return PackResult(
         folder=out,
         hidden=None,
-        version=options.version,
+        version=facts.options.version,
         counts=facts.totals,
         left_out=tuple(left_out),
-        notes=_notes(left_out, facts),
+        notes=(*(facts.since.notes if facts.since is not None else ()), *_notes(left_out, facts)),
     )
 
 
@@ -91,13 +99,8 @@ def _named(options: PackOptions) -> PackOptions:
     """Return the options of a suite: it is not called a story benchmark unless somebody says so.
 
     Raises:
-        ConfigError: something is asked for that only releases of stories have.
+        ConfigError: something is asked for that only releases of stories have, or a language tag is none.
     """
-    if options.since is not None:
-        raise ConfigError(
-            "--since", expected="a run of `fabula build katha`", found="a prompt suite",
-            fix="leave it out, and number the version yourself",
-        )  # fmt: skip
     for tag in options.languages:
         if not _LANGUAGE.fullmatch(tag):
             raise ConfigError(
@@ -146,6 +149,8 @@ def _write_documents(draft: Path, run: FinishedRun, facts: SuiteFacts, hashes: d
         CARD: card,
         README: card,
     }
+    if facts.since is not None:
+        documents[CHANGES] = pretty_bytes(facts.since.changes)
     for name, content in documents.items():
         (draft / name).write_bytes(content)
     entries = file_entries(draft)

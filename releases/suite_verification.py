@@ -11,12 +11,14 @@ from ..schemas.events import SuiteRecord
 from ..schemas.issue import Issue
 from ..schemas.paths import format_path
 from ..validators.suite_statistics import suite_statistics
+from .check_changes import check_changes
 from .check_croissant import check_croissant
 from .check_files import check_listing, check_records, check_release_document, check_sums
 from .findings import Findings, VerifyReport, document_of, read_back
 from .front_matter import check_front_matter
 from .layout import (
     CARD,
+    CHANGES,
     CROISSANT,
     DATA,
     LICENSE,
@@ -56,6 +58,7 @@ def verify_suite(folder: Path, *, quick: bool = False) -> VerifyReport:
     findings.checked |= {"files": len(files_in(folder)), "prompts": len(records), "events": events}
     if not quick:
         findings.gather("documents", _check_documents(folder, document, records))
+        findings.gather(CHANGES, check_changes(folder, document))
         findings.gather(CROISSANT, _check_metadata(folder))
         findings.gather("read back", read_back(folder, findings))
     return findings.report(folder, document, quick=quick)

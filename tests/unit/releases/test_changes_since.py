@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.changes_since import options_since
@@ -278,3 +279,29 @@ def test_verify_when_changes_are_missing_says_so(
     (folder / "changes.json").unlink()
     (issue,) = check_changes(folder, json.loads((folder / "release.json").read_bytes()))
     assert "changes.json is missing" in issue.message
+
+
+def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> None:
+    seeds = [
+        {"prompt": "A dog rolls over, begs for a treat, and then catches it."},
+        {"prompt": "A man opens a door, and then walks out."},
+    ]
+
+    def packed(name: str, rows: list[Json], options: PackOptions) -> Path:
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "seeds.jsonl"
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
+        return pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder
+
+    first = packed("one", seeds[:1], PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",)))
+    known = options_since(first)
+    assert (known["name"], known["license"]) == ("fabula-event-suite", "CC-BY-4.0")
+    second = packed("two", seeds, PackOptions("auto", since=first, languages=("en",), **known))
+    document = json.loads((second / "release.json").read_bytes())
+    assert document["version"] == "0.2.0"
+    assert document["previous"]["sha256"] == sha256_file(first / "release.json")
+    assert verify(second, quick=True).ok and list(check_changes(second, document)) == []
+    stories = write_run(tmp_path / "stories", sample_bundles(6))
+    with pytest.raises(InputError, match=r"\$\.kind: expected events"):
+        pack(stories, tmp_path / "new", PackOptions("auto", name="fabula-event-suite", since=first))
