@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ..errors import ConfigError, TargetError
-from ..schemas.canonical import Json, sha256_file
+from ..schemas.canonical import Json, sha256_bytes, sha256_file
 from .git_names import git_oid
 from .hub_client import Hub, Refs, RemoteFile
 from .layout import README, RELEASE, SUMS, files_in
@@ -86,12 +86,14 @@ class Remote:
         refs: where its names point.
         files: what its main branch holds.
         document: the ``release.json`` there; empty where there is none.
+        sha256: of the bytes of that document; None where there is none.
     """
 
     private: bool | None
     refs: Refs
     files: Mapping[str, RemoteFile]
     document: Mapping[str, Json]
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +173,14 @@ def look(hub: Hub, repo: str) -> Remote:
         return Remote(None, Refs(None, {}), {}, {})
     refs = hub.refs(repo)
     files = {} if refs.head is None else hub.tree(repo, refs.head)
-    document: Mapping[str, Json] = {}
-    if refs.head is not None and RELEASE in files:
-        with suppress(ValueError):
-            found = json.loads(hub.read(repo, refs.head, RELEASE))
-            document = found if isinstance(found, dict) else {}
-    return Remote(private, refs, files, document)
+    if refs.head is None or RELEASE not in files:
+        return Remote(private, refs, files, {})
+    content = hub.read(repo, refs.head, RELEASE)
+    document: Json = None
+    with suppress(ValueError):
+        document = json.loads(content)
+    found = document if isinstance(document, dict) else {}
+    return Remote(private, refs, files, found, sha256_bytes(content))
 
 
 def operations(local: Local, remote: Remote) -> tuple[Operation, ...]:
@@ -232,6 +236,21 @@ def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
             expected=f"version {theirs} or a later one, as the repository is at {theirs}",
             found=f"version {ours}",
             fix="pack with a higher --version; an older one would take the main branch back",
+        )
+    _require_successor(local, remote, theirs, repo)
+
+
+def _require_successor(local: Local, remote: Remote, theirs: str, repo: str) -> None:
+    """Refuse a release whose changes are since another version of the same number than the published one."""
+    previous = local.document.get("previous")
+    if not isinstance(previous, dict) or previous.get("version") != theirs or theirs not in remote.refs.tags:
+        return
+    if previous.get("sha256") != remote.sha256:
+        raise TargetError(
+            repo,
+            expected=f"the version {theirs} that this release was packed --since",
+            found=f"a version {theirs} with another {RELEASE}",
+            fix=f"fetch {repo}@{theirs}, and pack again with --since that folder",
         )
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.releases import PackResult
+from fabula.releases.hub_client import open_hub
 from fabula.releases.layout import RELEASE
 from fabula.releases.publishing import plan_publishing, publish
-from fabula.schemas.canonical import pretty_bytes
+from fabula.releases.publishing_plan import Local, look, require_same_benchmark
+from fabula.schemas.canonical import pretty_bytes, sha256_file
 from fabula.testing.hub import (
     TOKEN,
     WRITES,
@@ -240,6 +242,23 @@ def test_publishing_when_repository_is_further_refuses_to_go_back(client: Any, v
     publish(versions[1].folder, client.to())
     with pytest.raises(TargetError, match=r"version 0\.2\.0 or a later one"):
         publish(versions[0].folder, client.to())
+
+
+def test_publishing_when_release_follows_another_version_of_that_number_refuses(
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any
+) -> None:
+    publish(versions[0].folder, client.to())
+    release = json.loads((versions[0].folder / RELEASE).read_bytes())
+    for sha256, refused in (("0" * 64, True), (sha256_file(versions[0].folder / RELEASE), False)):
+        local = Local(versions[1].folder, {"about": release["about"], "version": "0.2.0"})
+        local.document["previous"] = {"version": "0.1.0", "sha256": sha256}  # type: ignore[index]
+        with open_hub(client.hub.url, retries=client.retries) as hub:
+            remote = look(hub, REPO)
+        if refused:
+            with pytest.raises(TargetError, match=r"pack again with --since"):
+                require_same_benchmark(local, remote, REPO)
+        else:
+            require_same_benchmark(local, remote, REPO)
 
 
 def test_publishing_when_repository_holds_something_else_refuses(client: Any, versions: Versions) -> None:
