@@ -8,13 +8,14 @@ from ...engine.codec import decode
 from ...engine.edits import NAME as EDITS
 from ...engine.edits import is_withdrawal, read_edits
 from ...engine.manifest import Manifest, read_manifest
+from ...engine.report import read_report
 from ...engine.sources import Source, fingerprint
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
 from ...releases.run_folder import finished_run
-from ...schemas.canonical import digest
+from ...schemas.canonical import digest, sha256_file
 from ...schemas.values import Edit
-from ...validators.dataset import iter_bundles
+from ...validators.dataset import RECORDS, iter_bundles
 from .pipeline import PIPELINE
 
 LOADED = ("story", "given", "edits", "withdrawn", "added_at")
@@ -77,10 +78,17 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
         named: the sources that it was being extended with.
 
     Raises:
-        InputError: its sources are not what they were, or its records are damaged.
+        InputError: its sources are not what they were.
+        RunError: its records are not those of before.
     """
     manifest = read_manifest(folder)
     _require_same_sources(folder, manifest)
+    path, outputs = folder / RECORDS, read_report(folder).outputs
+    if not path.is_file() or sha256_file(path) != outputs.get(RECORDS):
+        raise RunError(
+            str(path), expected="the records as the run left them", found="other bytes, or none",
+            fix=f"bring the run up to date with `fabula run retry {folder}`, which also ends the extension",
+        )  # fmt: skip
     again = {(source.role, source.path.absolute()) for source in named}
     sources = own_sources(manifest, folder)
     records = {bundle["record"]["story_id"]: digest(bundle) for bundle in iter_bundles(folder)}

@@ -94,3 +94,14 @@ def test_retry_when_an_extension_was_stopped_finishes_it(folder, run) -> None:
     assert outputs(run) == outputs(folder / "done")
     sources = json.loads((run / "run.json").read_bytes())["sources"]
     assert [source["added_at"] for source in sources] == [None, ADDED]
+
+
+def test_extend_when_stopped_and_the_records_were_changed_since_is_refused(folder, run) -> None:
+    with pytest.raises(Interrupted):
+        extend_katha(run, folder / "new.jsonl", NOW, reporter=Stops("draft_scenes"))
+    with (run / "records.jsonl").open("ab") as file:
+        file.write(b"\n")
+    for change in (lambda: None, (run / "records.jsonl").unlink):
+        change()
+        with pytest.raises(RunError, match="the records as the run left them"):
+            extend_katha(run, folder / "new.jsonl", NOW)
