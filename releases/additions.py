@@ -110,7 +110,8 @@ def add(
         InputError, TargetError: the salt cannot be read, or not be written.
     """
     public, hidden = drafts
-    subsets = draw_subsets(want.requests, read_traits(public), want.reviews, want.earlier)
+    stories = read_traits(public) if want.requests else []
+    subsets = draw_subsets(want.requests, stories, want.reviews, want.earlier)
     write_subsets(public, subsets)
     canary = want.canary or make_canary(options.name, run.manifest.created_at)
     (public / CANARY).write_bytes(canary_file(canary, options.title))

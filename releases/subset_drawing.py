@@ -2,10 +2,11 @@
 
 Each story counts in every field: its narrative type, moral label, the pair of both, source, language, split,
 and its questions by type. A subset's distance from the whole is the sum over all values of the squared
-difference between its count and the whole's share of it, in units of that share (Pearson's statistic); pairs,
-most of which expect less than one story, weigh a tenth, or their rounding would outweigh the fields.
-Stories are taken one after the other, each the one that leaves the smallest distance; then single stories are
-exchanged as long as that helps. All sums are of integers, so no machine rounds them otherwise.
+difference between its count and the whole's share of it, in units of that share and one more (Pearson's
+statistic, steadied where a share is small); pairs, most of which have a share of less than one story, weigh a
+tenth, or their rounding would outweigh the fields. Stories are taken one after the other, each the one that
+leaves the smallest distance; then single stories are exchanged as long as that helps. All sums are of
+integers, so no machine rounds them otherwise.
 """
 
 import hashlib
@@ -119,7 +120,7 @@ class _Table:
             questions=np.array(questions, dtype=np.int64).reshape(len(pool), len(types)),
             weights=np.array(
                 [
-                    _WEIGHT // (one // _SCALE + 1) // (_PAIR if key.startswith(_AND) else 1)
+                    _WEIGHT * _SCALE // (one + _SCALE) // (_PAIR if key.startswith(_AND) else 1)
                     for key, one in zip(place, target, strict=True)
                 ],
                 dtype=np.int64,
