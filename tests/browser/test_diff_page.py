@@ -1,0 +1,49 @@
+"""The page of a diff in a real browser: quiet, offline, on a phone, and accessible."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.releases import PackOptions, diff, pack
+from fabula.releases.diff_report import write_page
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.report_documents import HOSTILE
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("diff")
+    bundles = copy.deepcopy(sample_bundles(7))
+    sound = [text for text in HOSTILE if not any("\ud800" <= char <= "\udfff" for char in text)]
+    for bundle, text in zip(bundles, ("x" * 900, *sound), strict=False):
+        bundle["record"]["scenes"][1]["action"] = text
+    for bundle in bundles:
+        rehash(bundle)
+    first, second = write_run(folder / "a", sample_bundles(6)), write_run(folder / "b", bundles)
+    old = pack(first, folder / "old", PackOptions("0.1.0")).folder
+    new = pack(second, folder / "new", PackOptions("0.1.1")).folder
+    table = [["kind", "condition", "valid"], ["question", "text_image", "12"]]
+    write_page(folder / "diff.html", diff(old, new), table)
+    return folder / "diff.html"
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_diff_page_when_opened_is_quiet_and_fits(opened: Opened, page_file: Path, width: int) -> None:
+    page = opened(page_file, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("tbody tr").count() > 3
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_diff_page_when_checked_by_axe_has_no_violation(opened: Opened, page_file: Path, dark: bool) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(opened(page_file, width=380, dark=dark))
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
