@@ -311,9 +311,15 @@ def _distinct(judgements: Iterable[tuple[str, Judgement]], problems: list[UserEr
 
 
 def _contradicted(where: str, judgement: Judgement, earlier: str, first: Judgement) -> UserError:
+    one, other = _quoted(first), _quoted(judgement)
+    if one == other:
+        one, other = (
+            f"{text} {_beyond(it, than)}"
+            for text, it, than in ((one, first, judgement), (other, judgement, first))
+        )
     return _problem(
-        where, f"one answer to {_named(judgement)}, which is {_quoted(first)} in {earlier}",
-        _quoted(judgement), "keep the line that is right, or give one of them another vote number",
+        where, f"one answer to {_named(judgement)}, which is {one} in {earlier}",
+        other, "keep the line that is right, or give one of them another vote number",
     )  # fmt: skip
 
 
@@ -326,6 +332,15 @@ def _named(judgement: Judgement) -> str:
     parts = [f"{judgement.kind} {judgement.item}", judgement.condition, f"vote {judgement.vote}"]
     shown = [str(part) for part in (judgement.method, judgement.seed) if part is not None]
     return ", ".join([*parts, judgement.judge.spec, *shown])
+
+
+def _beyond(judgement: Judgement, other: Judgement) -> str:
+    """Return what tells a judgement from another whose answer looks the same."""
+    if judgement.prompt != other.prompt:
+        return f"to the prompt {judgement.prompt or 'that is not known'}"
+    if judgement.raw != other.raw:
+        return f"in the words {str(judgement.raw)[:200]!r}"
+    return "at greater length"
 
 
 def _quoted(judgement: Judgement) -> str:

@@ -26,6 +26,7 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
+from .merging_matches import MatchVotes
 from .merging_subjects import merged_subject
 from .protocols import check_alike
 from .words import counted
@@ -108,7 +109,8 @@ def merge_archives(
         except (InputError, ValidationError):
             for place in places:
                 read_archive(place)  # says everything that is wrong with it
-            merged([(str(place / JUDGEMENTS), lines_of(place / JUDGEMENTS)) for place in places])
+            placed = MatchVotes().placed
+            merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
             raise
         manifest = _manifest_of(places, manifests, joined, allowed)
         if manifest.kind == "events":
@@ -128,6 +130,7 @@ class _Joined:
 
     def __init__(self, places: Sequence[Path], *, first_wins: bool) -> None:
         self._places, self._first_wins = places, first_wins
+        self._votes = MatchVotes()
         self._said: dict[SortKey, bytes] = {}
         self._now = ""
         self.read, self.new = Counter[str](), Counter[str]()
@@ -141,7 +144,7 @@ class _Joined:
         for place in self._places:
             self._now, shown = str(place), set[tuple[str | None, str]]()
             self.units.append(shown)
-            for judgement in lines_of(place / JUDGEMENTS):
+            for judgement in map(self._votes.placed, lines_of(place / JUDGEMENTS)):
                 self.read[self._now] += 1
                 shown.add((judgement.method, judgement.unit))
                 if self._first_wins and self._is_other(judgement):

@@ -138,6 +138,42 @@ def test_merge_when_a_part_is_unfinished_says_so_in_the_whole(evaluate: Evaluate
     assert [note.partition(": ")[0] for note in compared.notes] == ["b"]
 
 
+def test_merge_when_matchers_judged_answers_of_different_judges_keeps_every_verdict(
+    evaluate: Evaluate, release: Release, server: ModelServer, tmp_path: Path
+) -> None:
+    server.handler = JudgeModel(release.records, {"text": 0.7, "image": 0.5})
+    given = {"matcher": [f"{server.openai_url}#words", f"embedding:{server.openai_url}#vectors"]}
+    parts = [evaluate("a", "one", **given), evaluate("b", "two", **given)]
+    merge_archives(parts, tmp_path / "merged")
+    whole = evaluate("whole", "one", "two", **given)
+    for matcher in ("model", "embedding"):
+        named = Definitions(resamples=50, matcher=matcher)
+        found, expected = (score_folder(one, None, named).as_json() for one in (tmp_path / "merged", whole))
+        assert found["methods"] == expected["methods"]
+
+
+def test_merge_when_a_matcher_judges_the_same_answer_differently_shows_both(
+    evaluate: Evaluate, server: ModelServer, tmp_path: Path
+) -> None:
+    given = {"matcher": [f"{server.openai_url}#words"]}
+    parts = [evaluate("a", "one", **given), evaluate("b", "two", **given)]
+    lines = (parts[1] / JUDGEMENTS).read_bytes().splitlines()
+    rows = [json.loads(line) for line in lines]
+    place = next(number for number, row in enumerate(rows) if row["kind"] == "match")
+    changed(parts[1], place, parsed=rows[place]["parsed"] | {"matched": False})
+    with pytest.raises(InputError, match='"matched":false') as caught:
+        merge_archives(parts, tmp_path / "merged")
+    assert len(caught.value.problems) == 1
+
+
+def test_merge_when_only_the_wording_of_the_prompt_differs_names_both_prompts(
+    evaluate: Evaluate, tmp_path: Path
+) -> None:
+    parts = [evaluate("a"), evaluate("b", prompts="heldout")]
+    with pytest.raises(InputError, match=r"to the prompt judge/heldout/label_text@"):
+        merge_archives(parts, tmp_path / "merged")
+
+
 def test_merge_when_folders_cannot_be_used_says_why(evaluate: Evaluate, tmp_path: Path) -> None:
     part = evaluate("a")
     with pytest.raises(ConfigError, match="two or more"):
