@@ -36,6 +36,8 @@ from fabula.releases.publishing import PublishOptions, plan_publishing, publish
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.made_stories import write_stories
 
+_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
 
 def make_release(folder: Path, stories: int, images: int, kilobytes: int) -> Path:
     """Build and pack a release, and put pictures into it as a release with pictures would have them."""
@@ -46,7 +48,7 @@ def make_release(folder: Path, stories: int, images: int, kilobytes: int) -> Pat
     draw = random.Random(42)
     (release / "images").mkdir()
     for number in range(images):
-        (release / "images" / f"{number:05}.png").write_bytes(draw.randbytes(kilobytes * 1024))
+        (release / "images" / f"{number:05}.png").write_bytes(_PNG + draw.randbytes(kilobytes * 1024))
     document = json.loads((release / RELEASE).read_bytes())
     document["files"] = file_entries(release)
     (release / RELEASE).write_bytes(pretty_bytes(document))
