@@ -101,14 +101,16 @@ def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[
         sources: the sources named now.
         known: those that the run was last made from.
     """
-    times = {(source.role, source.path.absolute()): source.added_at for source in known}
-    named = [
-        replace(source, added_at=source.added_at or times.get((source.role, source.path.absolute())))
-        for source in sources
-    ]
-    places = {(source.role, source.path.absolute()) for source in named}
+    times = {_place(source): source.added_at for source in known}
+    named = [replace(one, added_at=one.added_at or times.get(_place(one))) for one in sources]
+    places = {_place(source) for source in named}
     missing = (source for source in known if source.added_at is not None)
-    return (*named, *(one for one in missing if (one.role, one.path.absolute()) not in places))
+    return (*named, *(source for source in missing if _place(source) not in places))
+
+
+def _place(source: Source) -> tuple[str, str]:
+    """Return role and place of a source, however its path is written."""
+    return source.role, os.path.realpath(source.path)
 
 
 def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint, ...]:

@@ -182,6 +182,8 @@ def test_with_added_when_a_run_was_extended_keeps_its_additions_and_their_times(
     assert with_added((first, later), (first, added)) == (first, added)
     assert with_added((other, later), (first, added)) == (other, added)
     assert with_added((other,), (first,)) == (other,)
+    written = Source("lines", tmp_path / "x" / ".." / "later")
+    assert with_added((written,), (added,)) == (Source("lines", written.path, added.added_at),)
 
 
 def test_manifest_when_a_source_was_added_gives_its_time_and_the_latest(tmp_path: Path) -> None:
