@@ -249,3 +249,11 @@ def test_extend_when_a_record_is_given_for_a_story_that_is_there_is_refused(run,
     options = ExtendOptions(records=given, workers=0)
     with pytest.raises(InputError, match="a hand-written record"):
         extend_katha(run, write(new, rows[FIRST]), options)
+
+
+def test_validate_when_a_record_bears_no_time_of_the_run_finds_it(run, new, rows) -> None:
+    extend_katha(run, write(new, rows[FIRST]), NOW)
+    path = run / "records.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"2026-03-01T00:00:00Z", b"2026-04-01T00:00:00Z"))
+    (found,) = [issue for issue in validate(run).issues if issue.code == "manifest"]
+    assert "'2026-01-01T00:00:00Z' or '2026-03-01T00:00:00Z'" in found.message
