@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from pathlib import Path
 
-from ..schemas.canonical import Json, canonical_text
+from ..schemas.canonical import Json
 from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
 from .layout import ANNOTATIONS, VARIANTS
 
 _MARK = 120
+SHORTEST = _MARK // 2
+"""A text of fewer characters does not tell which story it is from."""
+
+_KEY = 4
 _LIKE = DEFAULT_THRESHOLD - 0.2
 """Exact similarity from which two texts are compared by their signatures, as building compares them."""
 
@@ -33,23 +37,33 @@ class Marks:
 
     Attributes:
         ids: finds the id of a hidden story.
-        texts: finds how a text of one begins or ends.
+        quotes: how the texts of hidden stories begin and end.
         stories: id -> text of the hidden stories.
         whole: every text of a hidden story or of its variants, as a whole.
-        shortest: length from which a text may hold most of a hidden story, in characters.
     """
 
     ids: re.Pattern[bytes]
-    texts: re.Pattern[bytes]
+    quotes: frozenset[str]
     stories: Mapping[str, str]
     whole: frozenset[str]
-    shortest: int = 0
+    _by_words: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    _wordless: re.Pattern[str] = field(default_factory=lambda: re.compile("(?!)"))
     _groups: dict[str, list[str]] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
-    _seen: set[int] = field(default_factory=set)
+    _shortest: int = 0
+    _clean: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.shortest = min((len(text) for text in self.stories.values()), default=0) // 2
+        wordless = []
+        for quote in sorted(map(_squeezed, self.quotes)):
+            words = quote.split()
+            if len(words) < _KEY + 2:
+                wordless.append(re.escape(quote))
+            else:  # the first and the last word may be cut
+                self._by_words.setdefault(tuple(words[1 : _KEY + 1]), []).append(quote)
+        if wordless:
+            self._wordless = re.compile("|".join(wordless))
+        self._shortest = min((len(text) for text in self.stories.values()), default=0) // 2
         for story_id, text in self.stories.items():
             found = shingles(text)
             if len(found) >= _FEWEST:
@@ -57,14 +71,31 @@ class Marks:
                 for group in found:
                     self._groups.setdefault(group, []).append(story_id)
 
-    def like(self, text: str) -> Iterator[tuple[str, float, str]]:
-        """Yield the hidden stories that a text is much like, or holds: id, share, and which of the two.
+    def findings(self, text: str) -> list[str]:
+        """Return what a text tells of hidden stories, in words; nothing where it is too short to tell."""
+        key = hash(text)
+        if len(text) < SHORTEST or key in self._clean:
+            return []
+        quote = self._quoted(text)
+        found = [] if quote is None else [f"holds {quote!r} of a hidden story"]
+        if len(text) >= self._shortest:
+            found += self._alike(text)
+        if not found:
+            self._clean.add(key)  # most texts come again, in tables
+        return found
 
-        A text that comes again is compared once.
-        """
-        if hash(text) in self._seen or not self._sizes:
-            return
-        self._seen.add(hash(text))
+    def _quoted(self, text: str) -> str | None:
+        words = text.split()
+        joined = " ".join(words)
+        keys = set(zip(*(words[start:] for start in range(_KEY)), strict=False)) & self._by_words.keys()
+        for key in sorted(keys):
+            for quote in self._by_words[key]:
+                if quote in joined:
+                    return quote
+        match = self._wordless.search(joined)
+        return None if match is None else match[0]
+
+    def _alike(self, text: str) -> Iterator[str]:
         found = shingles(text)
         shared = Counter(story_id for group in found for story_id in self._groups.get(group, ()))
         for story_id, count in sorted(shared.items()):
@@ -72,10 +103,14 @@ class Marks:
             if count / (size + len(found) - count) >= _LIKE:
                 share = similarity(signature(text), signature(self.stories[story_id]))
                 if share >= DEFAULT_THRESHOLD:
-                    yield story_id, share, "like"
+                    yield f"a text like the hidden story {story_id} ({share:.0%})"
                     continue
             if count / size >= CONTAINED:
-                yield story_id, count / size, "holds"
+                yield f"a text that holds most of the hidden story {story_id} ({count / size:.0%})"
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
@@ -94,7 +129,7 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
         marks.difference_update(_ends(text))
     return Marks(
         ids=_any_of(name for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)),
-        texts=_any_of(form for _, mark in marks for form in (canonical_text(mark)[1:-1], mark)),
+        quotes=frozenset(mark for _, mark in marks),
         stories={row["story_id"]: row["story_text"] for row in _rows(hidden / ANNOTATIONS)},
         whole=frozenset(text for whole, text in _texts(hidden) if whole),
     )
@@ -124,7 +159,7 @@ def _rows(path: Path) -> Iterator[dict[str, Json]]:
 
 def _ends(text: str) -> Iterator[tuple[str, str]]:
     """Yield how a text begins and how it ends, where that is long enough to tell."""
-    if len(text) >= _MARK // 2:
+    if len(text) >= SHORTEST:
         yield "opening", text[:_MARK]
         yield "ending", text[-_MARK:]
 

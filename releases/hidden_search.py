@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
                 message = f"cannot be searched for hidden stories: {str(error)[:100]}"
                 yield Issue(path, "$", "hidden-unsearched", message, "pack the run again")
         else:
-            yield from _search_lines(file, path, marks, binary=b"\0" in head)
+            yield from _search_file(file, path, marks, binary=b"\0" in head)
         if salt is not None and _holds(file, (salt, salt.hex().encode("ascii"))):
             yield Issue(path, "$", "hidden-leak", "holds the salt of the commitments", CURE)
 
@@ -72,42 +72,36 @@ def _has_split(file: Path) -> bool:
     return False
 
 
-def _search_lines(file: Path, path: str, marks: Marks, *, binary: bool) -> Iterator[Issue]:
-    # The lines of these are records; any other file is read as one text.
-    by_line = path.endswith((".jsonl", ".json", ".csv"))
+def _search_file(file: Path, path: str, marks: Marks, *, binary: bool) -> Iterator[Issue]:
+    by_line = path.endswith((".jsonl", ".csv"))
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            yield from _quoted(line, f"{path}:{number}", marks)
-            if by_line and len(line) >= marks.shortest:
-                for text in _strings(_parsed(line)):
-                    yield from _alike(text, f"{path}:{number}", marks)
+            yield from _named(line, f"{path}:{number}", marks)
+            if by_line:
+                yield from _told(_strings(_parsed(line)), f"{path}:{number}", marks)
     if not by_line and not binary:
-        yield from _alike(file.read_bytes().decode("utf-8", "replace"), path, marks)
+        content = file.read_bytes()
+        texts = _strings(_parsed(content)) if path.endswith(".json") else [content.decode("utf-8", "replace")]
+        yield from _told(texts, path, marks)
 
 
 def _search_table(file: Path, path: str, marks: Marks) -> Iterator[Issue]:
     for name, values in _columns(file):
-        yield from _quoted("\n".join(values).encode("utf-8", "replace"), f"{path} {name}", marks)
-        for text in values:
-            yield from _alike(text, f"{path} {name}", marks)
+        yield from _named("\n".join(values).encode("utf-8", "replace"), f"{path} {name}", marks)
+        yield from _told(values, f"{path} {name}", marks)
 
 
-def _quoted(content: bytes, where: str, marks: Marks) -> Iterator[Issue]:
+def _named(content: bytes, where: str, marks: Marks) -> Iterator[Issue]:
     named = next((match[0] for match in marks.ids.finditer(content) if _stands_alone(match)), None)
-    text = marks.texts.search(content)
-    for quoted in (named, text and text[0]):
-        if quoted:
-            message = f"holds {quoted.decode('utf-8', 'replace')!r} of a hidden story"
-            yield Issue(where, "$", "hidden-leak", message, CURE)
-
-
-def _alike(text: str, where: str, marks: Marks) -> Iterator[Issue]:
-    if len(text) < marks.shortest:
-        return
-    for story_id, share, how in marks.like(text):
-        what = "a text like" if how == "like" else "a text that holds most of"
-        message = f"{what} the hidden story {story_id} ({share:.0%})"
+    if named is not None:
+        message = f"holds {named.decode('utf-8', 'replace')!r} of a hidden story"
         yield Issue(where, "$", "hidden-leak", message, CURE)
+
+
+def _told(texts: Iterable[str], where: str, marks: Marks) -> Iterator[Issue]:
+    for text in texts:
+        for message in marks.findings(text):
+            yield Issue(where, "$", "hidden-leak", message, CURE)
 
 
 def _stands_alone(match: re.Match[bytes]) -> bool:
@@ -115,17 +109,20 @@ def _stands_alone(match: re.Match[bytes]) -> bool:
     return not match.string[max(start - 1, 0) : start].isalnum() and not match.string[end : end + 1].isalnum()
 
 
-def _parsed(line: bytes) -> Json:
+def _parsed(content: bytes) -> Json:
+    """Return the JSON that a content is; else its text, as it would read in JSON."""
     try:
-        return json.loads(line)
+        return json.loads(content)
     except (ValueError, RecursionError):
-        return line.decode("utf-8", "replace")
+        text = content.decode("utf-8", "replace")
+        return text.replace("\\n", " ").replace('\\"', '"') if "\\" in text else text
 
 
 def _strings(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
+        yield from value
         for part in value.values():
             yield from _strings(part)
     elif isinstance(value, list):
