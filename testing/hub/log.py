@@ -7,7 +7,10 @@ from pathlib import Path
 
 from ...schemas.canonical import canonical_text
 
-WRITES = ("create-repo", "lfs-batch", "lfs-upload", "lfs-verify", "commit", "tag", "tag-delete")
+WRITES = (
+    "create-repo", "lfs-batch", "lfs-upload", "lfs-part", "lfs-complete", "lfs-verify", "commit", "tag",
+    "tag-delete",
+)  # fmt: skip
 """The routes that change something on the Hub, or prepare it."""
 
 

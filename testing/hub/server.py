@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, urlsplit
 from ...schemas.canonical import sha256_bytes
 from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered, planned
 from .log import Exchange, Log
-from .service import Call, Reply, Service, find_route, refused
+from .service import Service
 from .store import MAIN, Change, Refusal, Repository, Store
+from .wire import Call, Reply, find_route, refused
 
 HOST = "127.0.0.1"
 TOKEN = "hf_loopback_token_of_user"
@@ -31,6 +32,7 @@ class HubServer:
         port: 0 takes a free one.
         log_path: a file that every request is appended to, one JSON object per line.
         page: most entries of one page of a listing.
+        part: bytes from which large files are uploaded in parts of so many; None for never.
 
     Used as a context manager. Everything is in memory and gone with it.
     """
@@ -43,11 +45,12 @@ class HubServer:
         port: int = 0,
         log_path: Path | None = None,
         page: int = 1000,
+        part: int | None = None,
     ) -> None:
         self.tokens = dict(tokens or {TOKEN: "user"})
         self.faults: Plan = faults or {}
         self.store = Store()
-        self.service = Service(self.store, page=page)
+        self.service = Service(self.store, page=page, part=part)
         self._log = Log(log_path)
         self._port = port
         self._server: ThreadingHTTPServer | None = None

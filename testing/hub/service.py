@@ -5,94 +5,16 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import yaml
 
-from ...schemas.canonical import Json, canonical_bytes
+from ...schemas.canonical import Json
+from .large_files import LargeFiles
 from .store import Change, Commit, Entry, Refusal, Repository, Store
-
-_REPO = r"(?P<repo>[^/]+/[^/]+)"
-_REV = r"(?P<rev>[^/]+)"
-_ROUTES: tuple[tuple[str, str, str], ...] = (
-    ("create-repo", "POST", r"/api/repos/create"),
-    ("whoami", "GET", r"/api/whoami-v2"),
-    ("validate-yaml", "POST", r"/api/validate-yaml"),
-    ("refs", "GET", rf"/api/datasets/{_REPO}/refs"),
-    ("tree", "GET", rf"/api/datasets/{_REPO}/tree/{_REV}(?:/(?P<path>.*))?"),
-    ("paths-info", "POST", rf"/api/datasets/{_REPO}/paths-info/{_REV}"),
-    ("commits", "GET", rf"/api/datasets/{_REPO}/commits/{_REV}"),
-    ("info", "GET", rf"/api/datasets/{_REPO}(?:/revision/{_REV})?"),
-    ("preupload", "POST", rf"/api/datasets/{_REPO}/preupload/{_REV}"),
-    ("commit", "POST", rf"/api/datasets/{_REPO}/commit/{_REV}"),
-    ("tag", "POST", rf"/api/datasets/{_REPO}/tag/{_REV}"),
-    ("tag-delete", "DELETE", rf"/api/datasets/{_REPO}/tag/{_REV}"),
-    ("lfs-batch", "POST", rf"/datasets/{_REPO}\.git/info/lfs/objects/batch"),
-    ("lfs-upload", "PUT", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
-    ("lfs-verify", "POST", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})/verify"),
-    ("lfs-download", "GET", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
-    ("resolve-head", "HEAD", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
-    ("resolve", "GET", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
-)
-ROUTES = tuple((name, method, re.compile(pattern)) for name, method, pattern in _ROUTES)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request, read.
-
-    Attributes:
-        route: its name.
-        places: the parts of the path that the route names, unquoted.
-        query: its parameters.
-        headers: by lower-case name.
-        body: its content.
-        user: whose token came with it; None for none.
-    """
-
-    route: str
-    places: Mapping[str, str]
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-    user: str | None
-
-    def document(self) -> dict[str, Any]:
-        """Return the body as a JSON object.
-
-        Raises:
-            Refusal: it is none.
-        """
-        try:
-            document = json.loads(self.body)
-        except ValueError as error:
-            raise Refusal(400, f"the body is not JSON: {error}") from None
-        if not isinstance(document, dict):
-            raise Refusal(400, "the body is not a JSON object")
-        return document
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer."""
-
-    body: bytes = b""
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def find_route(method: str, path: str) -> tuple[str, dict[str, str]]:
-    """Return the route of a request and the named parts of its path; ``unknown`` where there is none."""
-    for name, wanted, pattern in ROUTES:
-        match = pattern.fullmatch(path) if method == wanted else None
-        if match:
-            return name, {
-                key: unquote(value) for key, value in match.groupdict().items() if value is not None
-            }
-    return "unknown", {}
+from .wire import Call, Reply, json_reply, ranged, refused
 
 
 class Service:
@@ -101,18 +23,20 @@ class Service:
     Args:
         store: what is kept.
         page: most entries of one listing.
+        part: bytes from which a large file is uploaded in parts of so many; None for never.
     """
 
-    def __init__(self, store: Store, *, page: int = 1000) -> None:
+    def __init__(self, store: Store, *, page: int = 1000, part: int | None = None) -> None:
         self.store = store
         self.page = page
+        self.large = LargeFiles(store, part)
         self.url = ""
         self.storage_url = ""
         self._lock = threading.Lock()
         self._answers: dict[str, Callable[[Call], Reply]] = {
             "create-repo": self._create,
             "whoami": self._whoami,
-            "validate-yaml": self._validate_yaml,
+            "validate-yaml": self._check_yaml,
             "info": self._info,
             "refs": self._refs,
             "tree": self._tree,
@@ -120,9 +44,11 @@ class Service:
             "commits": self._commits,
             "preupload": self._preupload,
             "lfs-batch": self._lfs_batch,
-            "lfs-upload": self._lfs_upload,
-            "lfs-verify": self._lfs_verify,
-            "lfs-download": self._lfs_download,
+            "lfs-upload": self.large.upload,
+            "lfs-part": self.large.part,
+            "lfs-complete": self.large.complete,
+            "lfs-verify": self.large.verify,
+            "lfs-download": self.large.download,
             "commit": self._commit,
             "tag": self._tag,
             "tag-delete": self._tag_delete,
@@ -163,28 +89,28 @@ class Service:
             self.store.create(name, private=private)
         except Refusal as refusal:
             raise Refusal(refusal.status, refusal.message, more=place) from None
-        return _json(place)
+        return json_reply(place)
 
     def _whoami(self, call: Call) -> Reply:
         if call.user is None:
             raise Refusal(401, "Invalid user token.")
-        return _json({"type": "user", "name": call.user, "orgs": []})
+        return json_reply({"type": "user", "name": call.user, "orgs": []})
 
-    def _validate_yaml(self, call: Call) -> Reply:
+    def _check_yaml(self, call: Call) -> Reply:
         text = str(call.document()["content"])
         head = re.match(r"---\n(.*?)\n---(\n|$)", text, re.DOTALL)
         try:
             front = yaml.safe_load(head[1]) if head else {}
         except yaml.YAMLError as error:
-            return _json({"errors": [{"message": f"invalid YAML: {error}"}], "warnings": []}, 400)
+            return json_reply({"errors": [{"message": f"invalid YAML: {error}"}], "warnings": []}, 400)
         if not isinstance(front, dict):
-            return _json({"errors": [{"message": "metadata must be a mapping"}], "warnings": []}, 400)
-        return _json({"errors": [], "warnings": []})
+            return json_reply({"errors": [{"message": "metadata must be a mapping"}], "warnings": []}, 400)
+        return json_reply({"errors": [], "warnings": []})
 
     def _info(self, call: Call) -> Reply:
         repository = self._repository(call)
         commit = repository.commit_of(call.places.get("rev", "main"))
-        return _json(
+        return json_reply(
             {
                 "_id": repository.name,
                 "id": repository.name,
@@ -209,7 +135,7 @@ class Service:
             ]
             for group, (kind, found) in groups.items()
         }
-        return _json({**listed, "converts": []})
+        return json_reply({**listed, "converts": []})
 
     def _tree(self, call: Call) -> Reply:
         commit = self._repository(call).commit_of(call.places["rev"])
@@ -223,17 +149,17 @@ class Service:
         if start + self.page < len(listed):
             rest = f"{call.headers['x-path']}?recursive={recursive}&cursor={start + self.page}"
             headers["Link"] = f'<{self.url}{rest}>; rel="next"'
-        return _json(listed[start : start + self.page], headers=headers)
+        return json_reply(listed[start : start + self.page], headers=headers)
 
     def _paths_info(self, call: Call) -> Reply:
         commit = self._repository(call).commit_of(call.places["rev"])
         form = "form-urlencoded" in call.headers.get("content-type", "")
         paths = parse_qs(call.body.decode())["paths"] if form else list(call.document()["paths"])
-        return _json([_file(path, commit.tree[path]) for path in paths if path in commit.tree])
+        return json_reply([_file(path, commit.tree[path]) for path in paths if path in commit.tree])
 
     def _commits(self, call: Call) -> Reply:
         history = self._repository(call).history(call.places["rev"])
-        return _json(
+        return json_reply(
             [
                 {
                     "id": one.oid,
@@ -257,34 +183,11 @@ class Service:
             known = {} if entry is None else {"oid": entry.sha256 or entry.oid}
             mode = "lfs" if large else "regular"
             found.append({"path": path, "uploadMode": mode, "shouldIgnore": False, **known})
-        return _json({"files": found})
+        return json_reply({"files": found})
 
     def _lfs_batch(self, call: Call) -> Reply:
         self._repository(call, write=True)
-        objects = []
-        for one in call.document()["objects"]:
-            place = f"{self.url}/lfs-storage/{one['oid']}"
-            entry = {"oid": one["oid"], "size": one["size"]}
-            if one["oid"] not in self.store.objects:
-                entry["actions"] = {"upload": {"href": place}, "verify": {"href": f"{place}/verify"}}
-            objects.append(entry)
-        return _json({"transfer": "basic", "objects": objects})
-
-    def _lfs_upload(self, call: Call) -> Reply:
-        # The address is the permission, as with the signed addresses of a real storage.
-        self.store.upload(call.places["sha256"], call.body)
-        return Reply()
-
-    def _lfs_verify(self, call: Call) -> Reply:
-        known = self.store.objects.get(call.places["sha256"])
-        if known is None or len(known) != call.document()["size"]:
-            raise Refusal(404, "the object is not there")
-        return _json({})
-
-    def _lfs_download(self, call: Call) -> Reply:
-        if call.places["sha256"] not in self.store.objects:
-            raise Refusal(404, "the object is not there")
-        return _ranged(call, self.store.objects[call.places["sha256"]], {})
+        return self.large.batch(call, self.url)
 
     def _commit(self, call: Call) -> Reply:
         repository, branch = self._repository(call, write=True), call.places["rev"]
@@ -296,7 +199,7 @@ class Service:
             raise Refusal(412, "A commit has happened since. Please refresh and try again.")
         made = self.store.commit(repository, head["summary"], head.get("description", ""), changes, branch)
         url = f"{self.url}/datasets/{repository.name}/commit/{made.oid}"
-        return _json({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
+        return json_reply({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
 
     def _tag(self, call: Call) -> Reply:
         repository = self._repository(call, write=True)
@@ -305,12 +208,12 @@ class Service:
         if name in repository.tags:
             raise Refusal(409, f"Tag reference exists already: {name}")
         repository.tags[name] = commit.oid
-        return _json({})
+        return json_reply({})
 
     def _tag_delete(self, call: Call) -> Reply:
         if self._repository(call, write=True).tags.pop(call.places["rev"], None) is None:
             raise Refusal(404, "no such tag", "RevisionNotFound")
-        return _json({})
+        return json_reply({})
 
     def _resolve(self, call: Call) -> Reply:
         commit = self._repository(call).commit_of(call.places["rev"])
@@ -326,18 +229,7 @@ class Service:
                 "Location": f"{self.storage_url}/lfs-storage/{entry.sha256}",
             }
             return Reply(b"", 302, headers)
-        return _ranged(call, self.store.content(entry), headers)
-
-
-def refused(refusal: Refusal, retry_after: float | None = None) -> Reply:
-    """Return a refusal as an answer in the form of the Hub."""
-    message = refusal.message.encode("ascii", "replace").decode()
-    headers = {"X-Error-Message": message}
-    if refusal.code is not None:
-        headers["X-Error-Code"] = refusal.code
-    if retry_after is not None:
-        headers["Retry-After"] = f"{retry_after:g}"
-    return _json({"error": refusal.message, **refusal.more}, refusal.status, headers)
+        return ranged(call, self.store.content(entry), headers)
 
 
 def _may_write(call: Call, name: str) -> None:
@@ -386,20 +278,6 @@ def _file(path: str, entry: Entry) -> dict[str, Json]:
     if entry.sha256 is not None:
         found["lfs"] = {"oid": entry.sha256, "size": entry.size, "pointerSize": entry.pointer_size}
     return found
-
-
-def _ranged(call: Call, content: bytes, headers: Mapping[str, str]) -> Reply:
-    wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", call.headers.get("range", ""))
-    if wanted is None:
-        return Reply(content, headers=headers)
-    start, end = int(wanted[1]), int(wanted[2] or len(content) - 1)
-    part = content[start : end + 1]
-    span = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
-    return Reply(part, 206, {**headers, "Content-Range": span})
-
-
-def _json(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    return Reply(canonical_bytes(value), status, {"Content-Type": "application/json", **(headers or {})})
 
 
 def _date(commit: Commit) -> str:

@@ -1,6 +1,7 @@
 """The loopback Hub: what its client relies on, and what a real Hub refuses."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-from fabula.testing.hub import TOKEN, WRITES, HubServer, Refused
+from fabula.testing.hub import TOKEN, WRITES, CutUpload, HubServer, Refused
 
 REPO = "user/mine"
 DATA = {"repo_id": REPO, "repo_type": "dataset"}
@@ -66,6 +67,17 @@ def test_large_files_when_uploaded_twice_are_kept_once(hub: HubServer, api: HfAp
     entry = hub.repository(REPO).commit_of("main").tree["a.parquet"]
     assert entry.size == 40
     assert entry.pointer_size > 100
+
+
+def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut(
+    hub: HubServer, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    hub.service.large.size = 16
+    hub.faults = {"lfs-part": [None, CutUpload(4)]}
+    commit(api, CommitOperationAdd("a.parquet", b"PAR1" * 10))
+    assert hub.asked("lfs-part", "lfs-complete") == ["lfs-part"] * 4 + ["lfs-complete"]
+    assert hub.files(REPO)["a.parquet"] == b"PAR1" * 10
 
 
 def test_tag_when_there_is_refused(api: HfApi) -> None:
