@@ -78,8 +78,10 @@ def test_fetching_when_faults_pass_ends_well(published: Any, contents: Any, vers
     assert len([one for one in published.hub.log if one.fault]) == 8
 
 
-@pytest.mark.parametrize("path", ["annotations.jsonl", "data/stories/train.parquet", RELEASE, SUMS])
-@pytest.mark.parametrize("longer", [False, True], ids=["same length", "longer"])
+@pytest.mark.parametrize(
+    ("path", "longer"),
+    [("annotations.jsonl", False), ("data/stories/train.parquet", True), (RELEASE, False), (SUMS, True)],
+)
 def test_fetching_when_a_file_was_tampered_with_refuses_it(
     published: Any, tmp_path: Path, path: str, longer: bool
 ) -> None:
