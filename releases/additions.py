@@ -32,6 +32,7 @@ class Wanted:
         canary: the canary of the version before, if it has one.
         salt: the salt file that a person named.
         earlier_salt: where the salt of the version before would lie.
+        promised: whether the version before committed to hidden stories.
     """
 
     reviews: Reviews
@@ -40,6 +41,7 @@ class Wanted:
     canary: str | None
     salt: Path | None
     earlier_salt: Path | None
+    promised: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ def wanted(options: PackOptions) -> Wanted:
     """
     since = options.since
     before = {} if since is None else read_subsets(since)
+    document = {} if since is None else _document(since)
+    canary = document.get("canary")
     if since is not None and options.reviews is None and (since / REVIEWS).is_file():
         raise ConfigError(
             "--reviews",
@@ -87,9 +91,10 @@ def wanted(options: PackOptions) -> Wanted:
         reviews=NO_REVIEWS if options.reviews is None else read_reviews(options.reviews),
         requests=requested(options.subsets, [request for request, _ in before.values()]),
         earlier={name: members for name, (_, members) in before.items()},
-        canary=None if since is None else _canary_of(since),
+        canary=canary if isinstance(canary, str) and CANARY_FORM.fullmatch(canary) else None,
         salt=options.salt,
         earlier_salt=None if since is None else salt_beside(hidden_folder(since.absolute())),
+        promised=bool(document.get("commitments")),
     )
 
 
@@ -120,7 +125,7 @@ def add(
     if selection.hidden:
         (hidden / CANARY).write_bytes(canary_file(canary, options.title))
         _write_reviews(hidden, want.reviews, selection.hidden)
-        salt = keep_salt(run.folder, want.salt, want.earlier_salt)
+        salt = keep_salt(run.folder, want.salt, want.earlier_salt, promised=want.promised)
     return Additions(
         reviewed=reviewed,
         subsets=subsets,
@@ -138,13 +143,12 @@ def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> b
     return bool(rows)
 
 
-def _canary_of(release: Path) -> str | None:
-    """Return the canary of a release that was opened before; None where it has none."""
-    with suppress(OSError, ValueError, AttributeError):
-        canary = json.loads((release / RELEASE).read_bytes()).get("canary")
-        if isinstance(canary, str) and CANARY_FORM.fullmatch(canary):
-            return canary
-    return None
+def _document(release: Path) -> dict[str, Json]:
+    """Return the ``release.json`` of a release; nothing where it cannot be read, which is told elsewhere."""
+    with suppress(OSError, ValueError):
+        document = json.loads((release / RELEASE).read_bytes())
+        return document if isinstance(document, dict) else {}
+    return {}
 
 
 def _told(request: SubsetRequest) -> str:

@@ -107,16 +107,17 @@ def read_salt(path: Path) -> bytes:
     return bytes.fromhex(match[1].decode("ascii"))
 
 
-def keep_salt(run: Path, given: Path | None, earlier: Path | None) -> bytes:
+def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: bool = False) -> bytes:
     """Return the salt of a run, which is made once and kept in its folder, for its owner's eyes only.
 
     Args:
         run: the run folder; nobody else may work on it meanwhile.
         given: a salt file that a person named: that of an earlier version of the same benchmark.
         earlier: the salt file of an earlier version, taken where the run has none yet and the file is there.
+        promised: whether an earlier version committed under a salt, so that none may be made anew.
 
     Raises:
-        ConfigError: the run has a salt already, and another one was named.
+        ConfigError: the run has a salt already, and another one was named; or the earlier one is wanted.
         InputError: a salt file cannot be read.
         TargetError: the salt cannot be written.
     """
@@ -134,6 +135,14 @@ def keep_salt(run: Path, given: Path | None, earlier: Path | None) -> bytes:
         return salt
     if named is None and earlier is not None and earlier.exists():
         named = read_salt(earlier)
+    if named is None and promised:
+        raise ConfigError(
+            "--salt",
+            expected="the salt under which the version before committed to its hidden stories",
+            found=f"none, and no {earlier}",
+            fix="name its file; if it is lost, name a file with 64 new hexadecimal digits; then no hidden "
+            "story can be shown to be the one of before",
+        )
     salt = secrets.token_bytes(_SALT_BYTES) if named is None else named
     write_salt(kept, salt)
     return salt

@@ -73,6 +73,15 @@ def test_another_salt_when_the_run_has_one_is_refused(tmp_path):
     assert read_salt(tmp_path / SALT_FILE) == SALT
 
 
+def test_a_salt_when_an_earlier_version_committed_is_never_made_anew(tmp_path):
+    with pytest.raises(ConfigError, match="--salt"):
+        keep_salt(tmp_path, None, tmp_path / "lost", promised=True)
+    assert list(tmp_path.iterdir()) == []
+    write_salt(tmp_path / "named", OTHER)
+    assert keep_salt(tmp_path, tmp_path / "named", None, promised=True) == OTHER
+    assert keep_salt(tmp_path, None, None, promised=True) == OTHER
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n", b"ab" * 31, b"ab" * 33, b"zz" * 32, b"\xff" * 64, b"AB" * 32, b"ab" * 32 + b"\n\n"],
