@@ -34,12 +34,20 @@ class Registered:
     libraries: tuple[str, ...] = ("torch", "transformers")
 
 
+_FACES = ("insightface", "onnxruntime", "cv2")
+
 MODELS: tuple[Registered, ...] = (
     Registered("clip-vit-l-14", ".clip:load_clip", "encoder"),
     Registered("dinov2-l-14", ".dinov2:load_dinov2", "encoder"),
     Registered("csd-vit-l", ".csd:load_csd", "encoder"),
     Registered("aesthetic-v2.5", ".aesthetic:load_aesthetic", "predictor"),
     Registered("inception-v3", ".inception:load_inception", "predictor", ("torch", "torchvision")),
+    Registered("grounding-dino-swin-t", ".grounding_dino:load_grounding_dino", "detector"),
+    Registered("people-yolo11n", ".people:load_people", "detector", ("torch", "ultralytics")),
+    Registered("faces-scrfd-10g", ".faces:load_faces", "detector", _FACES),
+    Registered("arcface-r100", ".face_encoders:load_arcface", "encoder", _FACES),
+    Registered("adaface-ir101", ".face_encoders:load_adaface", "encoder", _FACES),
+    Registered("facenet-vggface2", ".face_encoders:load_facenet", "encoder", _FACES),
 )
 """All models of ours: each passes ``tests/contract/test_vision_models.py``."""
 

@@ -1,0 +1,225 @@
+"""Faces: found by SCRFD with five points each, one chosen where several are found, brought into position.
+
+Which face of a crop is meant is a choice with a name. ``most confident`` (default) is the detector's first,
+which the public code of ViStoryBench takes; ``largest`` is the one that covers most of the crop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .devices import Place, missing
+from .onnx_models import open_session
+from .store import vector_key
+from .types import Box, Card, Rows, identity_of
+from .weights import Source, fetch_file, told
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SOURCE = Source(
+    "DIAMONIK7777/antelopev2", file="scrfd_10g_bnkps.onnx",
+    sha256="5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91",
+)  # fmt: skip
+"""A copy on the Hub of a file of insightface's pack antelopev2; its hash is that of the pack's own."""
+SIZE = 640
+THRESHOLDS = (0.45, 0.35, 0.25, 0.15)
+"""Least scores, tried in turn until a face is found: those of the public code."""
+SUPPRESSION = 0.4
+CARD = Card(
+    "faces-scrfd-10g", SOURCE.repo, SOURCE.sha256,
+    f"BGR, longer side {SIZE}, padded to {SIZE} x {SIZE}, mean 127.5, std 128", 0, 0.0,
+    "non-commercial research",
+)  # fmt: skip
+Pixels = NDArray[Any]
+Choice = Literal["most confident", "largest"]
+_REMEMBERED = 2048  # pictures whose faces are kept, so that several encoders of one crop look once
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face in a picture.
+
+    Attributes:
+        box: where it is.
+        points: shape (5, 2): left eye, right eye, nose, left and right corner of the mouth, as one sees them.
+    """
+
+    box: Box
+    points: Rows
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the five points of a face are to be in the square that an encoder sees.
+
+    Attributes:
+        points: shape (5, 2), in pixels.
+        side: pixels a side of the square.
+        border: BGR of what lies outside the picture.
+        robust: whether outliers among the points are left out (least median of squares), or all count alike.
+    """
+
+    points: tuple[tuple[float, float], ...]
+    side: int = 112
+    border: tuple[int, int, int] = (0, 0, 0)
+    robust: bool = False
+
+
+ARCFACE = Position(
+    ((38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655), (70.7299, 92.2041))
+)
+"""The position that encoders of the ArcFace family were trained on."""
+_FFHQ = ((192.98138, 239.94708), (318.90277, 240.1936), (256.63416, 314.01935), (201.26117, 371.41043),
+         (313.08905, 371.15118))  # fmt: skip
+FFHQ = Position(tuple((x * 112 / 512, y * 112 / 512) for x, y in _FFHQ), 112, (135, 133, 132), True)
+"""The position of facexlib, in which the face is smaller."""
+
+
+class FaceFinder:
+    """A detector of faces.
+
+    Args:
+        card: what it is.
+        place: where it runs.
+        model: SCRFD of insightface.
+        thresholds: least scores, tried in turn until a face is found.
+    """
+
+    def __init__(self, card: Card, place: Place, model: Any, thresholds: tuple[float, ...]) -> None:  # noqa: ANN401 - the library's own
+        self.card, self.place = card, place
+        self._model, self._thresholds = model, thresholds
+        self._known: dict[bytes, tuple[Face, ...]] = {}
+
+    @property
+    def identity(self) -> str:
+        """What its results depend on."""
+        plain = identity_of(self.card, self.place.dtype, self.place.device)
+        return f"{plain}/{','.join(f'{least:g}' for least in self._thresholds)}"
+
+    def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
+        """Return the boxes of the faces of each picture, highest score first."""
+        return [tuple(face.box for face in faces) for faces in self.faces(images)]
+
+    def faces(self, images: "Sequence[Image]") -> list[tuple[Face, ...]]:
+        """Return the faces of each picture, highest score first."""
+        return [self._remembered(image) for image in images]
+
+    def _remembered(self, image: "Image") -> tuple[Face, ...]:
+        key = vector_key("", image)
+        if key not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self._find(image)
+        return self._known[key]
+
+    def _find(self, image: "Image") -> tuple[Face, ...]:
+        if min(image.size) * SIZE < max(image.size):
+            return ()  # less than a pixel would be left of its shorter side
+        # Suppression goes by falling score, so what is found above a threshold is the same at a lower one.
+        rows, points = self._model.detect(bgr(image), max_num=0, det_thresh=min(self._thresholds))
+        for least in self._thresholds:
+            found = [
+                Face(Box(left, top, right, bottom, score, "face").within(*image.size), points[place])
+                for place, (left, top, right, bottom, score) in enumerate(rows.tolist())
+                if score >= np.float32(least)
+            ]
+            if found:
+                return tuple(face for face in found if face.box.area > 0)
+        return ()
+
+
+def load_faces(
+    place: Place, local: Path | None = None, thresholds: tuple[float, ...] = THRESHOLDS
+) -> FaceFinder:
+    """Return the detector of faces; the same one for the same arguments, with what it remembers.
+
+    Args:
+        place: where it runs.
+        local: the ONNX file; None for the published one.
+        thresholds: least scores, tried in turn until a face is found.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing, or they are those of another model.
+            ConfigError: it does not run there.
+    """
+    return _load(place, local, tuple(thresholds))
+
+
+@lru_cache(maxsize=4)
+def _load(place: Place, local: Path | None, thresholds: tuple[float, ...]) -> FaceFinder:
+    try:
+        from insightface.model_zoo.scrfd import SCRFD
+    except ImportError as error:
+        raise missing("insightface") from error
+    from .networks import loaded_card
+
+    source = SOURCE if local is None else replace(SOURCE, sha256="")
+    path = fetch_file(source, local)
+    session = open_session(path, source, place)
+
+    def make() -> Any:  # noqa: ANN401 - the library's own
+        model = SCRFD(model_file=str(path), session=session)
+        if not model.use_kps:
+            raise ValueError("a detector that gives no points of faces")
+        model.prepare(0, input_size=(SIZE, SIZE), nms_thresh=SUPPRESSION)
+        return model
+
+    return FaceFinder(loaded_card(CARD, source, local), place, told(source, path, make), thresholds)
+
+
+def choose_face(faces: Sequence[Face], choice: Choice) -> Face | None:
+    """Return the face that is meant; None where there is none. Equal ones: the better, then the left one."""
+    if choice == "largest":
+        return min(faces, key=lambda face: (-face.box.area, -face.box.score, face.box.left), default=None)
+    return min(faces, key=lambda face: (-face.box.score, face.box.left, face.box.top), default=None)
+
+
+def positioned(image: "Image", face: Face, position: Position) -> Pixels | None:
+    """Return the face turned, scaled and moved into a position: BGR, shape (side, side, 3).
+
+    Returns:
+        None where the five points lie in one place, so that there is nothing to go by.
+    """
+    import cv2
+
+    target = np.array(position.points, dtype=np.float64)
+    points = np.asarray(face.points, dtype=np.float64)
+    if position.robust:
+        move = cv2.estimateAffinePartial2D(points, target, method=cv2.LMEDS)[0]
+    else:
+        move = similarity(points, target)
+    if move is None or not np.isfinite(move).all():
+        return None
+    square = (position.side, position.side)
+    return np.asarray(
+        cv2.warpAffine(bgr(image), move, square, borderMode=cv2.BORDER_CONSTANT, borderValue=position.border),
+        dtype=np.uint8,
+    )
+
+
+def similarity(points: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the turn, scale and move that brings points closest to others (least squares, Umeyama).
+
+    Returns:
+        Shape (2, 3); None where all points lie in one place.
+    """
+    centre, goal = points.mean(axis=0), target.mean(axis=0)
+    spread = float(((points - centre) ** 2).sum())
+    if not spread > 0:
+        return None
+    left, sizes, right = np.linalg.svd((target - goal).T @ (points - centre))
+    signs = np.array([1.0, np.sign(np.linalg.det(left) * np.linalg.det(right)) or 1.0])
+    turn = (left * signs) @ right * (float((sizes * signs).sum()) / spread)
+    return np.column_stack([turn, goal - turn @ centre])
+
+
+def bgr(image: "Image") -> Pixels:
+    """Return a picture as OpenCV has it: shape (height, width, 3), blue first."""
+    plain = image if image.mode == "RGB" else image.convert("RGB")
+    return np.ascontiguousarray(np.asarray(plain, dtype=np.uint8)[:, :, ::-1])

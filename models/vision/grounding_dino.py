@@ -1,0 +1,164 @@
+"""Grounding DINO (Swin-T): finds what a word names, such as the characters of a picture.
+
+Boxes that overlap are all kept unless a limit is set (``suppression``): the public code of ViStoryBench
+suppresses nothing. Its second threshold, on the words of a label, changes no box and is no setting here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .devices import Place, library, missing, number_type
+from .networks import loaded_card, settled
+from .preprocess import IMAGENET_MEAN, IMAGENET_STD
+from .types import Box, Card, Rows, identity_of, suppressed
+from .weights import Source, load_pretrained
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SOURCE = Source("IDEA-Research/grounding-dino-tiny", "a2bb814dd30d776dcf7e30523b00659f4f141c71")
+SIDES = (800, 1333)
+"""Pixels of the shorter side, and most of the longer one."""
+CARD = Card(
+    "grounding-dino-swin-t", SOURCE.repo, SOURCE.revision,
+    f"RGB, shorter side {SIDES[0]}, longer at most {SIDES[1]}, bilinear, mean {IMAGENET_MEAN}, "
+    f"std {IMAGENET_STD}", 0, 1e-2, "Apache-2.0",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is looked for, and what counts as found.
+
+    Attributes:
+        prompt: the word or phrase, without a full stop.
+        threshold: a box is kept if its score is above it.
+        suppression: most overlap (intersection over union) with a better box; None keeps all.
+        sides: pixels of the shorter side, and most of the longer one.
+    """
+
+    prompt: str
+    threshold: float
+    suppression: float | None
+    sides: tuple[int, int]
+
+    @property
+    def text(self) -> str:
+        """What the text tower reads: lower case, with a full stop."""
+        return f"{self.prompt.strip().lower().rstrip('.')}."
+
+
+class GroundingDino:
+    """An open-vocabulary detector.
+
+    Args:
+        card: what it is.
+        place: where it runs.
+        module: of transformers, in evaluation mode.
+        words: the tokens of the text, each of shape (1, length).
+        asked: what is looked for.
+    """
+
+    def __init__(self, card: Card, place: Place, module: Any, words: dict[str, Any], asked: Asked) -> None:  # noqa: ANN401 - the library's own
+        self.card, self.place = card, place
+        self._module, self._words, self._asked = module, words, asked
+
+    @property
+    def identity(self) -> str:
+        """What its results depend on."""
+        asked = self._asked
+        most = "all" if asked.suppression is None else f"{asked.suppression:g}"
+        plain = identity_of(self.card, self.place.dtype, self.place.device)
+        return f"{plain}/{asked.text}/{asked.threshold:g}/{most}/{asked.sides[0]}-{asked.sides[1]}"
+
+    def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
+        """Return the boxes of each picture, highest score first.
+
+        Pictures of one size go through the network together, so that none is padded and what is found in
+        one does not depend on the others.
+        """
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, image in enumerate(images):
+            groups.setdefault(fitted(image.size, self._asked.sides), []).append(place)
+        found: dict[int, tuple[Box, ...]] = {}
+        for size, places in groups.items():
+            scores, boxes = self._forward([images[place] for place in places], size)
+            for row, place in enumerate(places):
+                found[place] = self._kept(scores[row], boxes[row], images[place].size)
+        return [found[place] for place in range(len(images))]
+
+    def _forward(self, images: "Sequence[Image]", size: tuple[int, int]) -> tuple[Rows, Rows]:
+        """Return scores, shape (images, queries), and boxes in shares, shape (images, queries, 4)."""
+        torch = library()
+        with torch.inference_mode():
+            pixels = torch.from_numpy(np.stack([_pixels(image, size) for image in images]))
+            words = {key: value.repeat(len(images), 1) for key, value in self._words.items()}
+            found = self._module(
+                pixel_values=pixels.to(self.place.device, number_type(self.place.dtype)), **words
+            )
+            scores = found.logits.float().sigmoid().amax(dim=-1)
+            return scores.cpu().numpy(), found.pred_boxes.float().cpu().numpy()
+
+    def _kept(self, scores: Rows, boxes: Rows, size: tuple[int, int]) -> tuple[Box, ...]:
+        made = []
+        for score, (x, y, width, height) in zip(scores.tolist(), boxes.tolist(), strict=True):
+            if score > self._asked.threshold:
+                edges = ((x - width / 2) * size[0], (y - height / 2) * size[1])
+                ends = ((x + width / 2) * size[0], (y + height / 2) * size[1])
+                made.append(Box(*edges, *ends, score, self._asked.prompt).within(*size))
+        most = 1.0 if self._asked.suppression is None else self._asked.suppression
+        return suppressed([box for box in made if box.area > 0], most)
+
+
+def load_grounding_dino(
+    place: Place,
+    local: Path | None = None,
+    prompt: str = "character",
+    threshold: float = 0.25,
+    suppression: float | None = None,
+    sides: tuple[int, int] = SIDES,
+) -> GroundingDino:
+    """Return the detector.
+
+    Args:
+        place: where it runs.
+        local: folder with the weights; None for the pinned ones of the Hub.
+        prompt: what is looked for.
+        threshold: a box is kept if its score is above it.
+        suppression: most overlap with a better box; None keeps all, as the public code does.
+        sides: pixels of the shorter side, and most of the longer one.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    """
+    try:
+        from transformers import AutoTokenizer, GroundingDinoForObjectDetection
+    except ImportError as error:
+        raise missing("transformers") from error
+    asked = Asked(prompt, threshold, suppression, sides)
+    module = settled(load_pretrained(GroundingDinoForObjectDetection, SOURCE, local), place.checked())
+    tokens = load_pretrained(AutoTokenizer, SOURCE, local)(asked.text, return_tensors="pt")
+    words = {key: tokens[key].to(place.device) for key in ("input_ids", "token_type_ids", "attention_mask")}
+    return GroundingDino(loaded_card(CARD, SOURCE, local), place, module, words, asked)
+
+
+def fitted(size: tuple[int, int], sides: tuple[int, int]) -> tuple[int, int]:
+    """Return the width and height that a picture is scaled to; the ratio of its sides is kept."""
+    shorter, longer = min(size), max(size)
+    short = sides[0] if longer * sides[0] <= sides[1] * shorter else round(sides[1] * shorter / longer)
+    short = max(1, short)
+    long = max(1, int(short * longer / shorter))
+    return (short, long) if size[0] < size[1] else (long, short)
+
+
+def _pixels(image: "Image", size: tuple[int, int]) -> Rows:
+    from PIL import Image as Pillow
+
+    plain = image if image.mode == "RGB" else image.convert("RGB")
+    values = np.asarray(plain.resize(size, Pillow.Resampling.BILINEAR), dtype=np.float32) / np.float32(255)
+    mean, std = np.array(IMAGENET_MEAN, dtype=np.float32), np.array(IMAGENET_STD, dtype=np.float32)
+    return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))

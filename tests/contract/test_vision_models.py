@@ -1,0 +1,178 @@
+"""One suite over every registered model: small random weights, loaded like the published ones."""
+
+import importlib.util
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.vision.devices import Place
+from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
+from fabula.models.vision.types import Detector, Encoder, Predictor, VisionModel
+from fabula.testing.drawn_shots import draw_shot, onstage
+from fabula.testing.tiny_vision import draw_faces, tiny_settings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+HOME = {"HF_HUB_OFFLINE": "1", "YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0"}
+Open = Callable[..., VisionModel]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(HOME, YOLO_CONFIG_DIR=str(tmp_path_factory.mktemp("yolo")))
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)  # small work, and other tests run beside it
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.name)
+def registered(request: pytest.FixtureRequest) -> Registered:
+    model: Registered = request.param
+    for library in (*model.libraries, *(("onnx",) if "onnxruntime" in model.libraries else ())):
+        if importlib.util.find_spec(library) is None:
+            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+    return model
+
+
+@pytest.fixture(scope="module")
+def settings(registered: Registered, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return tiny_settings(registered.name, tmp_path_factory.mktemp("weights"))
+
+
+@pytest.fixture(scope="module")
+def model(registered: Registered, settings: dict[str, Any]) -> VisionModel:
+    return open_vision(registered.name, Place(), settings, registered.kind)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> "list[Image]":
+    """A shot, faces, a grey picture, one with transparency and a panorama."""
+    from PIL import Image
+
+    shot = Image.open(io.BytesIO(draw_shot(onstage(3), 3)))
+    face = draw_faces([(3, 8, 200), (12, 10, 250)], (320, 320))
+    return [shot, face, shot.convert("L"), draw_faces([(5, 5, 255)]).convert("RGBA"), shot.resize((300, 20))]
+
+
+@pytest.fixture(scope="module")
+def rows(model: VisionModel, pictures: "list[Image]") -> Any:
+    return rows_of(model, pictures)
+
+
+def rows_of(model: VisionModel, images: "list[Image]") -> Any:
+    if isinstance(model, Encoder):
+        return model.encode(images)
+    if isinstance(model, Predictor):
+        return model.predict(images)
+    assert isinstance(model, Detector)
+    found = model.detect(images)
+    assert len(found) == len(images)
+    rows = np.full((len(images), 64 * 5), np.nan)
+    for row, boxes in zip(rows, found, strict=True):
+        numbers = [(box.left, box.top, box.right, box.bottom, box.score) for box in boxes[:64]]
+        row[: 5 * len(numbers)] = np.array(numbers).reshape(-1)
+    return rows
+
+
+def test_model_when_batches_differ_gives_the_same_within_its_tolerance(
+    model: VisionModel, pictures: "list[Image]", rows: Any
+) -> None:
+    assert rows.shape[0] == len(pictures)
+    alone = np.concatenate([rows_of(model, [picture]) for picture in pictures])
+    turned = rows_of(model, pictures[::-1])[::-1]
+    for other in (alone, turned):
+        assert (np.isnan(rows) == np.isnan(other)).all()
+        assert np.nanmax(np.abs(rows - other), initial=0) <= model.card.tolerance
+
+
+def test_model_when_it_has_a_kind_keeps_its_promises(
+    model: VisionModel, registered: Registered, pictures: "list[Image]", rows: Any
+) -> None:
+    if registered.kind == "encoder":
+        assert rows.dtype == np.float32 and rows.shape[1] >= 2
+        lengths = np.linalg.norm(rows, axis=1)
+        assert np.allclose(lengths[~np.isnan(lengths)], 1, atol=1e-5) and not np.isnan(lengths).all()
+    elif registered.kind == "predictor":
+        assert rows.dtype == np.float32 and np.isfinite(rows).all()
+    else:
+        assert isinstance(model, Detector)
+        found = model.detect(pictures)
+        assert any(found), "something is found somewhere"
+        for picture, boxes in zip(pictures, found, strict=True):
+            assert [box.score for box in boxes] == sorted((box.score for box in boxes), reverse=True)
+            for box in boxes:
+                assert box.area > 0 and 0 <= box.score <= 1 and box.label
+                assert box == box.within(picture.width, picture.height)
+
+
+def test_model_when_loaded_again_has_the_same_identity_and_gives_the_same(
+    model: VisionModel, registered: Registered, settings: dict[str, Any], pictures: "list[Image]", rows: Any
+) -> None:
+    again = open_vision(registered.name, Place(), {key: as_text(value) for key, value in settings.items()})
+    assert again.identity == model.identity
+    assert model.card.name in model.identity and len(model.card.revision) >= 12
+    assert np.array_equal(rows_of(again, pictures), rows, equal_nan=True)
+
+
+def as_text(value: Any) -> Any:
+    """Settings come from TOML, where a path is a string."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def test_model_when_weights_are_damaged_or_missing_says_which(
+    registered: Registered, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(MissingRequirement, match="weights of"):
+        open_vision(registered.name, Place(), {**settings, "local": tmp_path / "none"})
+    damaged = tmp_path / "damaged"
+    original = Path(settings["local"])
+    if original.is_dir():
+        damaged.mkdir()
+        for file in original.iterdir():
+            content = file.read_bytes()
+            (damaged / file.name).write_bytes(content[:100] if file.suffix == ".safetensors" else content)
+    else:
+        damaged = damaged.with_suffix(original.suffix)
+        damaged.write_bytes(original.read_bytes()[:100])
+    with pytest.raises(MissingRequirement, match="weights of"):
+        open_vision(registered.name, Place(), {**settings, "local": damaged})
+
+
+def test_model_when_there_is_no_network_says_what_to_fetch(
+    registered: Registered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+        monkeypatch.setattr(torch.hub, "_hub_dir", None, raising=False)
+    with pytest.raises(MissingRequirement, match=r"fetch .* elsewhere and name it in the settings"):
+        open_vision(registered.name, Place())
+
+
+def test_model_when_the_device_is_not_there_says_so(registered: Registered, settings: dict[str, Any]) -> None:
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("this machine has the device")
+    with pytest.raises(ConfigError, match="device: expected"):
+        open_vision(registered.name, Place("cuda"), settings)
+
+
+def test_check_when_a_setting_is_unknown_names_it(registered: Registered) -> None:
+    check_vision(registered.name)
+    with pytest.raises(ConfigError, match="lokal"):
+        check_vision(registered.name, {"lokal": "x"})
