@@ -287,7 +287,8 @@ def _notes(selection: Selection, want: Wanted, more: Additions) -> tuple[str, ..
             notes.append(f"{len(entries)} stories {verb} ({why}); {_named(entries, selection)}")
     gone = len(selection.withdrawn) + len(selection.withdrawn_hidden)
     if gone:
-        notes.append(f"{gone} {'story' if gone == 1 else 'stories'} withdrawn; {_all_but(len(selection.withdrawn_hidden))}, with reasons")
+        named = _all_but(len(selection.withdrawn_hidden))
+        notes.append(f"{gone} {'story' if gone == 1 else 'stories'} withdrawn; {named}, with reasons")
     if want.reviews.path is None:
         notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
     elif not set(VOTE_FILES) & set(more.files):
