@@ -22,6 +22,7 @@ from ..schemas.values import Edit
 BUILDERS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.pipeline:PIPELINE"),
     ("events", "fabula.builders.events.pipeline:PIPELINE"),
+    ("shots", "fabula.builders.shots.pipeline:PIPELINE"),
 )
 """Kind of run that builds records -> where its pipeline is."""
 
@@ -37,6 +38,7 @@ DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_
 PLANS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.spending:tell_plan"),
     ("events", "fabula.builders.katha.spending:tell_plan"),
+    ("shots", "fabula.builders.katha.spending:tell_plan"),
     ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
     ("evaluate-events", "fabula.evaluation.completion.requests:tell_events"),
 )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from . import build_events
+from . import build_events, build_shots
 from .advice import incomplete_lines, summary_first
 from .common import (
     ConfigOption,
@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 
 build_events.register(app)
+build_shots.register(app)
 
 StoriesArgument = Annotated[
     list[Path],

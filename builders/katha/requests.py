@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...engine.config import resolve_config
 from ...engine.execute import Options, RunRequest, Source
-from ...engine.pipeline import load_pipeline, stages_through
+from ...engine.pipeline import Pipeline, load_pipeline, stages_through
 from ...errors import ConfigError
 from ...models.settings import ModelSettings
 from ..registry import sections_of_others
@@ -38,8 +38,11 @@ def build_request(
         pipeline=PIPELINE,
         config=resolve_config(
             PIPELINE,
-            _settings_file(options.config),
-            [*_planner_texts(options), *_setting_texts(options.settings)],
+            settings_file(options.config),
+            [
+                *planner_texts(PIPELINE, options.planner, options.model, options.verifier),
+                *setting_texts(options.settings),
+            ],
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
@@ -57,44 +60,47 @@ def build_request(
     )
 
 
-def _settings_file(named: Path | None) -> Path | None:
+def settings_file(named: Path | None) -> Path | None:
+    """Return the settings file that is named, else that of the working folder, if it is there."""
     if named is not None:
         return Path(named)
     found = Path(SETTINGS_FILE)
     return found if found.is_file() else None
 
 
-def _planner_texts(options: BuildOptions) -> list[str]:
+def planner_texts(
+    pipeline: Pipeline, planner: str | None, model: str | None, verifier: str | None = None
+) -> list[str]:
     """Return planner, model and verifier as settings of every stage that has them.
 
     Raises:
         ConfigError: there is no such planner, or a model is named for the rules.
     """
-    planner = options.planner
     if planner is not None:
         check_planner(planner)
-    if planner == "rules" and (options.model or options.verifier):
+    if planner == "rules" and (model or verifier):
         raise ConfigError(
             "--model", expected="--planner model", found="--planner rules, which asks no model",
             fix="leave one of the two out",
         )  # fmt: skip
-    verifier = options.verifier if options.verifier is not None else options.model
+    checking = verifier if verifier is not None else model
     given: dict[str, str] = {}
-    for stage in load_pipeline(PIPELINE).stages:
+    for stage in load_pipeline(pipeline).stages:
         kind, name = stage.spec.settings, stage.name
         if issubclass(kind, PlannerSettings):
-            if options.model is not None:
-                given[f"{name}.model"] = options.model
-            if planner is not None or options.model is not None:
+            if model is not None:
+                given[f"{name}.model"] = model
+            if planner is not None or model is not None:
                 given[f"{name}.planner"] = planner or "model"
-            if "verifier" in kind.model_fields and verifier is not None:
-                given[f"{name}.verifier"] = verifier
-        elif issubclass(kind, ModelSettings) and verifier is not None:
-            given[f"{name}.model"] = verifier
-    return _setting_texts(given)
+            if "verifier" in kind.model_fields and checking is not None:
+                given[f"{name}.verifier"] = checking
+        elif issubclass(kind, ModelSettings) and checking is not None:
+            given[f"{name}.model"] = checking
+    return setting_texts(given)
 
 
-def _setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
+def setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """Return settings as texts ``stage.key=value``, whichever way they are given."""
     if not isinstance(settings, Mapping):
         return list(settings)
     # A JSON value of these kinds is also a TOML value.

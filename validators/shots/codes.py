@@ -43,6 +43,13 @@ _SCRIPT = {
     "missing-field": Code("A shot has all five fields.", "write the field"),
     "language-key": Code("The key of Chinese is ch.", "rename zh to ch"),
     "one-language": Code("Every text is there in both languages.", "translate it", "warning"),
+    "language-letters": Code(
+        "Chinese texts are in Chinese characters, English ones are not.", "put each under its own key",
+        "warning",
+    ),
+    "plot-coverage": Code(
+        "The plots of the shots tell the whole story in order.", "divide the story again"
+    ),
     "list-length": Code("Both lists of characters on stage are of one length.", "give both the same names"),
     "onstage-list": Code("Characters Appearing holds lists.", "split the names into a list"),
     "onstage-count": Code("A shot has 0 to 3 characters on stage.", "split the shot", "warning"),

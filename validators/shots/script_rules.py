@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ...schemas.issue import Issue
 from ...schemas.shots import Shot, ShotScript, TwoTexts
-from ...schemas.text import contains_phrase, normalize_answer
+from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
 from ...schemas.vocabulary import vocabulary
 from ..codes import show
 from .camera import Camera, is_jump, is_repeated, read_camera
@@ -90,6 +90,15 @@ def _both(text: TwoTexts, where: str, path: str) -> Iterator[Issue]:
         yield issue("one-language", where, path, f"the text in {missing[0]} is missing")
     elif missing:
         yield issue("missing-field", where, path, "the text is empty in both languages")
+    for language in ("en", "ch"):
+        letters = sum(char.isalpha() for char in text.of(language))
+        chinese = unspaced_count(text.of(language))
+        if letters and (2 * chinese > letters if language == "en" else not chinese):
+            found = "Chinese characters" if language == "en" else "none"
+            expected = "no Chinese characters" if language == "en" else "Chinese characters"
+            yield issue(
+                "language-letters", where, f"{path}.{language}", f"expected {expected}, found {found}"
+            )
 
 
 def _onstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:

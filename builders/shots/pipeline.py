@@ -1,0 +1,60 @@
+"""The stages of the shot-script builder, in order, and the files that a finished run holds."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...releases.shot_tree import FOLDER, SCRIPT, STORIES, script_bytes
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.shots import ShotScript
+
+STAGES = (
+    f"{__package__}.load_stories",
+    "fabula.builders.katha.analyze_story",
+    f"{__package__}.plan_shots",
+    f"{__package__}.write_characters",
+    f"{__package__}.place_characters",
+    f"{__package__}.describe_settings",
+    f"{__package__}.design_perspectives",
+    f"{__package__}.describe_shots",
+    f"{__package__}.translate_script",
+    f"{__package__}.classify_story",
+    f"{__package__}.assemble_scripts",
+)
+
+PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"
+"""Who made which field of a script, and what the rules found in it: one line for each story."""
+
+PIPELINE = Pipeline(name="shots", stages=STAGES, finish=f"{__name__}:finish")
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write the official tree, the facts beside it, who made what, and what the rules found.
+
+    Reference images that were put into the tree stay. The script of a story that is no longer built goes.
+    """
+    tree = folder / FOLDER
+    tree.mkdir(exist_ok=True)
+    records = sorted(((item.id, item["record"]) for item in items), key=lambda pair: int(pair[1]["number"]))
+    for _, record in records:
+        place = tree / record["number"]
+        place.mkdir(exist_ok=True)
+        write_atomic(place / SCRIPT, [script_bytes(_script(record))])
+    built = {record["number"] for _, record in records}
+    for place in tree.iterdir():
+        if place.name.isdecimal() and place.name not in built:
+            (place / SCRIPT).unlink(missing_ok=True)
+            if not any(place.iterdir()):
+                place.rmdir()
+    write_atomic(tree / STORIES, jsonl_lines([record["facts"] for _, record in records]))
+    for name, field in ((PRODUCERS, "producers"), (FINDINGS, "findings")):
+        rows = [{"id": key, "story_id": record["number"], field: record[field]} for key, record in records]
+        write_atomic(folder / name, jsonl_lines(rows))
+
+
+def _script(record: Json) -> ShotScript:
+    """Return a record's script, its characters in the order of the cast; stored objects have none."""
+    script = record["script"]
+    characters = {key: script["Characters"][key] for key in record["order"]}
+    return ShotScript.model_validate({**script, "Characters": characters})

@@ -1,0 +1,57 @@
+"""What building shot scripts asks of the engine: sources, settings and options in the engine's terms."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...engine.config import resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...errors import ConfigError
+from ..katha.requests import planner_texts, setting_texts, settings_file
+from ..registry import sections_of_others
+from . import ShotOptions
+from .pipeline import PIPELINE
+
+
+def shot_request(
+    sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no source is named.
+    """
+    named = [sources] if isinstance(sources, str | Path) else list(sources)
+    listed = [Source("stories", Path(path)) for path in named]
+    if not listed:
+        raise ConfigError(
+            "sources", expected="at least one file or folder", found="none", fix="name the stories"
+        )
+    if options.scripts is not None:
+        listed.append(Source("scripts", Path(options.scripts)))
+    given: dict[str, object] = {}
+    if options.shots is not None:
+        given["plan_shots.shots"] = options.shots
+    if options.languages is not None:
+        given["translate_script.languages"] = list(options.languages)
+    texts = [*planner_texts(PIPELINE, options.planner, options.model), *setting_texts(given)]
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=resolve_config(
+            PIPELINE,
+            settings_file(options.config),
+            [*texts, *options.settings],
+            options.models,
+            others=lambda: sections_of_others(PIPELINE.name),
+        ),
+        sources=tuple(listed),
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            limit=options.limit,
+            items=tuple(options.items),
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
+        ),
+    )

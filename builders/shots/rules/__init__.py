@@ -1,0 +1,1 @@
+"""The rules planner for shot scripts: deterministic, no model; what the text does not tell is null."""

@@ -1,0 +1,66 @@
+"""Where and when a shot of an English story happens: the words for places and times that its text has.
+
+A place holds until another is named. Things that a shot names stand in its setting, characters never do.
+"""
+
+from collections.abc import Sequence
+
+from ....schemas.canonical import Json
+from ...katha.rules.analysis import Analysis
+from ...katha.rules.words import lower_words
+from ..cast import named_in
+from .lexicon import words_for
+
+_AMBIGUOUS = {"spring", "well", "bank", "banks"}
+"""Places only behind a determiner; "spring" is a season without one."""
+_DETERMINERS = ("a", "an", "the", "his", "her", "their", "its", "this", "that", "my", "our", "your")
+MOST_THINGS = 4
+
+
+def describe_places(analysis: Json, text: str, plot: Sequence[str], cast: Sequence[Json]) -> list[str | None]:
+    """Return the setting of each shot: time, place, things; null where the text up to it names none."""
+    places: list[str] = []
+    time: str | None = None
+    first = next(filter(None, (_places(told) for told in plot)), [])
+    settings: list[str | None] = []
+    for told, things in zip(plot, things_of(Analysis.from_json(analysis), text, plot), strict=True):
+        places = _places(told) or places or first
+        time = _time(told) or time
+        words = [word for word in (time, *places, *things) if word and not named_in(cast, word)]
+        joined = ", ".join(dict.fromkeys(words))
+        settings.append(joined[:1].upper() + joined[1:] or None)
+    return settings
+
+
+def things_of(analysis: Analysis, text: str, plot: Sequence[str]) -> list[list[str]]:
+    """Return the things that each shot names."""
+    ends, place = [], 0
+    for told in plot:
+        place = text.index(told, place) + len(told)
+        ends.append(place)
+    found: list[list[str]] = [[] for _ in plot]
+    for entity in analysis.entities:
+        if entity.character:
+            continue
+        shots = {sum(end <= analysis.segments[at].start for end in ends) for at in entity.at}
+        for shot in shots:
+            if len(found[shot]) < MOST_THINGS:
+                found[shot].append(entity.name)
+    return found
+
+
+def _places(text: str) -> list[str]:
+    words = lower_words(text)
+    found = []
+    for before, word in zip(("", *words), words, strict=False):
+        if word in words_for("places") and (word not in _AMBIGUOUS or before in _DETERMINERS):
+            found.append(word)
+    return list(dict.fromkeys(found))[:2]
+
+
+def _time(text: str) -> str | None:
+    words = lower_words(text)
+    for before, word in zip(("", *words), words, strict=False):
+        if word in words_for("times") and not (word in _AMBIGUOUS and before in _DETERMINERS):
+            return word
+    return None

@@ -1,0 +1,118 @@
+"""``fabula build shots``: stories in, shot scripts in the official tree out."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .advice import summary_first
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    example,
+    guarded,
+    say,
+    show,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "shots",
+        epilog=example(
+            "fabula build shots stories.jsonl --planner rules --out runs/shots",
+            "fabula build shots stories.jsonl --shots 12 --languages en,ch --model openai:gpt-4.1-mini"
+            " --max-cost 5 --out runs/shots",
+            "fabula build shots stories.jsonl --scripts cast.jsonl --model openai:gpt-4.1-mini --dry-run",
+        ),
+    )(shots)
+
+
+@guarded
+def shots(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="JSONL or CSV files, or folders of .txt and .md files.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--shots", help="Shots of every story, 4 to 30 [by its length].")
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option("--languages", help="Languages to write: en, ch or en,ch [en,ch].")
+    ] = None,
+    scripts: Annotated[
+        Path | None,
+        typer.Option("--scripts", help="JSONL with labels and characters that authors give."),
+    ] = None,
+    planner: Annotated[
+        str | None,
+        typer.Option("--planner", help="Who drafts, in every stage: rules or model [as set, else rules]."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="The model that drafts: openai:NAME, http://HOST/v1#NAME, ..."),
+    ] = None,
+    max_cost: MaxCostOption = None,
+    reuse: ReuseOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
+    ] = False,
+    config: ConfigOption = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
+    items: Annotated[
+        list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
+    ] = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Turn stories into shot scripts: plot, setting, perspective, who is on stage, what is seen, characters.
+
+    Works without any model or network, unless --planner model asks for one; rules write one language. The
+    run folder then holds the official tree in ViStory/, with what rules found in findings.jsonl.
+    """
+    from ..builders.shots import ShotOptions, build_shots, estimate_shots
+    from ..engine.progress import choose_reporter
+
+    options = ShotOptions(
+        scripts=scripts,
+        shots=count,
+        languages=None if languages is None else tuple(part.strip() for part in languages.split(",")),
+        planner=planner,
+        model=model,
+        max_cost=max_cost,
+        reuse=tuple(reuse or ()),
+        config=config,
+        settings=tuple(settings or ()),
+        workers=workers,
+        limit=limit,
+        items=tuple(items or ()),
+        created_at=created_at,
+        retry_failed=retry_failed,
+    )
+    if dry_run:
+        with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
+            show(estimate_shots(sources, out or Path(scratch) / "run", options), as_json=as_json)
+        return 0
+    if out is None:
+        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/shots")
+    with summary_first(out, as_json=as_json):
+        report = build_shots(sources, out, options, reporter=choose_reporter(as_json=as_json))
+    show(report, as_json=as_json)
+    if not as_json:
+        say(f"run: {out}\nscripts: {out / 'ViStory'}")
+    return 0

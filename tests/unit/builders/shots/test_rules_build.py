@@ -1,0 +1,191 @@
+"""Building shot scripts without any model: what the tree holds, and what the text does not tell is null."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabula
+from fabula.builders.shots import ShotOptions, build_shots
+from fabula.errors import BelowThreshold, ConfigError, InputError
+from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.validators.report import ValidationReport
+from fabula.validators.shots.camera import read_camera
+
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
+CREATED = "2026-01-01T00:00:00Z"
+HAT = (
+    "On a windy morning Mira walked along the river with her new hat. A gust tore the hat from her head. She"
+    " ran after it to the bank. An old ferryman saw the hat on the water. The ferryman laughed and caught it"
+    " with his pole. At night Mira and the ferryman ate soup in his hut."
+)
+BRIDGE = (
+    "清晨，米拉走过石桥。风吹走了她的帽子。她跑到河边。老船夫看见了帽子。"
+    "他用长竿捞起了它。晚上他们在小屋里喝汤。"
+)
+
+
+def row(text: str = HAT, **more: Any) -> dict[str, Any]:
+    base = {"id": "hat", "title": "The Hat", "language": "en", "text": text, "source_collection": "own"}
+    return {**base, "rights_status": "public_domain_or_rights_compatible", **more}
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows), "utf-8")
+    return path
+
+
+def build(folder: Path, rows: list[dict[str, Any]], **options: Any) -> tuple[ShotSet, ValidationReport]:
+    stories = write(folder / "stories.jsonl", rows)
+    build_shots(stories, folder / "run", ShotOptions(workers=0, created_at=CREATED, **options))
+    return read_shot_set(folder / "run")
+
+
+def facts(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "run/ViStory/stories.jsonl").read_text().splitlines()]
+
+
+def test_samples_when_built_by_rules_give_scripts_without_errors(tmp_path: Path) -> None:
+    report = build_shots(SAMPLES, tmp_path / "run", ShotOptions(workers=0, created_at=CREATED))
+    assert report.totals["made"] == 24
+    shots, found = read_shot_set(tmp_path / "run")
+    # Rules do not translate, and nobody gave reference images; nothing else is found.
+    assert {issue.code for issue in found.issues} == {"one-language", "character-text", "no-reference"}
+    assert [story.story_id for story in shots.stories][:3] == ["01", "02", "03"]
+    assert all(4 <= len(story.script.shots) <= 30 for story in shots.stories)
+
+
+def test_story_when_built_by_rules_is_told_whole_and_in_order(tmp_path: Path) -> None:
+    shots, _ = build(tmp_path, [row()], shots=6)
+    (story,) = shots.stories
+    assert " ".join(shot.plot.of("en") for shot in story.script.shots if shot.plot) == HAT
+    assert [shot.characters for shot in story.script.shots] == [
+        ("Mira",), (), (), ("Ferryman",), ("Ferryman",), ("Mira", "Ferryman"),
+    ]  # fmt: skip
+    mira, ferryman = story.script.characters["Mira"], story.script.characters["Ferryman"]
+    assert (mira.tag, mira.num_of_appearances, mira.prompt_en) == ("realistic_human", 2, None)
+    assert (ferryman.prompt_en, ferryman.num_of_appearances) == ("An old ferryman", 3)
+    settings = [shot.setting.of("en") for shot in story.script.shots if shot.setting]
+    assert settings[0].startswith("Morning, river") and settings[-1].startswith("Night, hut")
+
+
+def test_cameras_when_designed_by_rules_never_repeat_and_never_jump(tmp_path: Path) -> None:
+    shots, found = build(tmp_path, [row(id=f"tale_{number}") for number in range(20)], shots=6)
+    assert not [issue for issue in found.issues if issue.code.startswith("camera")]
+    used = Counter(
+        read_camera(shot.perspective.of("ch")).distance
+        for story in shots.stories
+        for shot in story.script.shots
+        if shot.perspective
+    )
+    assert len(used) >= 4
+
+
+def test_characters_when_given_are_all_there_are_and_keep_what_is_given(tmp_path: Path) -> None:
+    given = {
+        "id": "hat", "author": "ana", "shots": 4, "style": "anime", "realistic": False, "culture": "japanese",
+        "characters": {
+            "Mira": {"name_ch": "米拉", "gender": "female", "ethnicity": "as the author says"},
+            "Ferryman": {"name_ch": "船夫", "tag": "unrealistic_human", "prompt_en": "An old man in a hat."},
+        },
+    }  # fmt: skip
+    path = write(tmp_path / "given.jsonl", [given])
+    shots, _ = build(tmp_path, [row()], scripts=path)
+    (story,) = shots.stories
+    assert len(story.script.shots) == 4
+    assert list(story.script.characters) == ["Mira", "Ferryman"]
+    assert story.script.characters["Mira"].tag == "unrealistic_human"
+    assert story.script.characters["Ferryman"].prompt_en == "An old man in a hat."
+    last = story.script.shots[-1].onstage
+    assert last is not None and (last.en, last.ch) == (("Mira", "Ferryman"), ("米拉", "船夫"))
+    (known,) = facts(tmp_path)
+    assert (known["style"], known["culture"], known["realistic"]) == ("anime", "japanese", False)
+    assert known["characters"]["Mira"] == {"gender": "female", "ethnicity": "as the author says"}
+    assert known["characters"]["Ferryman"]["ethnicity"] is None
+
+
+def test_chinese_story_when_built_by_rules_stands_under_ch(tmp_path: Path) -> None:
+    given = write(
+        tmp_path / "given.jsonl",
+        [{"id": "hat", "characters": {"Mira": {"name_ch": "米拉"}, "Ferryman": {"name_ch": "老船夫"}}}],
+    )
+    shots, found = build(tmp_path, [row(BRIDGE, language="zh")], scripts=given, shots=4)
+    (story,) = shots.stories
+    first = story.script.shots[0]
+    assert first.plot is not None and first.plot.ch is not None and first.plot.en is None
+    assert first.characters == ("Mira",)
+    assert first.onstage is not None and first.onstage.ch == ("米拉",)
+    assert "language-letters" not in {issue.code for issue in found.issues}
+    # Rules know no places in Chinese: that is reported, not made up.
+    assert {issue.code for issue in found.errors} == {"missing-field"}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [({"language": "hi"}, "language"), ({"text": "A dog ran. It slept."}, "too_short")]
+)
+def test_story_when_it_cannot_be_a_script_is_rejected_with_its_code(
+    tmp_path: Path, change: dict[str, Any], code: str
+) -> None:
+    stories = write(tmp_path / "stories.jsonl", [row(), row(**{"id": "other", **change})])
+    report = build_shots(stories, tmp_path / "run", ShotOptions(workers=0, created_at=CREATED))
+    (gone,) = [item for item in report.items if item.status == "rejected"]
+    assert gone.code == code
+
+
+def test_numbers_when_stories_are_added_do_not_move(tmp_path: Path) -> None:
+    build(tmp_path, [row(), row(id="7")])
+    shots, _ = build(tmp_path, [row(), row(id="7"), row(id="later")])
+    assert [story.story_id for story in shots.stories] == ["01", "02", "07"]
+    shots, _ = build(tmp_path, [row(), row(id="7")])
+    assert [story.story_id for story in shots.stories] == ["01", "07"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"id": "other"}, "a story of this build"),
+        ({"id": "hat", "style": "sketchy"}, "one of: photorealistic"),
+        ({"id": "hat", "characters": {"../x": {}}}, "cannot be the name of a folder"),
+        ({"id": "hat", "characters": {"Mira": {"tag": "human"}}}, "one of: realistic_human"),
+        ({"id": "hat", "shots": 40}, "less than or equal to 30"),
+    ],
+)
+def test_given_facts_when_wrong_are_reported_before_anything_is_built(
+    tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    path = write(tmp_path / "given.jsonl", [given])
+    with pytest.raises(InputError) as raised:
+        build(tmp_path, [row()], scripts=path)
+    assert said in str(raised.value)
+
+
+def test_settings_when_wrong_are_refused(tmp_path: Path) -> None:
+    for options in ({"languages": ["zh"]}, {"shots": 3}, {"planner": "model"}, {"planner": "magic"}):
+        with pytest.raises(ConfigError):
+            build(tmp_path, [row()], **options)
+
+
+def test_two_stories_when_they_have_one_number_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the same number"):
+        build(tmp_path, [row(id="1"), row(id="01")])
+
+
+def test_run_when_built_twice_writes_the_same_bytes(tmp_path: Path) -> None:
+    written = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        build(tmp_path / name, [row()])
+        files = sorted((tmp_path / name / "run").rglob("*.json*"))
+        kept = [path for path in files if path.name not in ("run.json", "report.json")]
+        written.append([(path.name, path.read_bytes()) for path in kept])
+    assert written[0] == written[1]
+    assert [name for name, _ in written[0]] == [
+        "story.json", "stories.jsonl", "findings.jsonl", "producers.jsonl",
+    ]  # fmt: skip
+
+
+def test_threshold_when_all_is_rejected_fails(tmp_path: Path) -> None:
+    with pytest.raises(BelowThreshold):
+        build(tmp_path, [row(language="hi")])
