@@ -46,6 +46,7 @@ def tell_plan(
     request: RunRequest,
     reporter: "Reporter",
     stand_in: Callable[[RunConfig], RunConfig] = without_models,
+    sample: int | None = REHEARSED,
 ) -> None:
     """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
 
@@ -53,6 +54,7 @@ def tell_plan(
         request: the run as it would be executed.
         reporter: who is told.
         stand_in: makes the settings without models with which the run is rehearsed.
+        sample: how many items are rehearsed, and the rest taken to be like them; None for all.
     """
     if not request.config.models or _is_finished(request):
         return
@@ -66,7 +68,7 @@ def tell_plan(
         data["spent"] = sum(use.cost for use in uses) + uncertain
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
-        plan = plan_calls(request, stand_in(request.config), sample=REHEARSED)
+        plan = plan_calls(request, stand_in(request.config), sample=sample)
         data |= {"calls": plan.calls, "cost": plan.cost}
     reporter.emit(Event("plan", data=data))
 

@@ -152,19 +152,24 @@ def video_budget(request: RunRequest) -> VideoBudget:
 def estimate_events(request: RunRequest) -> "CallPlan":
     """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
 
-    Frames are taken from the first :data:`REHEARSED` items; the numbers are scaled up from these.
+    Frames are taken from the first :data:`REHEARSED` items, and the numbers are scaled up from these; where
+    no more videos than that are there, all items are gone through, as most of the first may lack theirs.
 
     Raises:
         FabulaError: the suite, a folder or a setting is wrong.
     """
     from ...engine.estimate import plan_calls
 
-    return plan_calls(request, without_judges(request.config), sample=REHEARSED)
+    return plan_calls(request, without_judges(request.config), sample=_rehearsed(request))
 
 
 def tell_events(request: RunRequest, reporter: "Reporter") -> None:
     """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_judges)
+    tell_plan(request, reporter, without_judges, _rehearsed(request))
+
+
+def _rehearsed(request: RunRequest) -> int | None:
+    return REHEARSED if video_budget(request).present > REHEARSED else None
 
 
 def _option_texts(options: EventOptions, judges: Sequence[str]) -> Iterator[str]:

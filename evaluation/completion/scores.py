@@ -98,6 +98,7 @@ class EventScores:
         used = self.definitions
         named = f"voting={used.voting}, nonresponse={used.nonresponse}, partial={used.partial}"
         yield f"completion rate, % ({named})"
+        yield from (f"note: {note}" for note in self.notes)
         for one in self.panels:
             yield ""
             yield f"{one.panel.method} judged by {one.panel.judge}"
@@ -112,8 +113,6 @@ class EventScores:
             yield f"  average under other votings: {others}"
             for why, count in sorted(one.outcomes["reasons"].items()):
                 yield f"  {counted(count, 'vote')} without an answer, {why[:120]}"
-        for note in self.notes:
-            yield f"note: {note}"
 
 
 def _percent(score: Score) -> str:

@@ -115,6 +115,7 @@ class KathaScores:
             f"{counted(len(self.scope['judges']), 'judge')}; matcher={used.matcher}, "
             f"nonresponse={used.nonresponse}, support={used.support}"
         )
+        yield from (f"note: {note}" for note in self.notes)
         for name, method in self.methods.items():
             yield ""
             yield from _method_lines(name, method)
@@ -126,8 +127,6 @@ class KathaScores:
         if self.coverage:
             yield ""
             yield from coverage_lines(self.coverage)
-        for note in self.notes:
-            yield f"note: {note}"
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any part of the scores

@@ -164,7 +164,8 @@ def _agreement(judged: Judged) -> ScoreTable:
     for place, condition in enumerate(CONDITIONS):
         for method in judged.methods[:1] if condition == "text" else judged.methods:
             single = method.board.single[:, :1] if condition == "text" else method.board.single
-            codes = single[:, :, place].reshape(len(single), -1).astype(np.int64)
+            shown = single[:, :, place]
+            codes = shown.reshape(len(shown), int(np.prod(shown.shape[1:]))).astype(np.int64)
             label = NAMES[condition] if condition == "text" else f"{NAMES[condition]} · {method.name}"
             rows.append(ScoreRow(label=label, scores=_agreed(codes)))
     return ScoreTable(

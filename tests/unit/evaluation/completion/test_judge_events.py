@@ -11,7 +11,12 @@ import pytest
 from fabula.engine.execute import execute
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive import read_archive
-from fabula.evaluation.completion.requests import EventOptions, events_request, video_budget
+from fabula.evaluation.completion.requests import (
+    EventOptions,
+    estimate_events,
+    events_request,
+    video_budget,
+)
 from fabula.evaluation.completion.score import score_folder
 from fabula.releases.suites import suite_bytes
 from fabula.testing.drawn import write_video
@@ -88,6 +93,17 @@ def test_videos_when_judged_get_three_votes_and_known_scores(
     # cup 1/2, dog 1, toy 0
     assert panel.classes["average"].value == pytest.approx(0.5)
     assert panel.classes["object"].value == 0.25
+
+
+def test_estimate_when_few_videos_of_a_large_suite_are_there_counts_their_calls(
+    suite: Path, videos: Path, tmp_path: Path
+) -> None:
+    document = json.loads(suite.read_bytes())
+    document |= {f"z{number:03}.mp4": document["dog.mp4"] for number in range(150)}
+    suite.write_bytes(suite_bytes(document) + b"\n")
+    given = EventOptions(judges=["openai:tested"], workers=0, created_at=CREATED)
+    request = events_request(suite, [videos], tmp_path / "run", given)
+    assert estimate_events(request).calls == video_budget(request).calls == 18
 
 
 def test_a_request_when_sent_shows_labelled_frames_without_file_or_method(judge: Judge) -> None:

@@ -173,3 +173,11 @@ def test_report_when_the_archive_is_broken_is_refused(tmp_path: Path, simulated:
         make_report(tmp_path, simulated.release)
     with pytest.raises(InputError, match=r"evaluation\.json"):
         make_report(tmp_path / "nothing", simulated.release)
+
+
+def test_report_when_nothing_was_answered_yet_shows_no_score(tmp_path: Path, simulated: Simulated) -> None:
+    (tmp_path / "evaluation.json").write_bytes((simulated.run / "evaluation.json").read_bytes())
+    (tmp_path / "judgements.jsonl").write_bytes(b"")
+    document = make_report(tmp_path, simulated.release)
+    assert {one.value for row in document.headline.rows for one in row.scores.values()} == {None}
+    assert "alpha" in render_page(document)
