@@ -29,6 +29,7 @@ BUILDERS: tuple[tuple[str, str], ...] = (
 EVALUATIONS: tuple[tuple[str, str], ...] = (
     ("evaluate-katha", "fabula.evaluation.judges.pipeline:PIPELINE"),
     ("evaluate-events", "fabula.evaluation.completion.pipeline:PIPELINE"),
+    ("evaluate-images", "fabula.evaluation.images.pipeline:PIPELINE"),
 )
 """Kind of run that judges outputs -> where its pipeline is."""
 
@@ -41,6 +42,7 @@ PLANS: tuple[tuple[str, str], ...] = (
     ("shots", "fabula.builders.katha.spending:tell_plan"),
     ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
     ("evaluate-events", "fabula.evaluation.completion.requests:tell_events"),
+    ("evaluate-images", "fabula.evaluation.images.requests:tell_images"),
 )
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
 

@@ -7,6 +7,7 @@ import typer
 
 from .common import JsonOption, example, guarded, released, show
 from .scoring import (
+    DefineOption,
     MatcherOption,
     NonresponseOption,
     PartialOption,
@@ -18,6 +19,7 @@ from .scoring import (
     WeightsOption,
     check_options,
     event_definitions,
+    image_definitions,
     katha_definitions,
     suite_of,
 )
@@ -46,11 +48,15 @@ def compare(
     weights: WeightsOption = None,
     voting: VotingOption = None,
     partial: PartialOption = None,
+    define: DefineOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare the methods of two evaluations with paired tests. Their protocols must be the same."""
+    """Compare the methods of two evaluations with paired tests. Their protocols must be the same.
+
+    Of images, one folder named twice compares the methods in it.
+    """
     from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.compare import compare_folders
 
@@ -60,7 +66,8 @@ def compare(
         kind,
         {
             "--matcher": matcher, "--support": support, "--weights": weights, "--suite": suite,
-            "--voting": voting, "--partial": partial,
+            "--voting": voting, "--partial": partial, "--define": define,
+            "--release": release, "--nonresponse": nonresponse,
         },
     )  # fmt: skip
     if kind == "events":
@@ -69,6 +76,12 @@ def compare(
         events = event_definitions(voting, partial, nonresponse, resamples, seed)
         found = compare_events(first, second, suite_of(suite, release), events, allow or ())
         show(found, as_json=as_json)
+        return 0
+    if kind == "images":
+        from ..evaluation.images.compare import compare_folders as compare_images
+
+        named = image_definitions(define, resamples, seed)
+        show(compare_images(first, second, named, allow or ()), as_json=as_json)
         return 0
     definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
     show(compare_folders(first, second, release, definitions, allow or ()), as_json=as_json)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
-from . import evaluate_events
+from . import evaluate_events, evaluate_images
 from .advice import summary_first
 from .common import (
     ConfigOption,
@@ -49,6 +49,7 @@ def _evaluate() -> None:
 
 
 evaluate_events.register(app)
+evaluate_images.register(app)
 
 
 @app.command(

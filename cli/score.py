@@ -7,6 +7,7 @@ import typer
 
 from .common import JsonOption, example, guarded, released, show
 from .scoring import (
+    DefineOption,
     MatcherOption,
     NonresponseOption,
     PartialOption,
@@ -19,6 +20,8 @@ from .scoring import (
     WeightsOption,
     check_options,
     event_definitions,
+    image_definitions,
+    image_scores,
     katha_definitions,
     suite_of,
 )
@@ -45,10 +48,14 @@ def score(
     weights: WeightsOption = None,
     voting: VotingOption = None,
     partial: PartialOption = None,
+    define: DefineOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
     tables: Annotated[
-        Path | None, typer.Option("--tables", help="Also write normalised answers, matches and masks here.")
+        Path | None,
+        typer.Option(
+            "--tables", help="Also write normalised answers, matches and masks here; of images, scores.csv."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -66,6 +73,7 @@ def score(
         {
             "--split": split, "--matcher": matcher, "--support": support, "--weights": weights,
             "--tables": tables, "--suite": suite, "--voting": voting, "--partial": partial,
+            "--define": define, "--release": release, "--nonresponse": nonresponse,
         },
     )  # fmt: skip
     if kind == "events":
@@ -73,6 +81,9 @@ def score(
 
         events = event_definitions(voting, partial, nonresponse, resamples, seed)
         show(score_folder(run, suite_of(suite, release), events), as_json=as_json)
+        return 0
+    if kind == "images":
+        show(image_scores(run, image_definitions(define, resamples, seed), tables), as_json=as_json)
         return 0
     definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
     judged = judged_folder(run, release, definitions, splits=split or ())

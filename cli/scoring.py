@@ -1,6 +1,6 @@
 """The options that say how an archive is scored, and the definitions that they stand for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +10,8 @@ from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from ..evaluation.completion.voting import Definitions as EventDefinitions
+    from ..evaluation.images.definitions import Definitions as ImageDefinitions
+    from ..evaluation.images.scores import ImageScores
     from ..evaluation.recoverability.definitions import Definitions
 
 RunArgument = Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)]
@@ -49,36 +51,44 @@ PartialOption = Annotated[
     str | None,
     typer.Option("--partial", help="Events: votes that count, answered or all that are required [answered]."),
 ]
+DefineOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--define",
+        help="Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3. Repeatable.",
+    ),
+]
 ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
 
 OF_KIND = {
-    "katha": ("--release", "--split", "--matcher", "--support", "--weights", "--tables"),
-    "events": ("--suite", "--voting", "--partial"),
+    "katha": ("--release", "--split", "--matcher", "--support", "--weights", "--tables", "--nonresponse"),
+    "events": ("--release", "--suite", "--voting", "--partial", "--nonresponse"),
+    "images": ("--define", "--tables"),
 }
-"""Kind of an evaluation -> the options that it alone has; a release may hold events, too."""
-NAMES = {"katha": "storyboards (katha)", "events": "videos (events)"}
+"""Kind of an evaluation -> the options that it has and not every other; a release may hold events, too."""
+NAMES = {"katha": "storyboards (katha)", "events": "videos (events)", "images": "shots (images)"}
 
 
 def check_options(kind: str, given: Mapping[str, object]) -> None:
     """Refuse options that say nothing about an evaluation of this kind.
 
     Args:
-        kind: katha or events.
+        kind: katha, events or images.
         given: option -> its value; None or empty where it was not given.
 
     Raises:
         ConfigError: such options were given; all of them are named.
     """
-    (other,) = (name for name in OF_KIND if name != kind)
-    wrong = [name for name in OF_KIND[other] if given.get(name) and (name, kind) != ("--release", "events")]
+    owners = {name: other for other in reversed(OF_KIND) for name in OF_KIND[other]}
+    wrong = [name for name in given if given[name] and name in owners and name not in OF_KIND[kind]]
     if wrong:
         raise ConfigError(
-            ", ".join(wrong), expected=f"an evaluation of {NAMES[other]}",
+            ", ".join(wrong), expected=f"an evaluation of {NAMES[owners[wrong[0]]]}",
             found=f"one of {NAMES[kind]}", fix=f"leave out what says nothing here; {kind} has"
-            f" {', '.join(OF_KIND[kind])} and --nonresponse, --resamples, --seed",
+            f" {', '.join(OF_KIND[kind])} and --resamples, --seed",
         )  # fmt: skip
 
 
@@ -133,3 +143,29 @@ def suite_of(suite: Path | None, release: Path | None) -> Path | None:
             "--release", expected="either --suite or a release of events", found="both", fix="leave one out"
         )
     return suite if suite is not None else release
+
+
+def image_definitions(define: Sequence[str] | None, resamples: int, seed: int) -> "ImageDefinitions":
+    """Return the definitions for shot images.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    from ..evaluation.images.definitions import read_definitions
+
+    return read_definitions(define or (), resamples, seed)
+
+
+def image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None) -> "ImageScores":
+    """Return the scores of an evaluation of shot images; write them as a table into a folder, too.
+
+    Raises:
+        InputError: the evaluation cannot be read. TargetError: the folder cannot be written.
+    """
+    from ..evaluation.images.score import score_folder
+    from ..evaluation.images.writing import write_scores
+
+    scores = score_folder(run, definitions)
+    if tables is not None:
+        write_scores(tables, scores)
+    return scores

@@ -20,11 +20,12 @@ from ..errors import InputError, RunError, TargetError, UserError
 from ..schemas.canonical import pretty_bytes, write_atomic
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
 from .completion.pipeline import PIPELINE as EVENTS
+from .images.pipeline import PIPELINE as IMAGES
 from .judges.pipeline import PIPELINE as KATHA
 from .lacking import INCOMPLETE, lacking
 from .words import counted
 
-PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS)}
+PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS, IMAGES)}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from .base import Own
 
 JUDGEMENT_VERSION = "1"
 
-Protocol = Literal["katha", "events"]
-Kind = Literal["question", "moral_label", "contrast", "completion", "match"]
+Protocol = Literal["katha", "events", "images"]
+Kind = Literal["question", "moral_label", "contrast", "completion", "match", "alignment"]
 Condition = Literal["text", "image", "text_image", "video"]
 JudgementOutcome = Literal["answered", "refused", "blocked", "truncated", "malformed", "failed"]
 
@@ -31,7 +31,7 @@ class Judgement(Own):
     """One reply: one line of ``judgements.jsonl``."""
 
     schema_version: str = Field(default=JUDGEMENT_VERSION, description="Version of this form.")
-    protocol: Protocol = Field(description="katha (KathaTrace) or events (StoryEval).")
+    protocol: Protocol = Field(description="katha (KathaTrace), events (StoryEval) or images (ViStoryBench).")
     kind: Kind = Field(description="What was asked; match is a matcher's own verdict on an answer.")
     method: str | None = Field(
         description="The method whose outputs were shown; null where none was, as under text-only evidence."
@@ -40,7 +40,9 @@ class Judgement(Own):
     seed: int | None = Field(
         description="Seed of the generation that was shown; null where there is one only."
     )
-    item: str = Field(description="Question id, pair id, or the unit again where it is asked one thing.")
+    item: str = Field(
+        description="Question id, pair id, what of a shot is rated, or the unit where it is asked one thing."
+    )
     condition: Condition = Field(description="Evidence condition.")
     judge: Judge = Field(description="Who answered.")
     vote: int = Field(ge=0, description="Which answer of this judge to this question, from 0.")
@@ -68,7 +70,7 @@ class EvaluationManifest(Own):
     """
 
     schema_version: str = Field(default="1", description="Version of this form.")
-    kind: Protocol = Field(description="katha or events.")
+    kind: Protocol = Field(description="katha, events or images.")
     protocol: dict[str, Any] = Field(
         description="Hash of release or suite, stories, judges, votes, prompts, conditions, image settings."
     )

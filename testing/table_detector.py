@@ -21,6 +21,16 @@ _BINS = 4  # of each channel in a histogram of colours
 _NEAR = 8  # most by which a channel may be off for a pixel to have a colour
 _LEAST = 0.002  # share of a picture's pixels that a figure covers at least
 
+SETTINGS = (
+    f"detect_characters.model={__name__}:load_table_detector",
+    f"encode_crops.pictures={__name__}:load_colour_encoder",
+    f"encode_crops.faces={__name__}:load_head_encoder",
+    f"encode_pictures.style={__name__}:load_colour_encoder",
+    f"encode_pictures.aesthetic={__name__}:load_brightness",
+    f"encode_pictures.inception={__name__}:load_colour_classes",
+)
+"""Settings, as ``--set`` takes them, with which ``evaluate images`` uses the models here."""
+
 
 class _Plain:
     """What all models here share: a card, and an identity that depends on nothing else."""

@@ -30,8 +30,9 @@ class Packet:
     """One question under one condition, before it is known who is asked.
 
     Attributes:
-        kind: ``question``, ``moral_label``, ``contrast``, or ``match`` for a verdict on an answer.
-        item: question id, story id or pair id.
+        kind: ``question``, ``moral_label``, ``contrast``, ``match`` for a verdict on an answer, or
+            ``alignment`` for a rating of a shot.
+        item: question id, story id, pair id, or what of a shot is rated.
         condition: which evidence is shown.
         prompt: the prompt.
         inputs: what is filled into it.
@@ -40,7 +41,7 @@ class Packet:
         asked: the texts of the question itself, options included; everything else is evidence.
     """
 
-    kind: Literal["question", "moral_label", "contrast", "match"]
+    kind: Literal["question", "moral_label", "contrast", "match", "alignment"]
     item: str
     condition: Evidence
     prompt: Prompt

@@ -1,0 +1,80 @@
+"""Which named definition of each metric is used, where paper and public code differ."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from ...errors import ConfigError
+
+NAMED: dict[str, tuple[str, ...]] = {
+    "cids": ("paper", "code"),
+    "copy-paste": ("paper", "code"),
+    "occm": ("paper", "code"),
+    "csd": ("first", "all"),
+    "alignment": ("paper", "code"),
+}
+"""Metric -> its definitions, the default first; the metrics' own files say what they are."""
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """How an evaluation of shot images is scored.
+
+    Attributes:
+        cids: see :mod:`fabula.evaluation.metrics.cids`; the others likewise.
+        least: pairs of crop and character below this similarity are no match; None takes every pair.
+        splits: parts of the set for the inception score.
+        resamples: of the bootstrap over stories; 0 for no intervals.
+        seed: of the bootstrap.
+    """
+
+    cids: Literal["paper", "code"] = "paper"
+    copy_paste: Literal["paper", "code"] = "paper"
+    occm: Literal["paper", "code"] = "paper"
+    csd: Literal["first", "all"] = "first"
+    alignment: Literal["paper", "code"] = "paper"
+    least: float | None = None
+    splits: int = 1
+    resamples: int = 10_000
+    seed: int = 42
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as plain JSON."""
+        return asdict(self)
+
+    def named(self) -> str:
+        """Return the definitions as a line for people."""
+        told = [f"{name}={getattr(self, name.replace('-', '_'))}" for name in NAMED]
+        return ", ".join([*told, *([] if self.least is None else [f"least={self.least:g}"])])
+
+
+def read_definitions(texts: Iterable[str], resamples: int = 10_000, seed: int = 42) -> Definitions:
+    """Return the definitions that texts such as ``cids=code`` or ``least=0.3`` choose.
+
+    Raises:
+        ConfigError: there is no such metric, definition or number.
+    """
+    made = Definitions(resamples=resamples, seed=seed)
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name in NAMED and value in NAMED[name]:
+            made = replace(made, **{name.replace("-", "_"): value})  # type: ignore[arg-type]  # checked above
+        elif name == "least" and (least := _number(value)) is not None and -1 <= least <= 1:
+            made = replace(made, least=least)
+        elif name == "splits" and value.isascii() and value.isdigit() and int(value) > 0:
+            made = replace(made, splits=int(value))
+        else:
+            listed = "; ".join(f"{one}={'|'.join(values)}" for one, values in NAMED.items())
+            raise ConfigError(
+                f"--define {name}{equals}{value}",
+                expected=f"one of {listed}; least=-1...1; splits=1, 2, ...", found="something else",
+                fix="docs/images.md says what they are",
+            )  # fmt: skip
+    return made
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,89 @@
+"""What was found in the pictures of an evaluation: the lines of ``images.jsonl``, read and checked."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from ...errors import InputError, UserError
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from ...schemas.paths import format_path
+from .looking import boxes_are
+from .pipeline import IMAGES
+
+
+class FoundShot(Own):
+    """A shot of a script, and whether there is a picture of it."""
+
+    number: int
+    onstage: int
+    expected: tuple[str, ...]
+    sha256: str | None
+
+
+class FoundStory(Own):
+    """One line: a story of a method."""
+
+    method: str
+    story_id: str
+    characters: dict[str, str | None]
+    references: dict[str, tuple[str, ...]]
+    shots: tuple[FoundShot, ...]
+    boxes: dict[str, Any] | None
+    crops: dict[str, Any] | None
+    pictures: dict[str, Any] | None
+    views: dict[str, Any] = Field(default_factory=dict)
+
+    def shots_json(self) -> list[Json]:
+        """Return the shots as plain JSON."""
+        return [shot.as_json() for shot in self.shots]
+
+
+def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
+    """Return the stories of an evaluation folder, sorted by method and story.
+
+    Raises:
+        InputError: the file is missing, a line has something that the type does not allow, or a story is
+            there twice; every problem is listed.
+    """
+    path = Path(folder) / IMAGES
+    problems: list[UserError] = []
+    found: dict[tuple[str, str], FoundStory] = {}
+    for where, line in _lines(path, problems):
+        try:
+            one = FoundStory.model_validate(json.loads(line))
+            boxes_are(one.boxes)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                place = f"{where} {format_path(detail['loc'])}"
+                problems.append(_problem(place, "a value that the type allows", str(detail["msg"])))
+            continue
+        except (ValueError, RecursionError) as error:
+            problems.append(_problem(where, "a line of an evaluation of images", str(error)))
+            continue
+        if (one.method, one.story_id) in found:
+            problems.append(_problem(where, "each story of a method once", f"{one.story_id} again"))
+        found[one.method, one.story_id] = one
+    if problems:
+        raise InputError(problems)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]:
+    try:
+        with path.open("rb") as handle:
+            for number, line in enumerate(handle, 1):
+                yield f"{path}:{number}", line
+    except OSError as error:
+        problems.append(
+            _problem(str(path), f"the file {IMAGES} of an evaluation folder", str(error.strerror))
+        )
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(
+        where, expected=expected, found=found, fix="give the folder that fabula evaluate images wrote"
+    )

@@ -1,0 +1,142 @@
+"""Stage: one item per method and story, with the pictures that are there; checked before any model is loaded.
+
+A story without any picture is an item too: what is missing is counted.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...errors import ConfigError, InputError, UserError
+from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
+from ...schemas.canonical import Json
+from .layout import Choice
+from .outputs import CheckOptions, ShotOutputs, check_shots
+from .settings import ShotSelection
+
+SHOTS, OUTPUTS = "shots", "outputs"
+"""Roles of the sources."""
+_SHOWN = 20
+
+SPEC = StageSpec(
+    name="load_stories",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("story", "shots", "outputs"),
+    libraries=("pillow",),
+    settings=ShotSelection,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per method and story, by method.
+
+    Raises:
+        InputError: the set or outputs cannot be used; every problem is listed.
+        ConfigError: a story is not in the set, or two folders are of one method.
+    """
+    settings = tools.settings
+    assert isinstance(settings, ShotSelection)
+    roles = [source["role"] for source in item["sources"]]
+    paths = list(zip(roles, tools.paths, strict=True))
+    whole, _ = read_shot_set(next(path for role, path in paths if role == SHOTS))
+    chosen = chosen_stories(whole, settings)
+    folders = [path for role, path in paths if role == OUTPUTS]
+    for checked in checked_outputs(folders, chosen, settings):
+        about = {
+            "accounting": checked.accounting(),
+            "codes": _codes(checked, whole),
+            "sha256": checked.sha256,
+            "release": {"sha256": whole.sha256, "stories": len(whole.stories)},
+            "stories": None if len(chosen.stories) == len(whole.stories) else list(chosen.by_id),
+        }
+        for story in chosen.stories:
+            fields = {"story": _story(whole, story), "shots": _shots(checked, story), "outputs": about}
+            yield Child(f"{checked.method}/{story.story_id}", Made(fields))
+
+
+def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
+    """Return the stories that the settings choose, in the order of the set.
+
+    Raises:
+        ConfigError: an id is not in the set.
+    """
+    unknown = sorted(set(settings.stories) - set(shot_set.by_id))
+    if unknown:
+        raise ConfigError(
+            "--story", expected=f"ids of stories such as {next(iter(shot_set.by_id), '01')}",
+            found=", ".join(unknown), fix="check the spelling",
+        )  # fmt: skip
+    kept = [one for one in shot_set.stories if not settings.stories or one.story_id in settings.stories]
+    return ShotSet(shot_set.folder, tuple(kept[: settings.limit]))
+
+
+def checked_outputs(
+    folders: Sequence[Path], chosen: ShotSet, settings: ShotSelection
+) -> tuple[ShotOutputs, ...]:
+    """Return the outputs of every method, checked, by method.
+
+    Raises:
+        InputError: there are no outputs, or a picture might be judged by another shot's text.
+        ConfigError: two folders are of one method, or one holds several sets of outputs.
+    """
+    names = [folder.resolve().name for folder in folders]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(
+            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
+            fix="rename one folder: its name is the method's",
+        )  # fmt: skip
+    choice = Choice(settings.mode, settings.language, settings.timestamp)
+    options = CheckOptions(choice=choice, first=settings.first_shot)
+    checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda one: one.name)]
+    problems = [
+        UserError(
+            f"{one.method}/{issue.where}", expected="pictures that each belong to one shot",
+            found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+        )
+        for one in checked
+        for issue in one.fatal[:_SHOWN]
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    return tuple(checked)
+
+
+def _codes(checked: ShotOutputs, whole: ShotSet) -> dict[str, int]:
+    """Return how many findings each code has; a story of the set that is not chosen is none."""
+    numbers = {int(story.story_id) for story in whole.stories}
+    left_alone = sum(
+        issue.code == "unknown-story" and int(issue.where) in numbers for issue in checked.issues
+    )
+    counts = dict(checked.counts)
+    if left_alone:
+        counts["unknown-story"] -= left_alone
+    return {code: count for code, count in counts.items() if count}
+
+
+def _story(shot_set: ShotSet, story: ShotStory) -> Json:
+    references = {
+        key: [{"file": str(shot_set.path(image).absolute()), "sha256": image.sha256} for image in images]
+        for key, images in story.references.items()
+    }
+    return {"story_id": story.story_id, "script": story.script.as_json(), "references": references}
+
+
+def _shots(checked: ShotOutputs, story: ShotStory) -> list[Json]:
+    there = checked.shots[story.story_id]
+    listed = []
+    for shot in story.script.shots:
+        known = {key for key in shot.characters if key in story.script.characters}
+        found = there.get(shot.index)
+        listed.append(
+            {
+                "number": shot.index,
+                "onstage": len(dict.fromkeys(shot.characters)),
+                "expected": [key for key in dict.fromkeys(shot.characters) if key in known],
+                "file": None if found is None else str(found.file.absolute()),
+                "sha256": None if found is None else found.sha256,
+            }
+        )
+    return listed

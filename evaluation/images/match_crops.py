@@ -1,0 +1,41 @@
+"""Stage: which crop of a shot shows which character on stage, for the judges of individual actions.
+
+Scoring matches anew, under its own definition; this is what the judges were shown.
+"""
+
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ..metrics.cids import Settings, cids
+from .settings import MatchSettings
+from .vectors import characters_of, shots_of
+
+SPEC = StageSpec(
+    name="match_crops",
+    version=1,
+    shape="map",
+    reads=("shots", "boxes", "crops"),
+    writes=("matches",),
+    libraries=("numpy", "scipy"),
+    settings=MatchSettings,
+)
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return shot, character and box of every match; a box that is null is the whole picture."""
+    settings = tools.settings
+    assert isinstance(settings, MatchSettings)
+    if settings.whole:
+        there = [shot for shot in item["shots"] if shot["file"] is not None]
+        found = [(shot["number"], key, None) for shot in there for key in shot["expected"]]
+    elif item["crops"] is None:
+        found = []
+    else:
+        crops = item["crops"]
+        matched = cids(characters_of(crops), shots_of(item["shots"], crops), Settings(least=settings.least))
+        boxes = item["boxes"]["shots"]
+        found = [
+            (one.shot, one.character, boxes[str(one.shot)][one.crop])
+            for one in matched.matches
+            if one.crop is not None
+        ]
+    rows = [{"shot": shot, "character": key, "box": box} for shot, key, box in found]
+    return Made({"matches": rows})

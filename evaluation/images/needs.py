@@ -1,0 +1,101 @@
+"""Which models each metric needs, and whether all of them are there: checked before anything is looked at."""
+
+from collections.abc import Collection, Iterator
+
+from ...engine.config import RunConfig
+from ...errors import ConfigError, MissingRequirement
+from ...models.vision.devices import DEVICES, Place
+from ...models.vision.registry import MODELS, check_vision
+from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings, VisionSettings
+
+METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "alignment")
+"""Names of what can be chosen; some are several scores."""
+
+Key = tuple[str, str]
+"""Stage and setting."""
+DETECTOR: Key = ("detect_characters", "model")
+CROPS: tuple[Key, ...] = (("encode_crops", "pictures"), ("encode_crops", "faces"))
+DEFAULTS: dict[Key, str | tuple[str, ...]] = {
+    DETECTOR: "grounding-dino-swin-t",
+    CROPS[0]: ("clip-vit-l-14",),
+    CROPS[1]: ("arcface-r100", "adaface-ir101", "facenet-vggface2"),
+    ("encode_pictures", "style"): "csd-vit-l",
+    ("encode_pictures", "aesthetic"): "aesthetic-v2.5",
+    ("encode_pictures", "inception"): "inception-v3",
+}
+"""The models of the paper, each where the settings name no other."""
+NEEDS: dict[str, tuple[Key, ...]] = {
+    "cids": (DETECTOR, *CROPS),
+    "copy-paste": (DETECTOR, *CROPS),
+    "occm": (DETECTOR,),
+    "csd": (("encode_pictures", "style"),),
+    "aesthetic": (("encode_pictures", "aesthetic"),),
+    "inception": (("encode_pictures", "inception"),),
+    "alignment": (DETECTOR, *CROPS),
+}
+"""Metric -> settings that name its models; the judges see crops of single characters, too."""
+
+
+def models_needed(metrics: Collection[str]) -> frozenset[Key]:
+    """Return the settings that name what some metrics need."""
+    return frozenset(key for name in metrics for key in NEEDS[name])
+
+
+def check_needs(config: RunConfig, metrics: Collection[str]) -> None:
+    """Check that every model is registered, with its libraries and device here, and that somebody judges.
+
+    Loads no weights.
+
+    Raises:
+        ConfigError: there is no judge, no such model or device, or a setting is wrong.
+        MissingRequirement: libraries are missing; all that is missing is listed.
+    """
+    wrong, missing = [], []
+    for name, settings in _named(config):
+        try:
+            check_vision(name, settings.options.get(name))
+        except ConfigError as error:
+            wrong.append(error)
+        except MissingRequirement as error:
+            missing.append(f"{error.where.removeprefix('the library ')} for {name}")
+    asking = config.stages["judge_alignment"]
+    assert isinstance(asking, AlignmentSettings)
+    if wrong:
+        raise wrong[0]
+    lacks_judge = "alignment" in metrics and not asking.judges
+    if missing:
+        listed = [*dict.fromkeys(missing), *(["a judge for alignment (--judge)"] if lacks_judge else [])]
+        raise MissingRequirement(
+            "--metrics", expected=f"what {', '.join(metrics)} need", found=f"not here: {'; '.join(listed)}",
+            fix='pip install "fabula[metrics]", or choose others with --metrics',
+        )  # fmt: skip
+    if lacks_judge:
+        raise ConfigError(
+            "--judge", expected="at least one judge for alignment", found="none",
+            fix="name models with --judge, or choose metrics without alignment: --metrics"
+            f" {','.join(name for name in metrics if name != 'alignment') or 'cids'}",
+        )  # fmt: skip
+    _check_places(config)
+
+
+def _named(config: RunConfig) -> Iterator[tuple[str, VisionSettings]]:
+    """Yield every model that looks, with the settings of its stage."""
+    for settings in config.stages.values():
+        names: tuple[str | None, ...] = ()
+        if isinstance(settings, DetectSettings):
+            names = (settings.model,)
+        elif isinstance(settings, CropSettings):
+            names = (*settings.pictures, *settings.faces)
+        elif isinstance(settings, PictureSettings):
+            names = (settings.style, settings.aesthetic, settings.inception)
+        for name in names:
+            if name is not None and isinstance(settings, VisionSettings):
+                yield name, settings
+
+
+def _check_places(config: RunConfig) -> None:
+    """Check that the devices are there; a CPU always is, and models of others may need no torch for it."""
+    own = {model.name for model in MODELS}
+    for name, settings in _named(config):
+        if name in own or settings.device != DEVICES[0]:
+            Place(settings.device, settings.dtype).checked()

@@ -1,0 +1,178 @@
+"""Prompt alignment from the ratings of an archive: per judge, run and story; and how stable the runs are."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import InputError, UserError
+from ...schemas.judgement import Judgement
+from ...schemas.score import Score
+from ..metrics.alignment import DIMENSIONS, alignment, average, individual_action
+from .definitions import Definitions
+from .found import FoundShot, FoundStory
+
+AVERAGE = "alignment"
+NAMES = (*DIMENSIONS, AVERAGE)
+_ITEM = re.compile(r"shot_(\d+)/(scene|shot|interaction|action)(?:/(.+))?", re.ASCII | re.DOTALL)
+RELATIONS_FROM = 2
+"""Characters on stage between whom there can be an interaction (H.1)."""
+
+Rated = dict[tuple[int, str, str | None], int | None]
+"""Shot, dimension and character -> rating; None where the judge gave none."""
+
+
+@dataclass
+class Panel:
+    """All ratings of one judge of one method.
+
+    Attributes:
+        runs: number of the vote -> story -> its ratings.
+        outcomes: how many questions came out how.
+    """
+
+    runs: dict[int, dict[str, Rated]] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """One sub-score over repeated runs (H.6).
+
+    Attributes:
+        runs: values of the set, one per run that has one.
+        mean: of them; None where there is none.
+        deviation: their sample standard deviation; None with fewer than two.
+    """
+
+    runs: tuple[float, ...]
+    mean: float | None
+    deviation: float | None
+
+
+def collect_panels(
+    judgements: Iterable[Judgement], found: Iterable[FoundStory]
+) -> dict[tuple[str, str], Panel]:
+    """Return the ratings of every method and judge.
+
+    Raises:
+        InputError: a rating is about a shot that was not evaluated, or is none; every problem is listed.
+    """
+    known = {(one.method, one.story_id): {shot.number for shot in one.shots} for one in found}
+    problems: list[UserError] = []
+    panels: dict[tuple[str, str], Panel] = {}
+    for one in judgements:
+        read = _ITEM.fullmatch(one.item)
+        rating = None if one.parsed is None else one.parsed.get("rating")
+        if read is None or int(read[1]) not in known.get((one.method or "", one.unit), ()):
+            problems.append(_problem(one, "a question about a shot that was evaluated", one.item))
+        elif one.parsed is not None and rating not in (0, 1, 2, 3, 4):
+            problems.append(_problem(one, "a rating of 0 to 4", repr(rating)))
+        else:
+            panel = panels.setdefault((one.method or "", one.judge.spec), Panel())
+            rated = panel.runs.setdefault(one.vote, {}).setdefault(one.unit, {})
+            rated[int(read[1]), read[2], read[3]] = rating
+            panel.outcomes[one.outcome] += 1
+    if problems:
+        raise InputError(problems)
+    return panels
+
+
+def story_ratings(
+    found: FoundStory, panel: Panel, asked_from: int, definitions: Definitions
+) -> dict[str, Score]:
+    """Return the sub-scores of a story: of several runs the mean of those that have a value."""
+    runs = [
+        _run(found, rated[found.story_id], asked_from, definitions)
+        for _, rated in sorted(panel.runs.items())
+        if found.story_id in rated
+    ]
+    return {name: _mean([run[name] for run in runs]) for name in NAMES}
+
+
+def stability(
+    stories: Sequence[FoundStory], panel: Panel, asked_from: int, definitions: Definitions
+) -> dict[str, Stability]:
+    """Return each sub-score of the set in every run, with mean and standard deviation."""
+    values: dict[str, list[float]] = {name: [] for name in NAMES}
+    for _, rated in sorted(panel.runs.items()):
+        told = [
+            _run(one, rated[one.story_id], asked_from, definitions)
+            for one in stories
+            if one.story_id in rated
+        ]
+        for name in NAMES:
+            known = [value for run in told if (value := run[name].value) is not None]
+            if known:
+                values[name].append(sum(known) / len(known))
+    return {name: _stability(runs) for name, runs in values.items()}
+
+
+def _run(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> dict[str, Score]:
+    scores = {name: alignment(_of(rated, name)) for name in ("scene", "shot")}
+    scores["interaction"] = _interaction(found, rated, asked_from, definitions)
+    scores["action"] = individual_action(_actions(found, rated), definitions.alignment)
+    return scores | {AVERAGE: average([scores[name] for name in DIMENSIONS])}
+
+
+def _of(rated: Rated, name: str, numbers: Iterable[int] | None = None) -> list[int | None]:
+    wanted = None if numbers is None else set(numbers)
+    return [
+        rating
+        for (number, dimension, _), rating in sorted(rated.items(), key=lambda one: one[0][:2])
+        if dimension == name and (wanted is None or number in wanted)
+    ]
+
+
+def _interaction(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> Score:
+    least = RELATIONS_FROM if definitions.alignment == "paper" else 0
+    if asked_from > least:
+        why = f"it was asked only of shots with {asked_from} characters or more"
+        return Score(value=None, status="undefined", reason=why)
+    return alignment(
+        _of(rated, "interaction", [one.number for one in found.shots if len(one.expected) >= least])
+    )
+
+
+def _actions(found: FoundStory, rated: Rated) -> list[list[int | None] | None]:
+    """Return the ratings of each shot with somebody on stage; None where nothing was detected."""
+    return [_action(found, shot, rated) for shot in found.shots if shot.expected]
+
+
+def _action(found: FoundStory, shot: FoundShot, rated: Rated) -> list[int | None] | None:
+    boxes = {} if found.boxes is None else found.boxes["shots"]
+    if shot.sha256 is None or not boxes.get(str(shot.number)):
+        return None
+    asked = [(shot.number, "action", key) for key in shot.expected]
+    return [rated[one] for one in asked if one in rated]
+
+
+def _mean(scores: Sequence[Score]) -> Score:
+    values = [score.value for score in scores if score.value is not None]
+    counts: Counter[str] = Counter()
+    for score in scores:
+        counts.update(score.counts)
+    reasons = [score.reason for score in scores if score.reason]
+    why = reasons[0] if reasons else "no run has a rating"
+    return Score.ratio(sum(values), len(values), why, **{**counts, "runs": len(scores)})
+
+
+def _stability(runs: Sequence[float]) -> Stability:
+    mean = sum(runs) / len(runs) if runs else None
+    return Stability(tuple(runs), mean, float(np.std(runs, ddof=1)) if len(runs) > 1 else None)
+
+
+def by_story(
+    stories: Iterable[FoundStory], panel: Panel | None, asked_from: int, definitions: Definitions
+) -> Mapping[str, dict[str, Score]]:
+    """Return story -> its sub-scores; none without a panel."""
+    if panel is None:
+        return {}
+    return {one.story_id: story_ratings(one, panel, asked_from, definitions) for one in stories}
+
+
+def _problem(one: Judgement, expected: str, found: str) -> UserError:
+    where = f"{one.method}/{one.unit}, {one.judge.spec}, vote {one.vote}"
+    return UserError(where, expected=expected, found=found, fix="score the archive with its own images.jsonl")

@@ -1,0 +1,274 @@
+"""What evaluating shot images asks of the engine: sources, settings and options in its terms."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...builders.katha.spending import tell_plan
+from ...builders.registry import JUDGES, sections_of_others
+from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...errors import ConfigError
+from ...releases.shot_tree import read_shot_set
+from ..judges.presets import check_they_answer, judge_specs
+from ..judges.settings import JudgeSettings
+from .load_stories import OUTPUTS, SHOTS, chosen_stories
+from .needs import DEFAULTS, METRICS, check_needs, models_needed
+from .pipeline import PIPELINE
+from .settings import AlignmentSettings, MatchSettings, ShotSelection, VisionSettings
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+
+SETTINGS_FILE = "fabula.toml"
+LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
+ITEM_TIMEOUT = 7200.0
+"""Seconds that one story may take in one stage: thirty shots and as many references, on a slow machine."""
+REHEARSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """How to evaluate shot images.
+
+    Attributes:
+        metrics: some of :data:`.needs.METRICS`, or ``all``.
+        judges: model specs, or names that the section ``[judges]`` gives; for prompt alignment.
+        votes: ratings of each judge of each shot and dimension: the runs of H.6.
+        stories: only these stories.
+        limit: only the first so many.
+        outputs: how the outputs of methods are read: mode, language, timestamp, first_shot.
+        device: ``cpu``, ``cuda`` or ``mps``; ``auto`` takes the fastest here.
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
+        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
+        settings: single settings, each as ``stage.key=value``; they go before everything else.
+        workers: worker processes; None for the settings' number, else one per core.
+        created_at: creation time of a new run, RFC 3339.
+        retry_failed: run failed items again.
+    """
+
+    metrics: Sequence[str] = ("all",)
+    judges: Sequence[str] = ()
+    votes: int | None = None
+    stories: Sequence[str] = ()
+    limit: int | None = None
+    outputs: Mapping[str, str | int] = field(default_factory=dict)
+    device: str = "auto"
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
+    config: Path | None = None
+    settings: Sequence[str] = ()
+    workers: int | None = None
+    created_at: str | None = None
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBudget:
+    """How much an evaluation asks for, before anything is looked at.
+
+    Attributes:
+        shots: pictures that are asked for, over all methods.
+        judges: judges of prompt alignment.
+        calls: most calls of all judges: all pictures there, everybody on stage found.
+    """
+
+    shots: int
+    judges: int
+    calls: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def lines(self) -> Iterator[str]:
+        """Return the numbers as lines for people."""
+        yield f"{self.shots} shots to be looked at"
+        if self.judges:
+            judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
+            yield f"at most {self.calls} calls of {judges}"
+
+
+def images_request(
+    release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: ImageOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong. MissingRequirement: what a metric needs is not there;
+            all that is missing is listed.
+    """
+    metrics = _metrics(options.metrics)
+    toml = options.config
+    if toml is None and Path(SETTINGS_FILE).is_file():
+        toml = Path(SETTINGS_FILE)
+    read = {} if toml is None else read_settings(toml)
+    judges = judge_specs(options.judges, None, read.get(JUDGES, {}), toml) if "alignment" in metrics else ()
+    check_they_answer(judges)
+    given = _given(read, options.settings)
+    texts = _texts(_defaults(options, metrics, given) | _chosen(options, judges))
+    sets = [*texts, *options.settings, *_texts(_left_out(metrics))]
+    config = resolve_config(
+        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
+    )
+    config = _judged(config, metrics)
+    check_needs(config, metrics)
+    sources = (Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=config,
+        sources=sources,
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
+            item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
+        ),
+    )
+
+
+def image_budget(request: RunRequest) -> ImageBudget:
+    """Return what an evaluation asks for; no picture is opened.
+
+    Raises:
+        FabulaError: the set or the choice of stories is wrong.
+    """
+    selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
+    assert isinstance(selection, ShotSelection)
+    assert isinstance(asking, AlignmentSettings)
+    whole, _ = read_shot_set(next(one.path for one in request.sources if one.role == SHOTS))
+    methods = sum(one.role == OUTPUTS for one in request.sources)
+    shots = [shot for story in chosen_stories(whole, selection).stories for shot in story.script.shots]
+    asked = 0
+    for shot in shots:
+        cast = len(set(shot.characters))
+        asked += sum(name in asking.dimensions for name in ("scene", "shot"))
+        asked += "interaction" in asking.dimensions and cast >= asking.interaction_from
+        asked += cast * ("action" in asking.dimensions)
+    judges = len(asking.judges)
+    return ImageBudget(methods * len(shots), judges, methods * asked * asking.votes * judges)
+
+
+def without_looking(config: RunConfig) -> RunConfig:
+    """Return settings under which no model looks and nobody is asked, to tell what judges would be asked.
+
+    For everybody on stage the whole picture stands in for a crop, so that costs are rather over than under.
+    """
+    stages = dict(config.stages)
+    for name, settings in config.stages.items():
+        if isinstance(settings, VisionSettings):
+            stages[name] = type(settings)(device=settings.device, dtype=settings.dtype)
+        elif isinstance(settings, MatchSettings):
+            stages[name] = settings.model_copy(update={"whole": True})
+        elif isinstance(settings, JudgeSettings):
+            stages[name] = settings.model_copy(update={"judges": ()})
+    return replace(config, stages=stages, models={})
+
+
+def estimate_images(request: RunRequest) -> "CallPlan":
+    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
+
+    Raises:
+        FabulaError: the set, a folder or a setting is wrong.
+    """
+    from ...engine.estimate import plan_calls
+
+    return plan_calls(request, without_looking(request.config), sample=REHEARSED)
+
+
+def tell_images(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_looking)
+
+
+def _metrics(named: Sequence[str]) -> tuple[str, ...]:
+    wanted = [name.strip() for text in named for name in text.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in (*METRICS, "all")]
+    if unknown or not wanted:
+        raise ConfigError(
+            "--metrics", expected=f"all, or some of {', '.join(METRICS)}",
+            found=", ".join(unknown) or "none", fix="check the spelling",
+        )  # fmt: skip
+    return METRICS if "all" in wanted else tuple(name for name in METRICS if name in wanted)
+
+
+def _given(read: Mapping[str, Any], settings: Sequence[str]) -> set[tuple[str, str]]:
+    """Return stage and key of every setting that the user gave."""
+    toml = {(stage, key) for stage, keys in read.items() if isinstance(keys, dict) for key in keys}
+    return toml | {parse_set(text)[:2] for text in settings}
+
+
+def _defaults(
+    options: ImageOptions, metrics: Collection[str], given: Collection[tuple[str, str]]
+) -> dict[str, object]:
+    """Return the models that the metrics need, and where they run, as far as the user gave none."""
+    made: dict[str, object] = {
+        f"{stage}.{key}": DEFAULTS[stage, key]
+        for stage, key in models_needed(metrics)
+        if (stage, key) not in given
+    }
+    device = options.device
+    if device == "auto":
+        device = _fastest()
+    return made | {f"{stage}.device": device for stage in LOOKING if (stage, "device") not in given}
+
+
+def _fastest() -> str:
+    """Return the fastest device here; without torch there is the CPU alone."""
+    from ...errors import MissingRequirement
+    from ...models.vision.devices import available
+
+    try:
+        return available()[0]
+    except MissingRequirement:
+        return "cpu"
+
+
+def _chosen(options: ImageOptions, judges: Sequence[str]) -> dict[str, object]:
+    """Return the options as settings of the stages."""
+    made: dict[str, object] = {f"load_stories.{name}": value for name, value in options.outputs.items()}
+    if options.stories:
+        made["load_stories.stories"] = list(options.stories)
+    if options.limit is not None:
+        made["load_stories.limit"] = options.limit
+    if judges:
+        made["judge_alignment.judges"] = list(judges)
+    if options.votes is not None:
+        made["judge_alignment.votes"] = options.votes
+    return made
+
+
+def _left_out(metrics: Collection[str]) -> dict[str, object]:
+    """Return empty settings for what no metric needs, whatever the settings file says."""
+    needed = models_needed(metrics)
+    made: dict[str, object] = {
+        f"{stage}.{key}": [] for (stage, key), value in DEFAULTS.items()
+        if (stage, key) not in needed and isinstance(value, tuple)
+    }  # fmt: skip
+    return made if "alignment" in metrics else made | {"judge_alignment.judges": []}
+
+
+def _judged(config: RunConfig, metrics: Collection[str]) -> RunConfig:
+    """Return settings without models that no metric needs, and with views for judges where there are any."""
+    stages = dict(config.stages)
+    for stage, key in DEFAULTS.keys() - models_needed(metrics):
+        if not isinstance(DEFAULTS[stage, key], tuple):  # TOML has no null, so --set cannot say this
+            stages[stage] = stages[stage].model_copy(update={key: None})
+    asking = stages["judge_alignment"]
+    assert isinstance(asking, AlignmentSettings)
+    stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
+    return replace(config, stages=stages)
+
+
+def _texts(settings: Mapping[str, object]) -> list[str]:
+    # A JSON value of these kinds is also a TOML value.
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

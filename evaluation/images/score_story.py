@@ -1,0 +1,87 @@
+"""The metrics of one story of one method, from what was found in its pictures; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...schemas.score import Score
+from ..metrics.aesthetic import aesthetic
+from ..metrics.cids import Match, Settings, cids
+from ..metrics.copy_paste import copy_paste
+from ..metrics.occm import occm
+from ..metrics.style import style_cross, style_self
+from ..metrics.vectors import Floats, unit
+from .definitions import Definitions
+from .found import FoundStory
+from .vectors import characters_of, doubles, mirrors_of, shots_of
+
+
+@dataclass(frozen=True)
+class StoryScore:
+    """The values of one story.
+
+    Attributes:
+        story_id: the story.
+        scores: metric -> value; only those whose models looked.
+        matches: which crop was taken for whom, shot by shot; none where nobody looked for characters.
+    """
+
+    story_id: str
+    scores: Mapping[str, Score]
+    matches: tuple[Match, ...] = ()
+
+
+def score_story(found: FoundStory, definitions: Definitions) -> StoryScore:
+    """Return the metrics of a story that need no judge."""
+    scores: dict[str, Score] = {}
+    matches: tuple[Match, ...] = ()
+    if found.crops is not None:
+        characters = characters_of(found.crops)
+        settings = Settings(definitions.cids, definitions.least)
+        told = cids(characters, shots_of(found.shots_json(), found.crops), settings)
+        scores |= {"cids_cross": told.cross, "cids_self": told.self_}
+        scores["copy_paste_rate"] = copy_paste(
+            characters, told.crops, mirrors_of(found.crops), definitions.copy_paste
+        )
+        matches = told.matches
+    if found.boxes is not None:
+        boxes = found.boxes["shots"]
+        counted = [
+            (shot.onstage, None if shot.sha256 is None else len(boxes.get(str(shot.number), ())))
+            for shot in found.shots
+        ]
+        scores["occm"] = occm(counted, definitions.occm)
+    if found.pictures is not None:
+        scores |= _pictures(found, definitions)
+    return StoryScore(found.story_id, scores, matches)
+
+
+def _pictures(found: FoundStory, definitions: Definitions) -> dict[str, Score]:
+    pictures = found.pictures or {}
+    places = {number: place for place, number in enumerate(pictures["numbers"])}
+    scores: dict[str, Score] = {}
+    if pictures["style"] is not None:
+        rows = unit(doubles(pictures["style"]))
+        references = {
+            key: unit(doubles(pictures["references"][key]))
+            for key in found.characters
+            if pictures["references"].get(key) is not None
+        }
+        shots = [
+            (rows[places[shot.number]] if shot.number in places else None, shot.expected)
+            for shot in found.shots
+        ]
+        scores["csd_cross"] = style_cross(shots, references, definitions.csd)
+        scores["csd_self"] = style_self(rows)
+    if pictures["aesthetic"] is not None:
+        values = doubles(pictures["aesthetic"])
+        told = [float(values[places[one.number], 0]) if one.number in places else None for one in found.shots]
+        scores["aesthetic"] = aesthetic(told)
+    return scores
+
+
+def probabilities_of(found: FoundStory) -> Floats | None:
+    """Return the class probabilities of a story's pictures; None where nobody gave them."""
+    pictures = found.pictures
+    if pictures is None or pictures["inception"] is None:
+        return None
+    return doubles(pictures["inception"])

@@ -1,0 +1,143 @@
+"""What scoring an evaluation of shot images gives: values per method with intervals, and what is missing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...schemas.score import Score
+from .definitions import Definitions
+from .ratings import Stability
+from .score_story import StoryScore
+
+UNITS: dict[str, tuple[float, int]] = {"occm": (1.0, 2), "inception": (1.0, 3)}
+"""Metric -> factor and digits for people; three digits where there is no entry."""
+
+
+@dataclass(frozen=True)
+class MethodScores:
+    """The scores of one method.
+
+    Attributes:
+        method: its name.
+        scores: metric -> value with its interval over stories.
+        stories: the values of each story.
+        accounting: shots and stories that were asked for and are there.
+        stability: judge -> sub-score -> its value in every run.
+        outcomes: judge -> how many ratings came out how.
+        inception_deviation: of the inception score over splits.
+    """
+
+    method: str
+    scores: Mapping[str, Score]
+    stories: tuple[StoryScore, ...] = field(repr=False)
+    accounting: Mapping[str, Any]
+    stability: Mapping[str, Mapping[str, Stability]] = field(default_factory=dict)
+    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    inception_deviation: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores as plain JSON, with every story."""
+        return {
+            "method": self.method,
+            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "accounting": dict(self.accounting),
+            "stability": {
+                judge: {name: asdict(one) for name, one in told.items()}
+                for judge, told in self.stability.items()
+            },
+            "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
+            "inception_deviation": self.inception_deviation,
+            "stories": [
+                {
+                    "story_id": one.story_id,
+                    "scores": {name: score.as_json() for name, score in one.scores.items()},
+                    "matches": [asdict(match) for match in one.matches],
+                }
+                for one in self.stories
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """The scores of an evaluation of shot images.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        release_sha256: the set of scripts.
+        methods: one entry per method.
+        notes: what a reader must know before trusting a number.
+    """
+
+    definitions: Definitions
+    release_sha256: str | None
+    methods: tuple[MethodScores, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores as plain JSON."""
+        return {
+            "kind": "images",
+            "definitions": self.definitions.as_json(),
+            "release": {"sha256": self.release_sha256},
+            "methods": [one.as_json() for one in self.methods],
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> Iterable[str]:
+        """Return the scores as a table for people, with intervals and coverage."""
+        yield f"shot images ({self.definitions.named()})"
+        for one in self.methods:
+            told = one.accounting
+            yield ""
+            yield (
+                f"{one.method}: {told['shots_valid']} of {told['shots_requested']} shots,"
+                f" {told['stories_without_shot']} of {told['stories_requested']} stories without any"
+            )
+            for name, score in one.scores.items():
+                yield f"  {name:<18}{shown(name, score)}"
+            for judge, told in one.stability.items():
+                for name, runs in told.items():
+                    if runs.deviation is not None:
+                        yield (
+                            f"  {judge} {name}: {runs.mean:.2f} +- {runs.deviation:.2f} over"
+                            f" {len(runs.runs)} runs"
+                        )
+        for note in self.notes:
+            yield f"note: {note}"
+
+    def rows(self) -> Iterable[dict[str, Any]]:
+        """Yield one row per method, story and metric; a story that is empty is the whole set."""
+        for one in self.methods:
+            for name, score in one.scores.items():
+                yield _row(one.method, "", name, score)
+            for story in one.stories:
+                for name, score in story.scores.items():
+                    yield _row(one.method, story.story_id, name, score)
+
+
+def shown(name: str, score: Score) -> str:
+    """Return a value for people: number, interval, and the stories that it stands on."""
+    if score.value is None:
+        return f"{'-':>8}  {score.reason}"
+    factor, digits = UNITS.get(name, (1.0, 3))
+    text = f"{factor * score.value:8.{digits}f}"
+    if score.low is not None and score.high is not None:
+        text += f"  [{factor * score.low:.{digits}f}, {factor * score.high:.{digits}f}]"
+    counts = score.counts
+    if "stories" in counts:
+        text += f"  {counts['stories_counted']} of {counts['stories']} stories"
+    missed = counts.get("expected", 0) - counts.get("matched", 0)
+    if missed > 0:
+        text += f", {missed} of {counts['expected']} expected characters not matched"
+    if "asked" in counts and counts["asked"] > counts.get("answered", 0):
+        text += f", {counts['asked'] - counts['answered']} of {counts['asked']} ratings missing"
+    return text
+
+
+def _row(method: str, story: str, name: str, score: Score) -> dict[str, Any]:
+    return {
+        "method": method, "story_id": story, "metric": name, "value": score.value, "low": score.low,
+        "high": score.high, "status": score.status, "reason": score.reason,
+        **{f"n_{key}": value for key, value in sorted(score.counts.items())},
+    }  # fmt: skip

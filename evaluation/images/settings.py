@@ -1,0 +1,114 @@
+"""Settings of evaluating shot images: what is evaluated, which models look at it, who judges."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from ...models.vision.crop import Definition
+from ...models.vision.types import Device, Dtype
+from ...schemas.base import Own
+from ..judges.images import ImageSettings
+from ..judges.settings import JudgeSettings
+from ..metrics.alignment import DIMENSIONS
+
+Dimension = Literal["scene", "shot", "interaction", "action"]
+
+
+class ShotSelection(Own):
+    """Which stories are evaluated, and how the outputs of methods are read."""
+
+    stories: tuple[str, ...] = Field(default=(), description="Only stories with these ids; none: all.")
+    limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
+    mode: str | None = Field(default=None, description="Folder of the mode, where there are several.")
+    language: str | None = Field(default=None, description="en or ch, where there are both.")
+    timestamp: str | None = Field(default=None, description="Time stamp, or latest, where there are several.")
+    first_shot: int = Field(default=1, ge=0, le=1, description="Number of the first shot in file names.")
+
+    @field_validator("stories", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+
+class VisionSettings(Own):
+    """Where models run, and what they are given besides their name."""
+
+    device: Device = Field(default="cpu", description="Class of device: cpu, cuda or mps.")
+    dtype: Dtype = Field(default="float32", description="Numbers of the models: float32, float16, bfloat16.")
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Name of a model -> settings of its loader, such as local."
+    )
+    batch: int = Field(default=16, ge=1, le=1024, description="Pictures that a model gets at once.")
+
+
+class DetectSettings(VisionSettings):
+    """Who finds characters in pictures."""
+
+    model: str | None = Field(default=None, description="Name of the detector; null: nobody looks.")
+
+
+class CropSettings(VisionSettings):
+    """Who tells characters by their crops."""
+
+    pictures: tuple[str, ...] = Field(
+        default=(), description="Encoders of crops of characters that are no realistic humans."
+    )
+    faces: tuple[str, ...] = Field(default=(), description="Encoders of crops of realistic humans.")
+
+    reference_crop: Definition = Field(
+        default="clamped", description="How references are cut: clamped (public code) or trimmed (paper)."
+    )
+
+    @field_validator("pictures", "faces", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+    def encoders(self, tag: str | None) -> tuple[str, ...]:
+        """Return which encoders tell a character with a tag (section I: faces of realistic humans only)."""
+        return self.faces if tag == "realistic_human" else self.pictures
+
+
+class PictureSettings(VisionSettings):
+    """Who looks at whole pictures; null: nobody does."""
+
+    style: str | None = Field(default=None, description="Encoder of style.")
+    aesthetic: str | None = Field(default=None, description="Predictor of the aesthetic score.")
+    inception: str | None = Field(default=None, description="Predictor of class probabilities.")
+
+
+class MatchSettings(Own):
+    """Which crop is which character, for the judges of individual actions."""
+
+    least: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="Pairs of lower similarity are no match; null takes every pair.",
+    )
+    whole: bool = Field(
+        default=False, description="Show the whole picture for everybody on stage: rehearsals alone do that."
+    )
+
+
+class ViewSettings(ImageSettings):
+    """How pictures and crops are encoded for judges."""
+
+    max_side: int | None = Field(
+        default=768, ge=16, le=8192, description="Longer side in pixels at most; null keeps the size."
+    )
+    wanted: bool = Field(default=False, description="Whether there are judges.")
+
+
+class AlignmentSettings(JudgeSettings):
+    """Who judges the alignment of pictures with their script, and of what."""
+
+    dimensions: tuple[Dimension, ...] = Field(default=("scene", "shot", "interaction", "action"))
+    interaction_from: int = Field(
+        default=2, ge=0, le=3, description="Interaction is asked of shots with so many characters or more."
+    )
+
+    @field_validator("dimensions")
+    @classmethod
+    def _in_order(cls, value: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+        return tuple(sorted(value, key=DIMENSIONS.index))

@@ -1,0 +1,59 @@
+"""A drawn set, outputs of two methods, and an evaluation of them with models that know the drawings."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.baselines.copy_paste import write_copy_paste
+from fabula.engine.report import RunReport
+from fabula.evaluation.images import evaluate_images
+from fabula.evaluation.images.requests import ImageOptions
+from fabula.releases.shot_tree import read_shot_set
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.table_detector import SETTINGS
+
+CREATED = "2026-01-01T00:00:00Z"
+LOOKED_AT = "cids,copy-paste,occm,csd,aesthetic,inception"
+
+
+@pytest.fixture
+def shot_set(tmp_path: Path) -> Path:
+    """Three stories of five shots with three characters."""
+    return draw_shot_set(tmp_path / "data", 3)
+
+
+@pytest.fixture
+def model_x(tmp_path: Path) -> Path:
+    """Outputs that follow the script; the third shot of the second story is missing."""
+    folder = draw_shot_outputs(tmp_path / "model-x", 3)
+    (folder / "02/shots/shot_03.png").unlink()
+    return folder
+
+
+@pytest.fixture
+def copies(shot_set: Path, tmp_path: Path) -> Path:
+    """Outputs of the copy-paste baseline."""
+    write_copy_paste(read_shot_set(shot_set)[0], tmp_path / "copy-paste")
+    return tmp_path / "copy-paste"
+
+
+@pytest.fixture
+def evaluate(shot_set: Path, tmp_path: Path) -> Callable[..., RunReport]:
+    """Evaluate outputs into the folder ``run``, or another."""
+
+    def run(
+        *outputs: Path,
+        out: str = "run",
+        metrics: str = LOOKED_AT,
+        settings: tuple[str, ...] = (),
+        **more: Any,
+    ) -> RunReport:
+        options = ImageOptions(
+            metrics=(metrics,), settings=(*SETTINGS, *settings), device="cpu",
+            **{"workers": 0, "created_at": CREATED, **more},
+        )  # fmt: skip
+        return evaluate_images(shot_set, outputs, tmp_path / out, options)
+
+    return run

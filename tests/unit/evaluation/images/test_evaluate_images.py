@@ -1,0 +1,269 @@
+"""Evaluating drawn shots with models that know the drawings: what is found, stored, asked and scored."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.evaluation.archive import export_archive, read_archive
+from fabula.evaluation.images.compare import compare_folders
+from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.images.looking import packed, unpacked
+from fabula.evaluation.images.score import score_folder
+from fabula.models.vision.store import VectorStore
+from fabula.testing.alignment_model import AlignmentModel
+from fabula.testing.drawn import draw_panel, picture_bytes
+from fabula.testing.model_server import ModelServer
+from fabula.testing.table_detector import SETTINGS
+
+Evaluate = Callable[..., Any]
+FEW = Definitions(resamples=200)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+
+
+def judged(server: ModelServer, **more: Any) -> dict[str, Any]:
+    models = {"openai:tested": {"base_url": server.openai_url, "attempts": 2}}
+    return {"judges": ("openai:tested",), "models": models, "metrics": "alignment", **more}
+
+
+def test_images_when_evaluated_find_everybody_and_count_what_is_missing(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x)
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    assert method.accounting["shots_valid"] == 14
+    counts = method.scores["cids_cross"].counts
+    # on stage in 1, 2, 3, 0 and 1 shots' order: 7 expected in a story, three of them in the missing shot
+    assert (counts["expected"], counts["matched"], counts["no_image"]) == (21, 18, 3)
+    assert method.scores["occm"].value == 100
+    assert method.scores["occm"].counts["without_image"] == 1
+    assert method.scores["cids_cross"].value == pytest.approx(1.0, abs=0.02)
+    assert method.scores["aesthetic"].counts == {
+        "pictures": 15, "valued": 14, "stories": 3, "stories_counted": 3,
+    }  # fmt: skip
+    assert method.scores["inception"].counts["pictures"] == 14
+    assert method.scores["cids_cross"].low is not None
+
+
+def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_similarity(
+    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    from fabula.baselines.copy_paste import write_copy_paste
+    from fabula.releases.shot_tree import read_shot_set
+
+    for second in shot_set.rglob("01.png"):  # the same figure in another light
+        image = Image.open(second).convert("RGB")
+        second.write_bytes(picture_bytes(image.point([min(255, value + 6) for value in range(256)] * 3)))
+    write_copy_paste(read_shot_set(shot_set)[0], tmp_path / "copy-paste")
+    evaluate(model_x, tmp_path / "copy-paste")
+    copies, other = score_folder(tmp_path / "run", FEW).methods
+    assert copies.method == "copy-paste"
+    rate = copies.scores["copy_paste_rate"].value
+    assert rate is not None and rate >= 0.5
+    cross = [one.scores["cids_cross"].value for one in (copies, other)]
+    assert None not in cross and cross[0] >= cross[1]  # type: ignore[operator]
+
+
+def test_scores_when_stories_and_workers_come_otherwise_are_the_same(
+    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, copies, out="one")
+    evaluate(copies, model_x, out="two", workers=2)
+    one, two = (score_folder(tmp_path / name, FEW).as_json() for name in ("one", "two"))
+    assert one == two
+    assert (tmp_path / "one/images.jsonl").read_bytes() == (tmp_path / "two/images.jsonl").read_bytes()
+
+
+def test_pictures_when_a_method_is_added_are_not_encoded_again(
+    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, out="one")
+    with VectorStore.of_user() as store:
+        before = store.size()
+    evaluate(model_x, out="again")
+    with VectorStore.of_user() as store:
+        assert store.size() == before
+    evaluate(model_x, copies, out="two")
+    with VectorStore.of_user() as store:
+        assert store.size() > before
+
+
+def test_metrics_when_some_are_chosen_leave_the_others_out(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, metrics="occm")
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    assert list(method.scores) == ["occm"]
+    evaluate(model_x, metrics="csd,aesthetic", out="other")
+    (method,) = score_folder(tmp_path / "other", FEW).methods
+    assert list(method.scores) == ["csd_cross", "csd_self", "aesthetic"]
+
+
+def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    model = AlignmentModel({"scene": 4, "shot": 3, "interaction": 2, "action": 1})
+    with ModelServer(model) as server:
+        evaluate(model_x, **judged(server))
+        texts = [one.asked.text for one in server.log]
+        assert {len(one.asked.images) for one in server.log} == {1}
+    # 14 shots; two characters or more in 2 of 5, one of them missing; 18 crops
+    kinds = Counter(one.item.split("/")[1] for one in read_archive(tmp_path / "run").judgements)
+    assert kinds == {"scene": 14, "shot": 14, "interaction": 5, "action": 18}
+    assert model.asked == kinds - Counter(action=3)  # what is the same in two stories is asked once
+    assert not any("model-x" in text or ".png" in text for text in texts)
+    assert any("medium shot: A person from the waist up." in text for text in texts)
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    values = {name: score.value for name, score in method.scores.items()}
+    assert [values[name] for name in ("scene", "shot", "interaction", "action", "alignment")] == [
+        4, 3, 2, 1, 2.5,
+    ]  # fmt: skip
+    first = read_archive(tmp_path / "run").judgements[0]
+    assert (first.kind, first.item, first.condition) == ("alignment", "shot_01/action/Mira", "image")
+    assert first.parsed == {"rating": 1, "reason": "as the table says"}
+    export_archive(tmp_path / "run", tmp_path / "copy")
+    assert "path" not in json.dumps(read_archive(tmp_path / "copy").manifest.environment["sources"])
+
+
+def test_alignment_when_judged_in_several_runs_tells_mean_and_deviation(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    with ModelServer(AlignmentModel({"scene": (2, 3, 4)})) as server:
+        evaluate(model_x, **judged(server, votes=3, settings=('judge_alignment.dimensions=["scene"]',)))
+    scores = score_folder(tmp_path / "run", FEW)
+    (method,) = scores.methods
+    told = method.stability["openai:tested"]["scene"]
+    assert (len(told.runs), told.mean) == (3, pytest.approx(3.0))
+    assert method.scores["scene"].value == pytest.approx(3.0)
+    assert method.scores["alignment"].value is None
+
+
+def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    def handler(asked: Any) -> Any:
+        return (
+            {"reason": "far off", "rating": 9}
+            if "Daytime, a dry well" in asked.text
+            else AlignmentModel()(asked)
+        )
+
+    with ModelServer(handler) as server:
+        evaluate(model_x, **judged(server, settings=('judge_alignment.dimensions=["scene"]',)))
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    assert method.scores["scene"].value == 2
+    assert method.scores["scene"].counts["asked"] - method.scores["scene"].counts["answered"] == 3
+    assert method.outcomes["openai:tested"] == {"answered": 11, "malformed": 3}
+
+
+def test_definitions_when_code_is_chosen_count_what_it_counts(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    with ModelServer(AlignmentModel()) as server:
+        evaluate(model_x, **judged(server, metrics="alignment,occm,cids"))
+    named = Definitions(cids="code", occm="code", alignment="code", resamples=0)
+    (method,) = score_folder(tmp_path / "run", named).methods
+    assert method.scores["occm"].counts["left_out"] == 3  # the shot without anybody, in each story
+    assert "asked only of shots with 2" in str(method.scores["interaction"].reason)
+    assert method.scores["scene"].low is None
+
+
+def test_needs_when_something_is_missing_are_listed_at_once(
+    shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    from fabula.evaluation.images import evaluate_images
+    from fabula.evaluation.images.requests import ImageOptions
+
+    with pytest.raises(ConfigError, match="--metrics: expected all, or some of cids"):
+        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
+    with pytest.raises(ConfigError, match="at least one judge"):
+        evaluate_images(
+            shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("alignment",), settings=SETTINGS)
+        )
+    with pytest.raises(ConfigError, match="no such name"):
+        given = ImageOptions(metrics=("occm",), settings=("detect_characters.model=nobody",))
+        evaluate_images(shot_set, [model_x], tmp_path / "run", given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_needs_when_libraries_are_missing_name_every_model(
+    shot_set: Path, model_x: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.evaluation.images import evaluate_images
+    from fabula.evaluation.images.requests import ImageOptions
+    from fabula.models.vision import registry
+
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    with pytest.raises(MissingRequirement) as refused:
+        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(device="cpu"))
+    for name in ("grounding-dino-swin-t", "clip-vit-l-14", "csd-vit-l", "inception-v3", "--judge"):
+        assert name in refused.value.found
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (lambda place: (place / "shot_01.png").rename(place / "shot_x1_1.png"), "unnumbered"),
+        (lambda place: (place / "img_01.png").write_bytes(picture_bytes(draw_panel(1))), "repeated-shot"),
+    ],
+)
+def test_outputs_when_a_picture_could_be_of_another_shot_stop_the_evaluation(
+    evaluate: Evaluate, model_x: Path, spoil: Callable[[Path], Any], expected: str
+) -> None:
+    spoil(model_x / "01/shots")
+    with pytest.raises(InputError, match=expected):
+        evaluate(model_x)
+
+
+def test_outputs_when_a_method_has_nothing_for_a_story_count_it(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    for file in (model_x / "03/shots").iterdir():
+        file.unlink()
+    evaluate(model_x)
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    assert method.accounting["stories_without_shot"] == 1
+    assert method.scores["cids_cross"].counts["stories_counted"] == 2
+    assert method.scores["csd_self"].counts["stories"] == 3
+
+
+def test_comparison_when_one_folder_is_named_twice_compares_its_methods(
+    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, copies, metrics="occm,csd")
+    found = compare_folders(tmp_path / "run", tmp_path / "run", FEW)
+    by_metric = {one.metric: one for one in found.comparisons}
+    assert set(by_metric) == {"occm", "csd_cross", "csd_self"}
+    assert (by_metric["csd_cross"].first, by_metric["csd_cross"].second) == ("copy-paste", "model-x")
+    assert by_metric["csd_cross"].stories == 3
+    assert by_metric["csd_cross"].difference > 0
+    assert any("csd_cross: copy-paste - model-x" in line for line in found.lines())
+
+
+def test_archive_when_a_line_is_broken_says_which(evaluate: Evaluate, model_x: Path, tmp_path: Path) -> None:
+    evaluate(model_x, metrics="occm")
+    path = tmp_path / "run/images.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    del lines[0]["shots"]
+    lines[1]["boxes"]["shots"] = {"1": [[0, 0]]}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, lines[2]]))
+    with pytest.raises(InputError) as refused:
+        score_folder(tmp_path / "run")
+    assert "images.jsonl:1 $.shots" in str(refused.value)
+    assert "images.jsonl:2" in str(refused.value) and "03 again" in str(refused.value)
+
+
+def test_packed_when_unpacked_is_the_same_bit_for_bit() -> None:
+    rows = np.array([[0.1, np.nan, -3e-39], [1, 2, 3]], dtype=np.float32)
+    assert unpacked(packed(rows)).tobytes() == rows.tobytes()
+    assert unpacked(packed(np.empty((0, 7), dtype=np.float32))).shape == (0, 7)
