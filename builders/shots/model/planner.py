@@ -95,7 +95,7 @@ class ShotModelPlanner:
             cameras=[camera_texts(camera)[sketch.base] for camera in sketch.cameras],
             casts=_casts(sketch),
             language=language(sketch.story),
-            settings=[setting or "-" for setting in sketch.settings],
+            places=[setting or "-" for setting in sketch.settings],
             shots=list(sketch.plot),
         )
 

@@ -1,0 +1,217 @@
+"""A stand-in for the model of the shot-script builder: it answers every prompt from the request alone.
+
+It lets the rules draft what they can, and fills the rest with plain sentences; its translations are names
+with numbered sentences around them, which are in the other language and mean nothing. Deterministic, and no
+model's work. Use it as the handler of a model server::
+
+    with ModelServer(answer) as server:
+        ...
+
+    python -m fabula.testing.model_server --handler fabula.testing.shots_model:answer
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from ..builders.katha.rules import Rules
+from ..builders.katha.rules.chance import pick
+from ..builders.shots.cast import character, named_first, named_in
+from ..builders.shots.rules.cameras import design
+from ..builders.shots.rules.people import find_people
+from ..prompts.loader import load_prompt, prompt_ids
+from ..schemas.canonical import Json
+from ..schemas.text import is_unspaced
+from ..schemas.vocabulary import vocabulary
+from .katha_model import user_text
+from .model_server import Asked
+
+_FENCE = r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>"
+_LINE = re.compile(r"\[\d+\] (.*)")
+_SOUNDS = "阿博策德伊法加哈伊杰卡拉米纳奥佩奇雷萨塔乌维瓦夏雅扎"
+
+
+def answer(asked: Asked) -> Json:
+    """Return the reply to a prompt of the shot-script builder, as JSON.
+
+    Raises:
+        ValueError: the request was made with another prompt.
+    """
+    prompt_id = _systems().get(asked.system.strip())
+    if prompt_id is None:
+        raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
+    return _ANSWERS[prompt_id](user_text(asked))
+
+
+@cache
+def _systems() -> dict[str, str]:
+    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("shots/")]
+    return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts}
+
+
+def _fence(text: str, before: str) -> str:
+    match = re.search(re.escape(before) + r"[^\n]*\n" + _FENCE, text, re.DOTALL)
+    if match is None:
+        raise ValueError(f"nothing between marks after {before!r}")
+    return match[2]
+
+
+def _lines(text: str, before: str) -> list[str]:
+    return [match[1] for match in _LINE.finditer(_fence(text, before))]
+
+
+def _shots(text: str) -> list[str]:
+    return _lines(text, "The story, one numbered shot a line:")
+
+
+def _plan(text: str) -> Json:
+    segments = _lines(text, "numbered segments:")
+    count = int(re.findall(r"into exactly (\d+) shots", text)[-1])
+    firsts = [1 + place * len(segments) // count for place in range(count)]
+    return {"shots": [{"first_segment": first, "moment": segments[first - 1][:40]} for first in firsts]}
+
+
+def _characters(text: str) -> Json:
+    shots, human = _shots(text), re.findall(r"Tag of people: (\w+)", text)[-1]
+    if "The characters are given:" in text:
+        cast = json.loads(_fence(text, "The characters are given:"))
+    else:
+        cast = _found(shots, human)
+    chinese = is_unspaced("".join(shots))
+    return {
+        "characters": [
+            {
+                "key": one["key"],
+                "name": one["name"],
+                "tag": one["tag"] or human,
+                "gender": one["gender"] or "other",
+                "appearance": f"穿着第{number}件蓝色长袍。"
+                if chinese
+                else f"Wears blue coat number {number}.",
+            }
+            for number, one in enumerate(cast, start=1)
+        ]
+    }
+
+
+def _found(shots: Sequence[str], human: str) -> list[Json]:
+    if is_unspaced("".join(shots)):
+        pairs = Counter(shot[at : at + 2] for shot in shots for at in range(len(shot) - 1))
+        names = [pair for pair, _ in pairs.most_common() if pair.isalpha()][:1]
+        return [character(f"Figure {n}", name, tag=human) for n, name in enumerate(names, start=1)]
+    story = {"id": "tale", "title": "A tale", "language": "en", "normalized_text": " ".join(shots)}
+    return find_people(story, Rules().analyze(story), human, 5)
+
+
+def _named(lines: Sequence[str]) -> list[Json]:
+    """Return characters listed as ``Key`` or ``Key (name)``."""
+    cast = []
+    for line in lines:
+        key, _, name = line.removesuffix(")").partition(" (")
+        cast.append(character(key, name or key))
+    return cast
+
+
+def _place(text: str) -> Json:
+    cast = _named(_lines(text, "The characters, by key"))
+    placed = [named_first(cast, told)[:3] for told in _shots(text)]
+    return {"shots": [{"shot": n, "characters": keys} for n, keys in enumerate(placed, start=1)]}
+
+
+def _settings(text: str) -> Json:
+    shots = _shots(text)
+    said = (
+        "白天，空旷的土地，柔和的光" if is_unspaced("".join(shots)) else "Daylight, open ground, soft light"
+    )
+    return {"shots": [{"shot": number, "setting": said} for number in range(1, len(shots) + 1)]}
+
+
+def _casts(text: str) -> list[list[str]]:
+    return [[] if line == "-" else line.split(", ") for line in _lines(text, "On stage in each shot:")]
+
+
+def _perspectives(text: str) -> Json:
+    casts = _casts(text)
+    cameras = design("tale", [len(names) for names in casts], [False] * len(casts))
+    return {"shots": [{"shot": number, **camera} for number, camera in enumerate(cameras, start=1)]}
+
+
+def _descriptions(text: str) -> Json:
+    chinese = is_unspaced("".join(_shots(text)))
+    entries = []
+    for number, names in enumerate(_casts(text), start=1):
+        if chinese:
+            said = "、".join(names) + "站着不动。" if names else "地上空无一人。"
+        else:
+            said = f"{' and '.join(names)} stand still." if names else "The ground lies empty."
+        entries.append({"shot": number, "description": said})
+    return {"shots": entries}
+
+
+def _translated_names(text: str) -> Json:
+    chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
+    entries = []
+    for one in json.loads(_fence(text, "The characters, numbered from 1")):
+        number = one["number"]
+        name = _sounded(one["name"]) if chinese else f"Figure {number}"
+        look = f"第{number}个人物的外貌。" if chinese else f"The looks of figure {number}."
+        entries.append({"number": number, "name": name, "appearance": look if one["appearance"] else None})
+    return {"characters": entries}
+
+
+def _sounded(name: str) -> str:
+    return "".join(
+        _SOUNDS[(ord(char) - ord("a")) % len(_SOUNDS)] for char in name.casefold() if char.isalpha()
+    )
+
+
+def _translated_shots(text: str) -> Json:
+    chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
+    pairs = [line.partition(" = ")[::2] for line in _lines(text, "Names, each as it is") if " = " in line]
+    cast = [character(own, own, other_name=other) for own, other in pairs]
+    others = {one["key"]: one["other_name"] for one in cast}
+
+    def said(original: str, number: int) -> str:
+        names = [others[key] for key in named_in(cast, original)]
+        if chinese:
+            return "、".join(names) + f"，第{number}段译文。"
+        return f"{' and '.join(names)}: translated part {number}.".lstrip(": ")
+
+    entries = []
+    for shot in json.loads(_fence(text, "The shots:")):
+        number = shot["shot"]
+        setting = f"第{number}处景色，白天" if chinese else f"Place number {number}, daylight"
+        entries.append(
+            {
+                "shot": number,
+                "plot": said(shot["plot"], number),
+                "setting": setting if shot["setting"] else None,
+                "static": said(shot["static"], number),
+            }
+        )
+    return {"shots": entries}
+
+
+def _classify(text: str) -> Json:
+    story = _fence(text, "The story:")
+    return {
+        "kind": "A tale.",
+        "story_type": pick(vocabulary("story_type").values, story),
+        "culture": pick(vocabulary("culture").values, story),
+        "style": pick(vocabulary("style_category").values, story),
+    }
+
+
+_ANSWERS: dict[str, Callable[[str], Json]] = {
+    "shots/plan_shots": _plan,
+    "shots/write_characters": _characters,
+    "shots/place_characters": _place,
+    "shots/describe_settings": _settings,
+    "shots/design_perspectives": _perspectives,
+    "shots/describe_shots": _descriptions,
+    "shots/translate_names": _translated_names,
+    "shots/translate_shots": _translated_shots,
+    "shots/classify_story": _classify,
+}
