@@ -1,16 +1,17 @@
-"""``fabula models``: see whether a language model is ready to be worked with."""
+"""``fabula models``: see whether language models, and those that look at pictures, can be worked with."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, ExitCode
 from .common import ConfigOption, JsonOption, example, guarded, show
 
 app = typer.Typer(
-    name="models", no_args_is_help=True, rich_markup_mode=None, help="The language models that draft."
-)
+    name="models", no_args_is_help=True, rich_markup_mode=None,
+    help="The language models that draft, and the models that look at pictures.",
+)  # fmt: skip
 
 
 @app.callback()
@@ -24,6 +25,7 @@ def _group() -> None:
         "fabula models check openai:gpt-4.1-mini",
         "fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json",
         "fabula models check embedding:openai:text-embedding-3-small",
+        "fabula models check vision --model clip-vit-l-14",
     ),
 )
 @guarded
@@ -31,22 +33,59 @@ def check(
     spec: Annotated[
         str,
         typer.Argument(
-            help="openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it.",
+            help="openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it;"
+            " or vision: the models that look at pictures.",
             show_default=False,
         ),
     ],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="With vision: only this model. Repeatable.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="With vision: cpu, cuda, mps, or auto for the fastest here.")
+    ] = "cpu",
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Ask a model one small structured question, and show whether builders can work with it.
 
-    Costs a fraction of a cent. Exits with 1 if the model cannot be used, with 3 if its key is missing.
+    Costs a fraction of a cent. Exits with 1 if the model cannot be used, with 3 if its key is missing. With
+    vision, models are loaded (and fetched on first use) and run on two drawings instead; exits with 3 if
+    libraries or weights are missing.
     """
+    if spec == "vision":
+        return _check_vision(model or [], device, config, as_json)
+    if model or device != "cpu":
+        raise ConfigError(
+            "--model, --device", expected="models check vision", found=f"models check {spec}",
+            fix="leave these options out: they are for vision",
+        )  # fmt: skip
     from .model_check import check_model
 
     found = check_model(spec, _sections(config))
     show(found, as_json=as_json)
     return 0 if found.passed else 1
+
+
+def _check_vision(names: list[str], device: str, config: Path | None, as_json: bool) -> int:
+    from ..engine.config import read_settings
+    from ..models.vision.checkup import check_models
+    from ..models.vision.devices import Place, choose
+    from ..models.vision.registry import MODELS
+
+    path = config or Path("fabula.toml")
+    sections = read_settings(path) if config is not None or path.is_file() else {}
+    options: dict[str, dict[str, Any]] = {}
+    for section in sections.values():  # the stages that open models have their loaders' settings there
+        if isinstance(section, dict) and isinstance(section.get("options"), dict):
+            for name, given in section["options"].items():
+                options.setdefault(name, {}).update(given)
+    place = Place() if device == "cpu" else choose(device)
+    found = check_models(names or [registered.name for registered in MODELS], place, options)
+    show(found, as_json=as_json)
+    if found.has("failed"):
+        return int(ExitCode.FINDINGS)
+    return int(ExitCode.MISSING if found.has("missing") else ExitCode.OK)
 
 
 def _sections(named: Path | None) -> dict[str, Any]:

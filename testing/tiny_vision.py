@@ -32,7 +32,7 @@ def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (S
     """Return a picture with what the detector of faces here takes for faces.
 
     Args:
-        cells: column and row of a cell, 0 to 19, and how red it is, 0 to 255: its score.
+        cells: column and row of a cell, 0 to 19, and how red it is, 0 to 255: 256 times its score.
         size: of the picture; cells are of the picture scaled to 640 x 640.
     """
     from PIL import Image, ImageDraw
@@ -50,19 +50,15 @@ def write_face_detector(file: Path, *, points: bool = True) -> Path:
     """Write a detector of faces in the form of SCRFD: three strides, two anchors a cell."""
     from onnx import TensorProto, helper, numpy_helper
 
-    cells = SIZE // STRIDE
     weights = np.zeros((2, 3, STRIDE, STRIDE), dtype=np.float32)
-    weights[:, 0] = 1 / STRIDE**2
-    weights[1] *= 0.5  # the second anchor of a cell sees the same face, less surely
+    weights[0, 0] = 0.5 / STRIDE**2  # of (red - 127.5) / 128; the second anchor of a cell sees nothing
+    lifted = np.array([127.5 / 256, 0], dtype=np.float32)
     half = FACE_SIDE / 2 / STRIDE
     marks = (np.array(ARCFACE.points) - ARCFACE.side / 2) * (FACE_SIDE / ARCFACE.side) / STRIDE
-    known = {"kernel": weights, "one": np.ones(1, np.float32), "half": np.full(1, 0.5, np.float32),
-             "column": np.array([-1, 1])}  # fmt: skip
+    known = {"kernel": weights, "lifted": lifted, "column": np.array([-1, 1])}
     nodes = [
-        helper.make_node("Conv", ["pixels", "kernel"], ["grid"], strides=[STRIDE, STRIDE]),
-        helper.make_node("Add", ["grid", "one"], ["lifted"]),  # the input is in [-1, 1]
-        helper.make_node("Mul", ["lifted", "half"], ["shares"]),
-        helper.make_node("Transpose", ["shares"], ["turned"], perm=[0, 2, 3, 1]),
+        helper.make_node("Conv", ["pixels", "kernel", "lifted"], ["grid"], strides=[STRIDE, STRIDE]),
+        helper.make_node("Transpose", ["grid"], ["turned"], perm=[0, 2, 3, 1]),
         helper.make_node("Reshape", ["turned", "column"], ["scores_32"]),
     ]
     kinds = ("scores", "boxes", "points") if points else ("scores", "boxes")
@@ -76,7 +72,6 @@ def write_face_detector(file: Path, *, points: bool = True) -> Path:
             row = {"scores": np.zeros(1), "boxes": np.full(4, half), "points": marks.reshape(-1)}[kind]
             known[f"{name}_rows"] = np.tile(row.astype(np.float32), (count, 1))
             nodes.append(helper.make_node("Identity", [f"{name}_rows"], [name]))
-    assert cells * cells * 2 == outputs[2].type.tensor_type.shape.dim[0].dim_value
     held = [numpy_helper.from_array(value, name) for name, value in known.items()]
     return _saved(nodes, ((1, 3, SIZE, SIZE), outputs), held, file)
 

@@ -1,0 +1,245 @@
+"""Whether models that look at pictures work here: each is loaded, run on small pictures and looked over.
+
+Published weights give what is checked for on two drawings of ours; encoders and detectors of faces and people
+are shown photographs that insightface and ultralytics carry, because a drawing holds none that they know.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ...errors import MissingRequirement, UserError
+from .crop import cut
+from .devices import Place
+from .registry import check_vision, open_vision
+from .types import Box, Detector, Encoder, Predictor, VisionModel
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Status = Literal["ok", "warning", "failed", "missing"]
+SIDE = 320
+"""Pixels a side of a drawing."""
+_PHOTOGRAPHS = {
+    "face": ("insightface", "data/images/t1.jpg"),
+    "person": ("ultralytics", "assets/zidane.jpg"),
+}
+_NORM = 1e-3  # most by which the length of a vector may differ from 1
+_AROUND = 0.4  # of a face's sides, that its crop holds around it
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        model: by which name it was opened.
+        step: what was looked at.
+        status: ``ok``, ``warning`` (works, but look at it), ``failed``, ``missing`` (something is not there).
+        detail: what was found.
+        fix: what to do, if anything.
+    """
+
+    model: str
+    step: str
+    status: Status
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VisionCheck:
+    """What a check of models found.
+
+    Attributes:
+        findings: everything looked at, model by model.
+    """
+
+    findings: tuple[Finding, ...]
+
+    def has(self, status: Status) -> bool:
+        """Whether there is a finding with a status."""
+        return any(finding.status == status for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the check as plain JSON."""
+        passed = not self.has("failed") and not self.has("missing")
+        return {"findings": [asdict(finding) for finding in self.findings], "passed": passed}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the check as lines for people."""
+        for finding in self.findings:
+            yield f"{finding.status:9}{finding.model}: {finding.step}: {finding.detail}"
+            if finding.fix:
+                yield f"{'':9}fix: {finding.fix}"
+
+
+def check_models(
+    names: Sequence[str], place: Place, settings: Mapping[str, Mapping[str, Any]]
+) -> VisionCheck:
+    """Load models one after the other and look over what they make of small pictures.
+
+    Args:
+        names: of the models.
+        place: where they run.
+        settings: name -> settings of its loader.
+
+    Returns:
+        What was found; a model that cannot be opened is a finding as well.
+    """
+    return VisionCheck(
+        tuple(found for name in names for found in _check(name, place, settings.get(name, {})))
+    )
+
+
+def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    try:
+        check_vision(name, settings)
+        model = open_vision(name, place, settings)
+    except UserError as error:
+        status: Status = "missing" if isinstance(error, MissingRequirement) else "failed"
+        found = f"{error.where}: expected {error.expected}, found {error.found}"
+        yield Finding(name, "load", status, found, error.fix)
+        return
+    yield Finding(name, "load", "ok", model.identity)
+    for step, status, detail in _looked_over(model):
+        yield Finding(name, step, status, detail)
+
+
+def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:
+    if isinstance(model, Encoder):
+        yield from _encoder(model)
+    elif isinstance(model, Predictor):
+        yield from _predictor(model)
+    elif isinstance(model, Detector):
+        yield from _detector(model)
+    else:
+        yield "kind", "failed", "neither encoder nor predictor nor detector"
+
+
+def _encoder(model: Encoder) -> Iterator[tuple[str, Status, str]]:
+    """Check shape, lengths, batches, and that a picture and a copy of it are closer than two pictures."""
+    drawings, what = list(draw_pair()), "drawing"
+    if hasattr(model, "finder"):
+        drawings, what = _face_crops(model), "face"
+        if len(drawings) < 2:
+            yield (
+                "faces",
+                "warning",
+                "no photograph with two faces is at hand: its vectors were not looked at",
+            )
+            return
+    copies = [_moved(drawing) for drawing in drawings]
+    rows = model.encode([*drawings, *copies])
+    wanted = (2 * len(drawings), model.card.dimensions)
+    yield "shape", _judged(rows.shape == wanted), f"{rows.shape}, {wanted} wanted"
+    lengths = np.linalg.norm(rows, axis=1)
+    sound = bool(np.isfinite(rows).all() and (np.abs(lengths - 1) <= _NORM).all())
+    yield "lengths", _judged(sound), f"{lengths.min():.4f} to {lengths.max():.4f}, 1 wanted"
+    alone = np.concatenate([model.encode([drawing]) for drawing in drawings])
+    apart = float(np.abs(alone - rows[: len(drawings)]).max())
+    limit = model.card.tolerance
+    yield "batches", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
+    alike = float(rows[0] @ rows[len(drawings)])
+    other = float(rows[0] @ rows[1])
+    yield "order", _judged(alike > other), f"a {what} and its copy {alike:.3f}, two {what}s {other:.3f}"
+
+
+def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
+    """Check shape and range: probabilities of classes, or one value of about 1 to 10."""
+    drawings = draw_pair()
+    rows = model.predict(drawings)
+    finite = bool(rows.shape[0] == len(drawings) and np.isfinite(rows).all())
+    yield "shape", _judged(finite), f"{rows.shape}, {'all' if finite else 'not all'} numbers finite"
+    apart = float(np.abs(np.concatenate([model.predict([one]) for one in drawings]) - rows).max())
+    limit = model.card.tolerance
+    yield "batches", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
+    if rows.shape[1] > 1:
+        sums = rows.sum(axis=1)
+        sound = bool((np.abs(sums - 1) <= _NORM).all() and (rows >= 0).all())
+        yield "range", _judged(sound), f"sums {sums.min():.4f} to {sums.max():.4f}, 1 wanted"
+    else:
+        usual = bool(((rows > 0) & (rows < 11)).all())
+        yield "range", "ok" if usual else "warning", f"{rows.min():.2f} to {rows.max():.2f}, 1 to 10 usual"
+
+
+def _detector(model: Detector) -> Iterator[tuple[str, Status, str]]:
+    """Check that boxes lie in their picture, best first, and that something is found."""
+    pictures = [*draw_pair(), *(shown for shown in map(photograph, _PHOTOGRAPHS) if shown is not None)]
+    found = model.detect(pictures)
+    sound = len(found) == len(pictures) and all(map(_sound, found, pictures))
+    yield "boxes", _judged(sound), "lie in their pictures, best first" if sound else "are no sound boxes"
+    counts = [len(boxes) for boxes in found]
+    yield "found", "ok" if any(counts) else "warning", f"{counts} in {len(pictures)} pictures"
+
+
+def _sound(boxes: Sequence[Box], image: "Image") -> bool:
+    scores = [box.score for box in boxes]
+    within = all(box.area > 0 and box == box.within(image.width, image.height) for box in boxes)
+    return within and scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
+
+
+def _judged(sound: bool) -> Status:
+    return "ok" if sound else "failed"
+
+
+def draw_pair() -> "tuple[Image, Image]":
+    """Return the two drawings: somebody in a red coat, and a house under a tree."""
+    from PIL import Image, ImageDraw
+
+    person, house = (Image.new("RGB", (SIDE, SIDE), ground) for ground in ((226, 232, 240), (150, 200, 240)))
+    draw = ImageDraw.Draw(person)
+    draw.rectangle((105, 150, 215, 270), fill=(190, 40, 40))
+    draw.rectangle((120, 270, 150, 318), fill=(40, 50, 90))
+    draw.rectangle((170, 270, 200, 318), fill=(40, 50, 90))
+    draw.ellipse((110, 40, 210, 155), fill=(240, 200, 170))
+    draw.chord((106, 30, 214, 120), 180, 360, fill=(80, 50, 20))
+    for left in (133, 175):
+        draw.ellipse((left, 85, left + 14, 97), fill=(30, 30, 30))
+    draw.polygon(((160, 98), (152, 118), (168, 118)), fill=(220, 170, 140))
+    draw.arc((138, 112, 182, 138), 20, 160, fill=(150, 30, 40), width=4)
+    draw = ImageDraw.Draw(house)
+    draw.rectangle((0, 240, SIDE, SIDE), fill=(90, 160, 70))
+    draw.rectangle((60, 150, 200, 270), fill=(230, 210, 160))
+    draw.polygon(((45, 150), (215, 150), (130, 70)), fill=(120, 60, 40))
+    draw.rectangle((115, 200, 150, 270), fill=(100, 60, 30))
+    draw.rectangle((250, 160, 270, 280), fill=(110, 70, 40))
+    draw.ellipse((215, 60, 310, 190), fill=(40, 120, 50))
+    return person, house
+
+
+def photograph(of: str) -> "Image | None":
+    """Return a photograph of faces or people that an installed library carries; None where none does."""
+    from PIL import Image
+
+    library, file = _PHOTOGRAPHS[of]
+    found = find_spec(library)
+    for place in (found.submodule_search_locations or ()) if found else ():
+        path = Path(place) / file
+        if path.is_file():
+            with Image.open(path) as image:
+                return image.convert("RGB")
+    return None
+
+
+def _face_crops(model: Any) -> "list[Image]":  # noqa: ANN401 - an encoder with a finder of faces
+    picture = photograph("face")
+    if picture is None:
+        return []
+    crops = []
+    for box in model.finder.detect([picture])[0][:2]:
+        across, down = _AROUND * (box.right - box.left), _AROUND * (box.bottom - box.top)
+        around = Box(box.left - across, box.top - down, box.right + across, box.bottom + down)
+        crops.append(cut(picture, around))
+    return [crop for crop in crops if crop is not None]
+
+
+def _moved(image: "Image") -> "Image":
+    """Return a copy of a picture that is a little larger."""
+    from PIL import Image
+
+    return image.resize((image.width * 17 // 16, image.height * 17 // 16), Image.Resampling.BICUBIC)

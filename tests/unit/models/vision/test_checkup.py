@@ -1,0 +1,102 @@
+"""The check of models: what it looks over, and how it tells what is missing from what is wrong."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from fabula.models.vision import registry
+from fabula.models.vision.checkup import check_models
+from fabula.models.vision.devices import Place
+from fabula.models.vision.types import Box
+from fabula.testing import table_detector
+from fabula.testing.table_detector import ColourEncoder, ColourPredictor, TableDetector
+from fabula.testing.tiny_vision import tiny_settings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+TABLE = "fabula.testing.table_detector:"
+
+
+def statuses(name: str) -> dict[str, str]:
+    return {finding.step: finding.status for finding in check_models([name], Place(), {}).findings}
+
+
+@pytest.mark.parametrize("loader", ["load_colour_encoder", "load_brightness", "load_colour_classes"])
+def test_check_when_a_model_is_sound_finds_nothing_wrong(loader: str) -> None:
+    found = statuses(TABLE + loader)
+    assert set(found.values()) == {"ok"} and {"load", "shape", "batches"} <= found.keys()
+
+
+def test_check_when_a_detector_finds_nothing_on_the_drawings_warns() -> None:
+    found = statuses(f"{TABLE}load_table_detector")
+    assert (found["load"], found["boxes"]) == ("ok", "ok") and found["found"] in ("ok", "warning")
+
+
+class Long(ColourEncoder):
+    """Vectors that are too long."""
+
+    def encode(self, images: "Sequence[Image]") -> np.ndarray:
+        return super().encode(images) * 2
+
+
+class Dependent(ColourEncoder):
+    """Vectors that depend on the others of a batch."""
+
+    def encode(self, images: "Sequence[Image]") -> np.ndarray:
+        rows = super().encode(images)
+        return np.roll(rows, 1, axis=0) if len(images) > 1 else rows
+
+
+class Wide(TableDetector):
+    """Boxes beyond the picture."""
+
+    def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
+        return [(Box(-5, 0, image.width + 5, 9, 0.5, "x"),) for image in images]
+
+
+class Odd(ColourPredictor):
+    """Shares that do not add to 1."""
+
+    def predict(self, images: "Sequence[Image]") -> np.ndarray:
+        return super().predict(images) * 2
+
+
+@pytest.mark.parametrize(
+    ("model", "step"),
+    [(Long(), "lengths"), (Dependent(), "batches"), (Wide(), "boxes"), (Odd(classes=True), "range")],
+    ids=["length", "batch", "boxes", "range"],
+)
+def test_check_when_a_model_breaks_a_promise_says_which(
+    model: object, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_detector, "load_table_detector", lambda place: model)
+    check = check_models([f"{TABLE}load_table_detector"], Place(), {})
+    failed = [finding.step for finding in check.findings if finding.status == "failed"]
+    assert step in failed and check.has("failed") and not check.as_json()["passed"]
+
+
+def test_check_when_every_model_of_ours_is_there_finds_no_promise_broken(tmp_path: Path) -> None:
+    for library in ("torch", "transformers", "torchvision", "insightface", "onnx", "ultralytics"):
+        pytest.importorskip(library, reason="the extra metrics is not installed")
+    large = "inception-v3"  # in the contract test
+    names = [model.name for model in registry.MODELS if model.name != large]
+    settings = {name: tiny_settings(name, tmp_path / name) for name in names}
+    check = check_models(names, Place(), settings)
+    # Random weights find what they like: what is found, and values beyond the usual, are warnings at most.
+    wrong = [(one.model, one.step) for one in check.findings if one.status in ("failed", "missing")]
+    # Vectors of small networks are shorter than those of the published ones.
+    assert wrong == [(name, "shape") for name in ("clip-vit-l-14", "dinov2-l-14", "csd-vit-l")]
+    assert {finding.model for finding in check.findings} == set(names)
+
+
+def test_check_when_a_library_is_missing_says_so_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda _: None)
+    check = check_models(["csd-vit-l", f"{TABLE}load_colour_encoder", "none"], Place(), {})
+    first, *_, last = check.findings
+    assert (first.status, first.fix) == ("missing", 'pip install "fabula[metrics]"')
+    assert last.status == "failed" and "no such name" in last.detail
+    assert any(line.startswith("ok       fabula.testing") for line in check.lines())
