@@ -46,8 +46,14 @@ def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (S
     return image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)
 
 
-def write_face_detector(file: Path, *, points: bool = True) -> Path:
-    """Write a detector of faces in the form of SCRFD: three strides, two anchors a cell."""
+def write_face_detector(file: Path, *, points: bool = True, fixed: bool = True) -> Path:
+    """Write a detector of faces in the form of SCRFD: three strides, two anchors a cell.
+
+    Args:
+        file: to be written.
+        points: whether it gives the five points of a face.
+        fixed: whether it takes 640 x 640 pixels only; the published one takes any size.
+    """
     from onnx import TensorProto, helper, numpy_helper
 
     weights = np.zeros((2, 3, STRIDE, STRIDE), dtype=np.float32)
@@ -73,7 +79,8 @@ def write_face_detector(file: Path, *, points: bool = True) -> Path:
             known[f"{name}_rows"] = np.tile(row.astype(np.float32), (count, 1))
             nodes.append(helper.make_node("Identity", [f"{name}_rows"], [name]))
     held = [numpy_helper.from_array(value, name) for name, value in known.items()]
-    return _saved(nodes, ((1, 3, SIZE, SIZE), outputs), held, file)
+    sides = (SIZE, SIZE) if fixed else ("height", "width")
+    return _saved(nodes, ((1, 3, *sides), outputs), held, file)
 
 
 def write_encoder(file: Path, side: int = 112, dimensions: int = 16, seed: int = 0) -> Path:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...errors import MissingRequirement
 from .crop import cut
 from .devices import Place, missing
 from .faces import ARCFACE, FFHQ, Choice, Face, FaceFinder, Pixels, bgr, choose_face, load_faces, positioned
@@ -141,7 +140,7 @@ def load_arcface(
         groups = [list(faces)] if at_once else [[face] for face in faces]
         return np.concatenate([np.asarray(model.get_feat(group), dtype=np.float32) for group in groups])
 
-    card = _sized(loaded_card(ARCFACE_CARD, source, local), session, source)
+    card = replace(loaded_card(ARCFACE_CARD, source, local), dimensions=network.dimensions(ARCFACE.side))
     return FaceEncoder(
         card, place, finder, choice, lambda image, face: positioned(image, face, ARCFACE), forward
     )
@@ -236,17 +235,5 @@ def _from_file(
     session = open_session(fetch_file(source, local), source, place)
     network = OnnxNetwork(session, source)
     network.check_input(side)
-    loaded = _sized(loaded_card(card, source, local), session, source)
+    loaded = replace(loaded_card(card, source, local), dimensions=network.dimensions(side))
     return FaceEncoder(loaded, place, finder, meant[1], prepare, network.values)
-
-
-def _sized(card: Card, session: Any, source: Source) -> Card:  # noqa: ANN401 - the library's own
-    """Return the card with the length of the vectors that the network gives."""
-    shape = session.get_outputs()[0].shape
-    if len(shape) != 2 or not isinstance(shape[1], int):
-        raise _no_vectors(source, shape)
-    return replace(card, dimensions=shape[1])
-
-
-def _no_vectors(source: Source, shape: object) -> MissingRequirement:
-    return needed(source, f"a network that gives shape {shape} instead of vectors")

@@ -28,19 +28,28 @@ class OnnxNetwork:
     source: Source
 
     def check_input(self, side: int) -> None:
-        """Check that pictures of so many pixels a side can go in.
+        """Check that pictures of so many pixels a side can go in, one or any number at once.
 
         Raises:
             MissingRequirement: the network is made for others.
         """
         shape = self.session.get_inputs()[0].shape
-        wanted = (3, side, side)
-        if len(shape) != 4 or any(
-            isinstance(a, int) and a != b for a, b in zip(shape[1:], wanted, strict=True)
-        ):
-            raise needed(
-                self.source, f"a network for pictures of shape {shape} instead of (n, 3, {side}, {side})"
-            )
+        fixed = [(given, wanted) for given, wanted in zip(shape, (1, 3, side, side), strict=False)]
+        if len(shape) != 4 or any(isinstance(given, int) and given != wanted for given, wanted in fixed):
+            found = f"a network for pictures of shape {shape} instead of (n, 3, {side}, {side})"
+            raise needed(self.source, found)
+
+    def dimensions(self, side: int) -> int:
+        """Return how long the vectors are that come out.
+
+        Raises:
+            MissingRequirement: what comes out are no vectors.
+        """
+        blank = np.zeros((1, 3, side, side), dtype=np.float32)
+        made = told(self.source, None, lambda: self.values(blank))
+        if made.ndim != 2 or made.shape[0] != 1 or made.shape[1] < 2:
+            raise needed(self.source, f"a network that gives shape {made.shape} instead of vectors")
+        return int(made.shape[1])
 
     def values(self, pixels: Rows) -> Rows:
         """Return what the network makes of prepared pictures; one by one where it takes no more at once."""

@@ -77,6 +77,14 @@ def test_finder_when_thresholds_fall_stops_at_the_first_that_finds_a_face(weight
     assert finder.identity != every.identity
 
 
+def test_finder_when_the_network_takes_any_size_finds_the_same(
+    weights: dict[str, Path], tmp_path: Path
+) -> None:
+    free = load_faces(Place(), write_face_detector(tmp_path / "free.onnx", fixed=False))
+    picture = draw_faces([(4, 5, 180), (12, 9, 240)], (500, 300))
+    assert free.detect([picture]) == load_faces(Place(), weights["detector"]).detect([picture])
+
+
 def test_finder_when_a_picture_is_a_line_finds_nothing(weights: dict[str, Path]) -> None:
     from PIL import Image
 
