@@ -26,6 +26,8 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
+from .lacking import INCOMPLETE
+from .merging_lacking import still_lacking
 from .merging_matches import MatchVotes
 from .merging_subjects import merged_subject
 from .protocols import check_alike
@@ -99,6 +101,13 @@ def merge_archives(
     """
     places = _distinct(folders)
     manifests = [read_manifest(place) for place in places]
+    for place, one in zip(places, manifests, strict=True):
+        if one.kind not in JOINED:
+            problem = UserError(
+                str(place), expected="an evaluation of storyboards or videos", found=f"one of {one.kind}",
+                fix="evaluate all methods of a set into one folder; what was encoded before is not encoded again",
+            )  # fmt: skip
+            raise InputError([problem])
     for other in manifests[1:]:
         check_alike(manifests[0], other, {*JOINED[manifests[0].kind], *allowed})
     joined = _Joined(places, first_wins=first_wins)
@@ -237,13 +246,7 @@ def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) 
 def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> dict[str, Any]:
     from .. import __version__
 
-    unasked, unreached = Counter[str](), 0
-    for one in manifests:
-        lacking = one.environment.get("incomplete")
-        if isinstance(lacking, Mapping):
-            unasked.update(lacking.get("unasked") or {})
-            unreached += int(lacking.get("unreached") or 0)
-    missing = {"unasked": dict(sorted(unasked.items())), "unreached": unreached}
+    missing = still_lacking(manifests)
     first = manifests[0].environment
     return {
         "fabula": __version__,
@@ -259,7 +262,7 @@ def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> di
             {name: value for name, value in one.environment.items() if name != "sources"} for one in manifests
         ],
         "passed_over": joined.passed_over,
-        **({"incomplete": missing} if unasked or unreached else {}),
+        **({} if missing is None else {INCOMPLETE: missing}),
         **({"simulation": True} if any(one.environment.get("simulation") for one in manifests) else {}),
     }
 

@@ -138,6 +138,21 @@ def test_merge_when_a_part_is_unfinished_says_so_in_the_whole(evaluate: Evaluate
     assert [note.partition(": ")[0] for note in compared.notes] == ["b"]
 
 
+def test_merge_when_another_part_asked_the_same_judge_everything_is_not_called_unfinished(
+    evaluate: Evaluate, tmp_path: Path
+) -> None:
+    parts = [evaluate("a"), evaluate("b", "one", "two")]
+    document = json.loads((parts[0] / EVALUATION).read_bytes())
+    document["environment"]["incomplete"] = {"unasked": {"compatible:one": 3}, "unreached": 0}
+    (parts[0] / EVALUATION).write_text(json.dumps(document))
+    merge_archives(parts, tmp_path / "merged")
+    assert "incomplete" not in read_archive(tmp_path / "merged").manifest.environment
+    fewer = evaluate("c", questions_only=True)
+    merge_archives([parts[0], fewer], tmp_path / "other")
+    told = read_archive(tmp_path / "other").manifest.environment["incomplete"]
+    assert told == {"unasked": {"compatible:one": 3}, "unreached": 0}
+
+
 def test_merge_when_matchers_judged_answers_of_different_judges_keeps_every_verdict(
     evaluate: Evaluate, release: Release, server: ModelServer, tmp_path: Path
 ) -> None:
