@@ -105,7 +105,7 @@ def merge_archives(
         if one.kind not in JOINED:
             problem = UserError(
                 str(place), expected="an evaluation of storyboards or videos", found=f"one of {one.kind}",
-                fix="evaluate all methods of a set into one folder; what was encoded before is not encoded again",
+                fix="evaluate all methods of a set into one folder; nothing is encoded again",
             )  # fmt: skip
             raise InputError([problem])
     for other in manifests[1:]:

@@ -73,6 +73,13 @@ def calibrate(
     chosen = settings or StudySettings()
     if archive.manifest.kind == "events":
         return _events(archive, Path(folder), Path(human), (source, key), chosen)
+    if archive.manifest.kind != "katha":
+        problem = UserError(
+            str(folder), expected="an evaluation of storyboards or videos",
+            found=f"one of {archive.manifest.kind}",
+            fix="correlate its scores with those of people: fabula score --tables, fabula correlate",
+        )  # fmt: skip
+        raise InputError([problem])
     release = _release(archive, source)
     methods = frozenset(archive.manifest.subject.get("methods", ()))
     rows = read_human(human, Known.of_records(release.records, methods))

@@ -10,12 +10,15 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
+from ...validators.report import ValidationReport
 from .layout import Choice
 from .outputs import CheckOptions, ShotOutputs, check_shots
 from .settings import ShotSelection
 
 SHOTS, OUTPUTS = "shots", "outputs"
 """Roles of the sources."""
+MISNUMBERED = ("shots-from-zero", "shot-order")
+"""Findings about a script under which a picture might be judged by another shot's text."""
 _SHOWN = 20
 
 SPEC = StageSpec(
@@ -40,8 +43,9 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     assert isinstance(settings, ShotSelection)
     roles = [source["role"] for source in item["sources"]]
     paths = list(zip(roles, tools.paths, strict=True))
-    whole, _ = read_shot_set(next(path for role, path in paths if role == SHOTS))
+    whole, report = read_shot_set(next(path for role, path in paths if role == SHOTS))
     chosen = chosen_stories(whole, settings)
+    check_numbers(chosen, report)
     folders = [path for role, path in paths if role == OUTPUTS]
     for checked in checked_outputs(folders, chosen, settings):
         about = {
@@ -70,6 +74,26 @@ def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
         )  # fmt: skip
     kept = [one for one in shot_set.stories if not settings.stories or one.story_id in settings.stories]
     return ShotSet(shot_set.folder, tuple(kept[: settings.limit]))
+
+
+def check_numbers(chosen: ShotSet, report: ValidationReport) -> None:
+    """Check that the shots of the chosen stories are numbered 1, 2, 3: pictures go by these numbers.
+
+    Raises:
+        InputError: they are not.
+    """
+    wrong = [issue for issue in report.issues if issue.code in MISNUMBERED]
+    wrong = [issue for issue in wrong if issue.where.partition("/")[0] in chosen.by_id]
+    if wrong:
+        raise InputError(
+            [
+                UserError(
+                    f"{issue.where} {issue.path}", expected="shots numbered 1, 2, 3, ..., each once",
+                    found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+                )
+                for issue in wrong[:_SHOWN]
+            ]
+        )  # fmt: skip
 
 
 def checked_outputs(

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
 from ...schemas.score import Score
-from ..metrics.alignment import DIMENSIONS, alignment, average, individual_action
+from ..metrics.alignment import DIMENSIONS, MOST, alignment, average, individual_action
 from .definitions import Definitions
 from .found import FoundShot, FoundStory
 
@@ -68,7 +68,7 @@ def collect_panels(
         rating = None if one.parsed is None else one.parsed.get("rating")
         if read is None or int(read[1]) not in known.get((one.method or "", one.unit), ()):
             problems.append(_problem(one, "a question about a shot that was evaluated", one.item))
-        elif one.parsed is not None and rating not in (0, 1, 2, 3, 4):
+        elif one.parsed is not None and (isinstance(rating, bool) or rating not in range(MOST + 1)):
             problems.append(_problem(one, "a rating of 0 to 4", repr(rating)))
         else:
             panel = panels.setdefault((one.method or "", one.judge.spec), Panel())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, TargetError
+from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ..archive import read_manifest
 from .flat import scores_csv, verdicts_csv
@@ -75,6 +75,12 @@ def make_report(folder: Path, release: Path | None = None, outputs: Sequence[Pat
         from .katha import katha_report
 
         return katha_report(folder, release, outputs)
+    if read_manifest(folder).kind == "images":
+        problem = UserError(
+            str(folder), expected="an evaluation of storyboards or videos", found="one of shot images",
+            fix="fabula score shows its numbers, and with --tables writes them as a table",
+        )  # fmt: skip
+        raise InputError([problem])
     from .events import events_report
 
     if outputs:

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive import export_archive, read_archive
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.looking import packed, unpacked
 from fabula.evaluation.images.score import score_folder
+from fabula.evaluation.merging import merge_archives
+from fabula.evaluation.report.writing import make_report
 from fabula.models.vision.store import VectorStore
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn import draw_panel, picture_bytes
@@ -267,3 +269,64 @@ def test_packed_when_unpacked_is_the_same_bit_for_bit() -> None:
     rows = np.array([[0.1, np.nan, -3e-39], [1, 2, 3]], dtype=np.float32)
     assert unpacked(packed(rows)).tobytes() == rows.tobytes()
     assert unpacked(packed(np.empty((0, 7), dtype=np.float32))).shape == (0, 7)
+
+
+def test_pictures_when_odd_are_looked_at_all_the_same(
+    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    story = model_x / "01/shots"
+    image = Image.open(story / "shot_01.png")
+    image.convert("RGBA").save(story / "shot_01.png")
+    image.convert("L").save(story / "shot_02.png")
+    image.convert("CMYK").save(story / "shot_05.jpg")
+    (story / "shot_05.png").unlink()
+    image.resize((3000, 90)).save(story / "shot_03.png")
+    for file in (shot_set / "ViStory/02/image/Mira").iterdir():
+        file.unlink()
+    (shot_set / "ViStory/03/image/The Fox/00.png").write_text("no picture")
+    script = shot_set / "ViStory/03/story.json"
+    document = json.loads(script.read_text("utf-8"))
+    document["Shots"][0]["Characters Appearing"] = {"en": ["Mira", "Nobody Known"], "ch": ["a", "b"]}
+    script.write_text(json.dumps(document), "utf-8")
+    report = evaluate(model_x)
+    assert report.totals["failed"] == 0
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    counts = method.scores["cids_cross"].counts
+    assert counts["no_reference"] == 3  # Mira in the four shots of story 02, one of them without image
+    assert method.stories[2].scores["occm"].value != 100  # two on stage, one of them in no list
+
+
+def test_script_when_shots_are_misnumbered_stops_the_evaluation(
+    evaluate: Evaluate, shot_set: Path, model_x: Path
+) -> None:
+    script = shot_set / "ViStory/02/story.json"
+    document = json.loads(script.read_text("utf-8"))
+    document["Shots"][2]["index"] = 2
+    script.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(InputError, match="shot-order"):
+        evaluate(model_x)
+    evaluate(model_x, stories=("01", "03"))
+
+
+def test_evaluation_when_the_budget_ends_keeps_what_was_rated(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    prices = {"input": 200.0, "output": 200.0}
+    with ModelServer(AlignmentModel()) as server:
+        given = judged(server, metrics="alignment", max_cost=3.0)
+        given["models"]["openai:tested"] |= {"prices": prices, "concurrency": 1}
+        with pytest.raises(BudgetStop, match=r"judgements\.jsonl has"):
+            evaluate(model_x, **given)
+    scores = score_folder(tmp_path / "run", FEW)
+    assert any("not finished" in note for note in scores.notes)
+
+
+def test_archive_when_of_images_is_refused_where_it_says_nothing(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, metrics="occm")
+    with pytest.raises(InputError, match="one of shot images"):
+        make_report(tmp_path / "run")
+    evaluate(model_x, metrics="occm", out="other")
+    with pytest.raises(InputError, match="one of images"):
+        merge_archives([tmp_path / "run", tmp_path / "other"], tmp_path / "merged")

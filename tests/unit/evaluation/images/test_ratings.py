@@ -1,0 +1,110 @@
+"""Ratings of an archive as sub-scores, by hand: definitions, runs, what is missing."""
+
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.images.definitions import Definitions, read_definitions
+from fabula.evaluation.images.found import FoundShot, FoundStory
+from fabula.evaluation.images.ratings import collect_panels, stability, story_ratings
+from fabula.schemas.judgement import Judge, Judgement
+
+JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model=None)
+CASTS = ((), ("A",), ("A", "B"))
+
+
+def story(boxes: dict[str, list[list[float]]] | None = None) -> FoundStory:
+    """A story of three shots: nobody, A, and A with B on stage."""
+    shots = tuple(
+        FoundShot(number=number, onstage=len(cast), expected=cast, sha256="0")
+        for number, cast in enumerate(CASTS, 1)
+    )
+    box = [0.0, 0.0, 9.0, 9.0, 1.0]
+    there = {"1": [], "2": [box], "3": [box, box]} if boxes is None else boxes
+    return FoundStory(
+        method="m", story_id="01", characters={"A": None, "B": None}, references={}, shots=shots,
+        boxes={"model": "d", "shots": there}, crops=None, pictures=None,
+    )  # fmt: skip
+
+
+def rated(item: str, rating: int | None, vote: int = 0, **more: Any) -> Judgement:
+    return Judgement.model_validate(
+        {
+            "protocol": "images", "kind": "alignment", "method": "m", "unit": "01", "seed": None,
+            "item": item, "condition": "image", "judge": JUDGE, "vote": vote, "prompt": "",
+            "reason": None, "raw": "",
+            "outcome": "refused" if rating is None else "answered",
+            "parsed": None if rating is None else {"rating": rating, "reason": ""},
+            "input_tokens": None, "output_tokens": None, "cost": None, "time": None, **more,
+        }
+    )  # fmt: skip
+
+
+def scores(*judgements: Judgement, asked_from: int = 0, **named: Any) -> dict[str, Any]:
+    one = story()
+    (panel,) = collect_panels(judgements, [one]).values()
+    return story_ratings(one, panel, asked_from, Definitions(**named))
+
+
+def test_scene_when_a_rating_is_missing_is_the_mean_of_the_others() -> None:
+    found = scores(rated("shot_01/scene", 4), rated("shot_02/scene", None), rated("shot_03/scene", 1))
+    assert found["scene"].value == 2.5  # (4 + 1) / 2
+    assert found["scene"].counts == {"asked": 3, "answered": 2, "runs": 1}
+    assert found["alignment"].status == "undefined"
+
+
+@pytest.mark.parametrize(("definition", "value"), [("paper", 1.0), ("code", 3.0)])
+def test_interaction_when_defined_takes_the_shots_that_it_names(definition: str, value: float) -> None:
+    given = [rated(f"shot_0{number}/interaction", rating) for number, rating in ((1, 4), (2, 4), (3, 1))]
+    assert scores(*given, alignment=definition)["interaction"].value == value  # 1; (4 + 4 + 1) / 3
+
+
+def test_interaction_when_not_asked_of_all_shots_has_no_value_by_the_code() -> None:
+    found = scores(rated("shot_03/interaction", 1), asked_from=2, alignment="code")["interaction"]
+    assert found.value is None and "2 characters or more" in found.reason
+
+
+def test_action_when_rounded_by_the_code_differs_from_the_mean() -> None:
+    given = [rated("shot_02/action/A", 2), rated("shot_03/action/A", 4), rated("shot_03/action/B", 1)]
+    assert scores(*given)["action"].value == pytest.approx(7 / 3)
+    assert scores(*given, alignment="code")["action"].value == 2  # 2, and 2.5 to the even 2
+
+
+def test_runs_when_repeated_have_mean_and_sample_deviation() -> None:
+    one = story()
+    given = [
+        rated(f"shot_0{shot}/scene", rating, vote) for vote, rating in enumerate((2, 3, 4)) for shot in (1, 2)
+    ]
+    (panel,) = collect_panels(given, [one]).values()
+    told = stability([one], panel, 0, Definitions())["scene"]
+    assert (told.runs, told.mean, told.deviation) == ((2.0, 3.0, 4.0), 3.0, 1.0)
+    assert story_ratings(one, panel, 0, Definitions())["scene"].value == 3.0
+
+
+@pytest.mark.parametrize(
+    ("item", "rating", "expected"),
+    [
+        ("shot_09/scene", 3, "a shot that was evaluated"),
+        ("shot_01/mood", 3, "a shot that was evaluated"),
+        ("shot_01/scene", 7, "a rating of 0 to 4"),
+        ("shot_01/scene", True, "a rating of 0 to 4"),
+    ],
+)
+def test_ratings_when_they_belong_to_nothing_are_refused(item: str, rating: int, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        collect_panels([rated(item, rating)], [story()])
+
+
+@pytest.mark.parametrize(
+    "text", ["cids=best", "fid=code", "least=much", "least=2", "splits=0", "splits=", "occm"]
+)
+def test_definitions_when_unknown_are_refused_with_those_there_are(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"cids=paper\|code"):
+        read_definitions([text])
+
+
+def test_definitions_when_given_stand_for_themselves() -> None:
+    made = read_definitions(["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], 5, 1)
+    assert made == Definitions("code", "code", "paper", "all", "paper", 0.3, 10, 5, 1)
+    assert "copy-paste=code" in made.named() and "least=0.3" in made.named()
