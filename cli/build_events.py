@@ -17,6 +17,7 @@ from .common import (
     ReuseOption,
     SettingsOption,
     WorkersOption,
+    emit,
     example,
     guarded,
     say,
@@ -103,7 +104,11 @@ def events(
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
-            show(estimate_suite(seeds, out or Path(scratch) / "run", options), as_json=as_json)
+            plan = estimate_suite(seeds, out or Path(scratch) / "run", options)
+        if as_json:
+            emit(plan.as_json())
+        for line in () if as_json else plan.lines(sample=False):
+            say(line)
         return 0
     if out is None:
         raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/suite")

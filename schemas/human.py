@@ -72,7 +72,9 @@ class HumanRow(Own):
     def _has_what_its_kind_needs(self) -> "HumanRow":
         for name in NEEDED[self.kind]:
             if getattr(self, name) in (None, (), ""):
-                raise ValueError(f"{name}: a line of kind {self.kind} needs it")
+                keyed = (self.kind, name) == ("completion", "method")
+                unless = ", unless its item is a task whose key is given with --key" if keyed else ""
+                raise ValueError(f"{name}: a line of kind {self.kind} needs it{unless}")
         shows = self.kind in ("answer", "moral_label") and self.condition != "text"
         if shows and not self.method:
             raise ValueError(f"method: a line of kind {self.kind} under {self.condition} needs it")

@@ -102,3 +102,12 @@ def test_build_and_evaluate_when_walked_through_end_in_a_graded_suite(
     assert [" ".join(one) for one in labels] == [
         "animal medium 2_events", "object hard 2_events", "human easy 2_events",
     ]  # fmt: skip
+
+
+def test_dry_run_of_a_suite_when_no_option_samples_names_none(fabula_command, tmp_path: Path) -> None:
+    (tmp_path / "seeds.jsonl").write_text(json.dumps({"prompt": PROMPT["prompt"]}))
+    asked = ("build", "events", tmp_path / "seeds.jsonl", "--model", "http://127.0.0.1:9/v1#any", "--dry-run")
+    done = fabula_command(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "list_events" in done.stdout and "--sample" not in done.stdout
+    assert json.loads(fabula_command(*asked, "--json").stdout)["calls"] == 1

@@ -185,3 +185,9 @@ def test_page_when_compared_names_every_column_and_kind() -> None:
         pytest.skip("the suite runs against an installed wheel, which has no docs")
     text = page.read_text("utf-8")
     assert [name for name in (*HumanRow.model_fields, *NEEDED) if f"| `{name}` |" not in text] == []
+
+
+def test_line_about_a_task_when_no_key_is_given_asks_for_it(written: Write) -> None:
+    row = {"kind": "completion", "rater": "p1", "item": "task_0001", "completion": [1]}
+    (problem,) = problems(written("a.jsonl", json.dumps(row)), Known(events={"a.mp4": 1}))
+    assert "given with --key" in problem
