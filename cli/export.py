@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import export_study, shot_sets
+from . import export_study, shot_material, shot_sets
 from .common import JsonOption, emit, example, guarded, say, show
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ def _export() -> None:
 
 export_study.register(app)
 shot_sets.register_exports(app)
+shot_material.register_export(app)
 
 
 @app.command("katha", epilog=example("fabula export katha dist/kathabench --out KathaBench-25K"))

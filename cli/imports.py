@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from . import import_archive, shot_sets
+from . import import_archive, shot_material, shot_sets
 from .common import JsonOption, emit, example, guarded, say, show, warn
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def _import() -> None:
 
 import_archive.register(app)
 shot_sets.register_import(app)
+shot_material.register_import(app)
 
 
 @app.command(

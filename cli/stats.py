@@ -21,16 +21,18 @@ def register(app: typer.Typer) -> None:
 @guarded
 def stats(
     path: Annotated[
-        Path, typer.Argument(help="Run, release, JSONL file or suite (.json).", show_default=False)
+        Path,
+        typer.Argument(help="Run, release, JSONL file, suite (.json), shot scripts.", show_default=False),
     ],
     as_json: JsonOption = False,
 ) -> int:
     """Count records and show each distribution with its target and deviation."""
+    from ..releases.shot_statistics import statistics_of_shots
     from ..releases.suite_loading import statistics_of_suite
     from ..validators import statistics_of
 
     folder = released(path)
-    document = statistics_of_suite(folder) or statistics_of(folder)
+    document = statistics_of_suite(folder) or statistics_of_shots(folder) or statistics_of(folder)
     if as_json:
         emit(document)
     else:

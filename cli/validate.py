@@ -12,20 +12,28 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "validate",
-        epilog=example("fabula validate runs/mine", "fabula validate annotations.jsonl --json"),
+        epilog=example(
+            "fabula validate runs/mine",
+            "fabula validate annotations.jsonl --json",
+            "fabula validate runs/shots",
+        ),
     )(validate)
 
 
 @guarded
 def validate(
     path: Annotated[
-        Path, typer.Argument(help="Run folder, release folder or JSONL file.", show_default=False)
+        Path,
+        typer.Argument(help="Run folder, release folder, JSONL file or shot scripts.", show_default=False),
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Check schemas and every rule. Exits with 1 if there are findings."""
+    from ..releases.shot_statistics import holds_scripts
+    from ..releases.shot_tree import read_shot_set
     from ..validators import validate as check
 
-    report = check(released(path))
+    folder = released(path)
+    report = read_shot_set(folder)[1] if holds_scripts(folder) else check(folder)
     return show_findings(report, as_json=as_json, strict=strict)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..media.images import PictureLimits, open_picture, read_bytes
+from ..media.images import Picture, PictureLimits, open_picture, read_bytes
 from ..media.problems import MediaProblem
 from ..schemas.canonical import sha256_bytes
 from ..schemas.shots import ReferenceImage, ShotScript
@@ -15,7 +15,7 @@ IMAGES = "image"
 MOST_REFERENCES = 10
 LEAST_SIDE = 64
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", ".gitkeep")
-_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
+PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 # What a picture may be and yet be worth a look.
 _ODD = ("misnamed", "animated", "blank")
 
@@ -48,7 +48,7 @@ def read_references(
         others = any(path.is_relative_to(inner) for inner in nested)
         if path.is_dir() or others or path.name in SYSTEM_FILES:
             continue
-        if path.suffix.lower() not in _PICTURES or not path.resolve().is_relative_to(place.resolve()):
+        if path.suffix.lower() not in PICTURES or not path.resolve().is_relative_to(place.resolve()):
             message = "expected an image of this story, such as 00.jpg"
             found.add(issue("stray-file", f"{place.name}/{name}", "$", message))
             continue
@@ -67,7 +67,20 @@ def _read_reference(
     place: Path, path: Path, key: str, found: IssueBin, limits: PictureLimits
 ) -> ReferenceImage | None:
     name = path.relative_to(place).as_posix()
-    where = f"{place.name}/{name}"
+    read = read_reference(path, f"{place.name}/{name}", found, limits)
+    if read is None:
+        return None
+    data, picture = read
+    return ReferenceImage(
+        story_id=place.name, character=key, file=name, sha256=sha256_bytes(data),
+        width=picture.width, height=picture.height,
+    )  # fmt: skip
+
+
+def read_reference(
+    path: Path, where: str, found: IssueBin, limits: PictureLimits
+) -> tuple[bytes, Picture] | None:
+    """Return a reference image and its bytes; None for one that cannot be decoded. Oddities are reported."""
     try:
         data = read_bytes(path, limits)
         picture = open_picture(data, limits, name=path.name)
@@ -81,10 +94,7 @@ def _read_reference(
     if min(picture.width, picture.height) < LEAST_SIDE:
         message = f"expected {LEAST_SIDE} pixels a side, found {picture.width} x {picture.height}"
         found.add(issue("small-picture", where, "$", message))
-    return ReferenceImage(
-        story_id=place.name, character=key, file=name, sha256=sha256_bytes(data),
-        width=picture.width, height=picture.height,
-    )  # fmt: skip
+    return data, picture
 
 
 def check_folders(place: Path, script: ShotScript, found: IssueBin) -> None:

@@ -26,12 +26,13 @@ def closeness(whole: Sequence[Traits], part: Sequence[Traits]) -> dict[str, Json
     """
     full, own = spread(whole), spread(part)
     return {
-        "fields": {name: _field(full[name], own[name]) for name in FIELDS},
+        "fields": {name: field_closeness(full[name], own[name]) for name in FIELDS},
         "means": _means(whole, part),
     }
 
 
-def _field(full: Counter[str], own: Counter[str]) -> dict[str, Json]:
+def field_closeness(full: Counter[str], own: Counter[str]) -> dict[str, Json]:
+    """Return one field of :func:`closeness`, from how often each value is in the whole and in the subset."""
     total, size = full.total(), own.total()
     values = {value: _row(full[value], total, own[value], size) for value in sorted(full)}
     # Whole numbers as long as possible: half the sum of |k/n - K/N|, and the sum of (k - nK/N)^2 / (nK/N).

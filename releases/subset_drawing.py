@@ -6,7 +6,8 @@ difference between its count and the whole's share of it, in units of that share
 statistic, steadied where a share is small); pairs, most of which have a share of less than one story, weigh a
 tenth, or their rounding would outweigh the fields. Stories are taken one after the other, each the one that
 leaves the smallest distance; then single stories are exchanged as long as that helps. All sums are of
-integers, so no machine rounds them otherwise.
+integers, so no machine rounds them otherwise. Stories of another kind of data set may count in other fields,
+as shot scripts do (:mod:`.shot_subsets`), if all of them have the same ones in the same order.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .subset_traits import KINDS, Traits
+from .subset_traits import Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ _SCALE = 1_000
 _WEIGHT = 1_000_000
 _ROUNDS = 5
 _PAIR = 10
-_AND = f"{KINDS[0]} and {KINDS[1]}="
+_AND = "pair="
 ALL = "all"
 
 
@@ -115,8 +116,9 @@ class _Table:
         questions = [[story.questions.get(name, 0) for name in types] for story in pool]
         columns = [[place[key] for key in _keys(story)] for story in pool]
         numbers = {group: number for number, group in enumerate(quotas)}
+        fields = len(_keys(everyone[0])) if everyone else 0
         return cls(
-            columns=np.array(columns, dtype=np.int64).reshape(len(pool), len(KINDS) + 1),
+            columns=np.array(columns, dtype=np.int64).reshape(len(pool), fields),
             questions=np.array(questions, dtype=np.int64).reshape(len(pool), len(types)),
             weights=np.array(
                 [
@@ -200,6 +202,6 @@ def _targets(
 
 
 def _keys(story: Traits) -> list[str]:
-    """Return the values that a story counts in, each with its field's name."""
-    kinds = (f"{name}={value}" for name, value in zip(KINDS, story.kinds, strict=True))
+    """Return the values that a story counts in, each with its field's number."""
+    kinds = (f"{number}={value}" for number, value in enumerate(story.kinds))
     return [*kinds, f"{_AND}{story.kinds[0]}/{story.kinds[1]}"]

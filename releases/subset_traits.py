@@ -26,7 +26,7 @@ class Traits:
 
     Attributes:
         id: story id.
-        kinds: its value of each field of :data:`KINDS`, in that order.
+        kinds: its value of each field of :data:`KINDS`, in that order; of other fields in other data sets.
         questions: question type -> how many of its questions have it.
         scenes: how many scenes it has.
         characters: length of its text. Nothing is drawn by it, so it shows how close a subset is elsewhere.

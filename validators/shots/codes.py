@@ -32,6 +32,15 @@ _FILES = {
     "small-picture": Code(
         "Reference images have 64 pixels a side or more.", "replace it by a larger one", "warning"
     ),
+    "no-rights": Code(
+        "Every reference image that is imported says on what ground it may be used.",
+        "give --rights, or a line with its rights in references.jsonl",
+    ),
+    "nobody-seen": Code(
+        "The detector that was asked finds a face or a character in every reference image.",
+        "have a look at it, or choose another picture",
+        "warning",
+    ),
     "repeated-picture": Code("No two reference images are the same file.", "keep one of them", "warning"),
 }
 

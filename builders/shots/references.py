@@ -1,0 +1,241 @@
+"""Reference images from folders into the tree of a run: ``<story>/<character>/*.jpg``, checked one by one.
+
+Beside the folders may lie ``references.jsonl`` with the source and the rights of single files. An image
+without rights, one that cannot be decoded and one that the story has already are reported and left out; the
+others are copied byte for byte and noted in the tree's own ``references.jsonl``.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from ...errors import InputError, TargetError, UserError
+from ...media.images import LIMITS, Picture
+from ...releases.shot_facts import with_provenance, write_facts
+from ...releases.shot_references import (
+    IMAGES,
+    MOST_REFERENCES,
+    PICTURES,
+    SYSTEM_FILES,
+    is_safe_name,
+    read_reference,
+)
+from ...releases.shot_tree import REFERENCES, ShotSet, ShotStory, read_shot_set
+from ...schemas.base import Own
+from ...schemas.canonical import sha256_bytes, write_atomic
+from ...schemas.shots import ReferenceImage
+from ...validators.codes import show
+from ...validators.report import IssueBin, ValidationReport
+from ...validators.shots.codes import issue
+from .pipeline import PRODUCERS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Sees = Callable[["Image"], bool]
+"""Whether a face or a character is found in a picture."""
+
+_ENDINGS = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
+
+
+class Terms(Own):
+    """Where an image comes from, and on what ground it may be used; a line of ``references.jsonl``."""
+
+    file: str = Field(default="", description="Path below the folder that is imported.")
+    source: str | None = Field(default=None, description="Where it comes from.")
+    rights: str | None = Field(default=None, description="On what ground it may be used.")
+
+
+@dataclass
+class _Import:
+    """One import.
+
+    Attributes:
+        folder: what is imported.
+        shots: the set that takes the images.
+        terms: file -> its own terms; ``default`` for all others.
+        sees: looks at each picture, if a detector is asked.
+        found: takes the findings; ``made`` the images that are new.
+    """
+
+    folder: Path
+    shots: ShotSet
+    terms: Mapping[str, Terms]
+    default: Terms
+    sees: Sees | None
+    found: IssueBin = field(default_factory=IssueBin)
+    made: list[ReferenceImage] = field(default_factory=list)
+
+    def story(self, place: Path, story: ShotStory) -> None:
+        """Import the images of one story."""
+        inner = place / IMAGES
+        place = inner if inner.is_dir() and IMAGES not in story.script.characters else place
+        seen = {one.sha256: one.file for some in story.references.values() for one in some}
+        known = {key.split("/")[0] for key in story.script.characters}
+        for entry in sorted(place.iterdir()):
+            if entry.name not in known and entry.name not in SYSTEM_FILES:
+                where = entry.relative_to(self.folder).as_posix()
+                near = [key for key in known if key.strip().casefold() == entry.name.strip().casefold()]
+                hint = f"; {show(near[0])} differs only in space or case" if near else ""
+                self.found.add(
+                    issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}")
+                )
+        for key in story.script.characters:
+            if is_safe_name(key) and (place / key).is_dir():
+                self.character(place / key, story, key, seen)
+
+    def character(self, place: Path, story: ShotStory, key: str, seen: dict[str, str]) -> None:
+        """Import the images of one character; ``seen`` holds the hashes of the story's images."""
+        count = len(story.references[key])
+        for path in sorted(place.iterdir()):
+            name = path.relative_to(self.folder).as_posix()
+            if path.name in SYSTEM_FILES or path.is_dir():
+                continue
+            if path.suffix.lower() not in PICTURES or not path.resolve().is_relative_to(
+                self.folder.resolve()
+            ):
+                self.found.add(issue("stray-file", name, "$", "expected an image, such as 00.jpg"))
+                continue
+            read = read_reference(path, name, self.found, LIMITS)
+            if read is None or not self._usable(name, *read, seen):
+                continue
+            if count == MOST_REFERENCES:
+                message = f"expected 1 to {MOST_REFERENCES} images, found more; this and later ones stay out"
+                self.found.add(issue("many-references", name, "$", message))
+                return
+            self._copy(story, key, name, read)
+            seen[sha256_bytes(read[0])] = name
+            count += 1
+
+    def _usable(self, name: str, data: bytes, picture: Picture, seen: Mapping[str, str]) -> bool:
+        first = seen.get(sha256_bytes(data))
+        if first is not None:
+            self.found.add(issue("repeated-picture", name, "$", f"the same file as {first}"))
+            return False
+        if not (self._terms(name).rights or "").strip():
+            self.found.add(issue("no-rights", name, "$", "nothing says on what ground it may be used"))
+            return False
+        if self.sees is not None and not self.sees(picture.image):
+            self.found.add(issue("nobody-seen", name, "$", "no face and no character was found in it"))
+        return True
+
+    def _terms(self, name: str) -> Terms:
+        own = self.terms.get(name, self.default)
+        return Terms(source=own.source or self.default.source, rights=own.rights or self.default.rights)
+
+    def _copy(self, story: ShotStory, key: str, name: str, read: tuple[bytes, Picture]) -> None:
+        data, picture = read
+        folder = self.shots.folder / story.story_id / IMAGES / key
+        taken = {path.stem for path in folder.iterdir()} if folder.is_dir() else set()
+        number = next(number for number in range(len(taken) + 1) if f"{number:02d}" not in taken)
+        target = folder / f"{number:02d}{_ENDINGS.get(picture.format, Path(name).suffix.lower())}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, [data])
+        terms = self._terms(name)
+        self.made.append(
+            ReferenceImage(
+                story_id=story.story_id, character=key, sha256=sha256_bytes(data),
+                file=target.relative_to(self.shots.folder / story.story_id).as_posix(),
+                width=picture.width, height=picture.height, source=terms.source, rights=terms.rights,
+            )
+        )  # fmt: skip
+
+
+def import_references(
+    folder: Path, out: Path, default: Terms | None = None, sees: Sees | None = None
+) -> ValidationReport:
+    """Put reference images into a set of shot scripts.
+
+    Args:
+        folder: a folder for each story, by its number or its id, with one for each character, by its key.
+        out: the run or set that takes them.
+        default: source and rights of images that ``references.jsonl`` of ``folder`` does not name.
+        sees: looks at each picture; what it finds nobody in is reported.
+
+    Returns:
+        What was wrong, story by story, and how many images were taken.
+
+    Raises:
+        InputError: there is no such folder or set, or ``references.jsonl`` is damaged.
+        TargetError: the set cannot be written.
+    """
+    if not folder.is_dir():
+        raise InputError([_problem(str(folder), "a folder of stories' folders", "none")])
+    shots, _ = read_shot_set(out)
+    before = {(one.story_id, one.file): one for one in with_provenance(shots)}
+    work = _Import(folder, shots, _terms(folder), default or Terms(), sees)
+    try:
+        for place, story in _places(folder, shots, _ids(out), work.found):
+            work.story(place, story)
+        for one in work.made:
+            before[one.story_id, one.file] = one
+        write_facts(shots.folder, (), before.values())
+    except OSError as error:
+        raise TargetError(
+            str(shots.folder), expected="a folder that can be written", found=str(error.strerror),
+            fix="check its permissions and the space on the disk",
+        ) from error  # fmt: skip
+    after, _ = read_shot_set(out)
+    for story in after.stories:
+        for key in (key for key, images in story.references.items() if not images):
+            message = f"expected 1 to {MOST_REFERENCES} images, found none"
+            work.found.add(issue("no-reference", f"{story.story_id}/{IMAGES}/{key}", "$", message))
+    return work.found.report(str(folder), "references", {"images": len(work.made)})
+
+
+def _places(
+    folder: Path, shots: ShotSet, ids: Mapping[str, str], found: IssueBin
+) -> list[tuple[Path, ShotStory]]:
+    """Return the folders of stories of the set; others are reported."""
+    numbers = {int(story.story_id): story for story in shots.stories}
+    places = []
+    for place in sorted(folder.iterdir()):
+        if place.name in (*SYSTEM_FILES, REFERENCES):
+            continue
+        number = ids.get(place.name, place.name)
+        story = numbers.get(int(number)) if number.isascii() and number.isdigit() else None
+        if story is None or not place.is_dir():
+            message = "expected the folder of a story of the set, by its number or its id"
+            found.add(issue("stray-file", place.name, "$", message))
+            continue
+        places.append((place, story))
+    return places
+
+
+def _ids(out: Path) -> dict[str, str]:
+    """Return the number of each story of a run by its id; nothing for a set that is no run."""
+    path = out / PRODUCERS
+    if not path.is_file():
+        return {}
+    with path.open("rb") as lines:
+        return {str(row["id"]): str(row["story_id"]) for row in map(json.loads, lines)}
+
+
+def _terms(folder: Path) -> dict[str, Terms]:
+    path = folder / REFERENCES
+    if not path.is_file():
+        return {}
+    terms: dict[str, Terms] = {}
+    problems = []
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                read = Terms.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                problems.append(_problem(f"{path}:{number}", "file, source and rights", str(first["msg"])))
+                continue
+            if not (folder / read.file).is_file():
+                problems.append(_problem(f"{path}:{number}", "a file of the folder", show(read.file)))
+            terms[read.file] = read
+    if problems:
+        raise InputError(problems)
+    return terms
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="see docs/shots.md")

@@ -1,0 +1,103 @@
+"""Commands about the material of shot scripts: ``import references`` and ``export lite``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import JsonOption, emit, example, guarded, released, say, show_findings
+
+if TYPE_CHECKING:
+    from ..builders.shots.references import Sees
+
+
+def register_import(app: typer.Typer) -> None:
+    """Add the command that brings reference images in."""
+    app.command(
+        "references",
+        epilog=example(
+            'fabula import references drawings/ --to runs/shots --rights "CC0-1.0" --source "drawn by Ana"',
+            "fabula import references stills/ --to runs/shots --detector faces-scrfd-10g",
+        ),
+    )(references)
+
+
+def register_export(app: typer.Typer) -> None:
+    """Add the command that writes a subset."""
+    app.command(
+        "lite",
+        epilog=example(
+            "fabula export lite runs/shots --count 20 --out runs/shots-lite",
+            "fabula export lite runs/vistory --ids official --out runs/vistory-lite",
+        ),
+    )(lite)
+
+
+@guarded
+def references(
+    folder: Annotated[Path, typer.Argument(help="Images, as STORY/CHARACTER/*.jpg.", show_default=False)],
+    out: Annotated[Path, typer.Option("--to", help="The run or set that takes them.", show_default=False)],
+    source: Annotated[
+        str | None, typer.Option("--source", help="Where the images come from, if no line says otherwise.")
+    ] = None,
+    rights: Annotated[
+        str | None, typer.Option("--rights", help="On what ground they may be used, likewise.")
+    ] = None,
+    detector: Annotated[
+        str | None, typer.Option("--detector", help="Report images in which this detector finds nobody.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Put reference images into a set of shot scripts, with their source and rights.
+
+    Each is checked: readable, large enough, not there already, 10 per character at most. references.jsonl in
+    the folder may give source and rights of single files. Exits with 1 where an image could not be taken.
+    """
+    from ..builders.shots.references import Terms, import_references
+
+    terms = Terms(source=source, rights=rights)
+    report = import_references(folder, out, terms, None if detector is None else _looks(detector))
+    return show_findings(report, as_json=as_json, strict=False)
+
+
+def _looks(name: str) -> "Sees":
+    """Return what looks at a picture with a detector."""
+    from ..models.vision.devices import Place
+    from ..models.vision.registry import open_vision
+    from ..models.vision.types import Detector
+
+    model = open_vision(name, Place(), kind="detector")
+    assert isinstance(model, Detector)
+    return lambda image: bool(model.detect([image])[0])
+
+
+@guarded
+def lite(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Set of shot scripts.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
+    count: Annotated[int, typer.Option("--count", help="Stories of the subset.")] = 20,
+    ids: Annotated[
+        str | None, typer.Option("--ids", help="These stories, as 01,08,...; or official for Lite's own.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Write a subset that is spread as the whole set is, by type, style, culture, length and characters.
+
+    lite.json beside it holds the ids and each distribution beside that of the whole.
+    """
+    from ..releases.shot_subsets import OFFICIAL, choose, write_subset
+    from ..releases.shot_tree import read_shot_set
+
+    shot_set, _ = read_shot_set(released(folder))
+    named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]
+    document = write_subset(shot_set, choose(shot_set, count, named), out)
+    if as_json:
+        emit(document)
+        return 0
+    say(f"stories: {', '.join(document['ids'])}")
+    for name, field in document["fields"].items():
+        say(f"{name}: total variation {field['total_variation']:.3f} from the whole")
+    say(f"set: {out}")
+    return 0

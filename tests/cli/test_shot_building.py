@@ -1,0 +1,69 @@
+"""The commands of shot scripts: build, references, lite, statistics, validation."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.testing.drawn_shots import draw_reference
+
+Fabula = Callable[..., subprocess.CompletedProcess[str]]
+TEXT = "Mira walked along the river. An old ferryman saw her. Mira waved. The ferryman laughed. Mira slept."
+
+
+@pytest.fixture
+def stories(tmp_path: Path) -> Path:
+    row = {
+        "id": "hat", "title": "The Hat", "language": "en", "text": TEXT, "source_collection": "own",
+        "rights_status": "public_domain_or_rights_compatible",
+    }  # fmt: skip
+    path = tmp_path / "stories.jsonl"
+    path.write_text("".join(json.dumps({**row, "id": name}) + "\n" for name in ("hat", "boat")), "utf-8")
+    return path
+
+
+def test_commands_when_run_one_after_the_other_make_a_set_and_its_subset(
+    fabula_command: Fabula, stories: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    done = fabula_command(
+        "build", "shots", str(stories), "--shots", "4", "--languages", "en", "--out", str(run)
+    )
+    assert done.returncode == 0, done.stderr
+    assert "scripts: " in done.stdout
+    place = tmp_path / "images" / "hat" / "Mira"
+    place.mkdir(parents=True)
+    (place / "a.png").write_bytes(draw_reference("Mira"))
+    done = fabula_command(
+        "import", "references", str(tmp_path / "images"), "--to", str(run), "--rights", "CC0-1.0"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "checked 1 images" in done.stdout
+    counted = json.loads(fabula_command("stats", str(run), "--json").stdout)
+    assert counted["totals"]["references"] == 1
+    found = json.loads(fabula_command("validate", str(run), "--json").stdout)
+    assert found["ok"] and found["kind"] == "shots"
+    done = fabula_command(
+        "export", "lite", str(run), "--count", "1", "--out", str(tmp_path / "lite"), "--json"
+    )
+    assert json.loads(done.stdout)["stories"] == {"full": 2, "subset": 1}
+
+
+def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, stories: Path, tmp_path: Path) -> None:
+    done = fabula_command(
+        "build", "shots", str(stories), "--languages", "en,zh", "--out", str(tmp_path / "run")
+    )
+    assert (done.returncode, "ch" in done.stderr) == (2, True)
+    done = fabula_command("build", "shots", str(stories))
+    assert (done.returncode, "--out" in done.stderr) == (2, True)
+
+
+def test_lite_when_the_official_ids_are_not_there_says_so(
+    fabula_command: Fabula, stories: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    fabula_command("build", "shots", str(stories), "--out", str(run))
+    done = fabula_command("export", "lite", str(run), "--ids", "official", "--out", str(tmp_path / "lite"))
+    assert (done.returncode, "which it lacks" in done.stderr) == (2, True)

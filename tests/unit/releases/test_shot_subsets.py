@@ -1,0 +1,96 @@
+"""A subset of shot scripts that is spread as the whole; statistics of section C."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError
+from fabula.releases.shot_facts import read_story_facts
+from fabula.releases.shot_statistics import statistics_of_shots
+from fabula.releases.shot_subsets import choose, subset_document, write_subset
+from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.schemas.shots import LITE
+from fabula.testing.drawn_shots import draw_shot_set, drawn_script
+
+STYLES = ("photorealistic",) * 5 + ("anime",) * 3 + ("comics",) * 2
+
+
+@pytest.fixture
+def eighty(tmp_path: Path) -> ShotSet:
+    """Eighty stories without images: half photorealistic, 4 to 13 shots."""
+    folder = tmp_path / "whole" / "ViStory"
+    lines = []
+    for number in range(1, 81):
+        place = folder / f"{number:02d}"
+        place.mkdir(parents=True)
+        script = drawn_script(4 + number % 10)
+        (place / "story.json").write_text(json.dumps(script), "utf-8")
+        style = STYLES[number % len(STYLES)]
+        lines.append({"story_id": place.name, "style": style, "realistic": style == "photorealistic"})
+    (folder / "stories.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return read_shot_set(tmp_path / "whole")[0]
+
+
+def test_subset_when_drawn_has_the_shares_of_the_whole(eighty: ShotSet) -> None:
+    chosen = choose(eighty, 20)
+    facts = read_story_facts(eighty)
+    # A quarter of 40 photorealistic, 24 anime and 16 comics.
+    assert Counter(facts[one].style for one in chosen) == {"photorealistic": 10, "anime": 6, "comics": 4}
+    document = subset_document(eighty, chosen)
+    assert document["fields"]["style"]["total_variation"] == 0
+    assert document["fields"]["characters"]["total_variation"] == 0
+    assert document["stories"] == {"full": 80, "subset": 20}
+
+
+def test_subset_when_drawn_again_is_the_same(eighty: ShotSet) -> None:
+    turned = ShotSet(eighty.folder, tuple(reversed(eighty.stories)))
+    assert set(choose(turned, 20)) == set(choose(eighty, 20))
+
+
+def test_official_subset_when_asked_for_is_taken_as_given(eighty: ShotSet) -> None:
+    assert choose(eighty, 20, "official") == LITE
+    assert choose(eighty, 20, ["03", "01"]) == ("01", "03")
+
+
+def test_subset_when_it_cannot_be_is_refused(eighty: ShotSet) -> None:
+    few = ShotSet(eighty.folder, eighty.stories[:5])
+    with pytest.raises(ConfigError, match="which it lacks"):
+        choose(few, 20, "official")
+    for count in (0, 6):
+        with pytest.raises(ConfigError, match="1 to 5"):
+            choose(few, count)
+
+
+def test_subset_when_written_is_a_set_with_facts_and_document(tmp_path: Path) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=4))
+    document = write_subset(whole, ["02", "03"], tmp_path / "lite")
+    part, _ = read_shot_set(tmp_path / "lite")
+    assert [story.story_id for story in part.stories] == ["02", "03"]
+    assert part.counts()["references"] == 12
+    assert json.loads((tmp_path / "lite" / "lite.json").read_text()) == document
+    assert document["ids"] == ["02", "03"]
+
+
+def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> None:
+    document = statistics_of_shots(eighty.folder.parent)
+    assert document is not None
+    # 4 + number % 10 shots for 1 to 80: eight times 4 + 5 + ... + 13 = 85.
+    assert document["totals"]["shots"] == 680
+    assert document["totals"] == {
+        "stories": 80, "shots": 680, "shots_per_story": 8.5, "characters": 240, "references": 0,
+        "characters_with_several_references": 0,
+    }  # fmt: skip
+    assert document["shots_per_story"] == {"least": 4, "most": 13}
+    style = document["style_category"]["photorealistic"]
+    assert (style["count"], style["share"], style["target_share"]) == (40, 0.5, 0.4875)
+    assert document["character_tag"]["non_human"]["count"] == 80
+    assert document["realism"]["realistic"]["count"] == 40
+    assert (
+        document["shot_distance"]["wide_shot"]["count"]
+        + document["shot_distance"]["medium_shot"]["count"]
+        + document["shot_distance"]["full_shot"]["count"]
+        == 680
+    )
+    assert statistics_of_shots(eighty.folder / "01") is None
