@@ -27,7 +27,16 @@ EXTRAS = {
         "insightface",
         "av",
     ),
-    "metrics": ("opencv-python", "torch", "torchvision", "transformers", "insightface", "onnxruntime"),
+    "metrics": (
+        "opencv-python",
+        "torch",
+        "torchvision",
+        "transformers",
+        "ultralytics",
+        "insightface",
+        "onnxruntime",
+        "av",
+    ),
     "ocr": ("rapidocr", "onnxruntime"),
 }
 TOKENS = ("HF_TOKEN",)

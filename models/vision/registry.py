@@ -1,7 +1,9 @@
 """Which models look at pictures: an explicit list, an entry-point group, and loaders named by their place."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -96,7 +98,9 @@ def open_vision(
             not there. MissingRequirement: a library or the weights are missing.
     """
     loader = loader_of(name)
-    model = loader(place, **_checked(name, loader, settings or {}))
+    given = _checked(name, loader, settings or {})
+    with redirect_stdout(sys.stderr):  # libraries tell there what they fetch; ours is for results
+        model = loader(place, **given)
     if kind is not None and not isinstance(model, _PROTOCOLS[kind]):
         found = next((one for one, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no model")
         raise ConfigError(

@@ -110,9 +110,17 @@ def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None
 def _from_hub(source: Source) -> Path:
     try:
         from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError as error:
         raise missing("huggingface_hub") from error
-    return Path(hf_hub_download(source.repo, source.file, revision=source.revision or None))
+    revision = source.revision or None
+    if source.revision or source.sha256:
+        # What is pinned cannot have changed: a copy in the cache is taken without asking the Hub.
+        try:
+            return Path(hf_hub_download(source.repo, source.file, revision=revision, local_files_only=True))
+        except LocalEntryNotFoundError:
+            pass
+    return Path(hf_hub_download(source.repo, source.file, revision=revision))
 
 
 def told(source: Source, local: Path | None, load: Callable[[], T]) -> T:

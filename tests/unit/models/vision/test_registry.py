@@ -9,6 +9,7 @@ from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import MODELS, check_vision, names, open_vision
 from fabula.models.vision.types import Detector
+from fabula.testing import table_detector
 from fabula.testing.table_detector import TableDetector
 
 TABLE = "fabula.testing.table_detector:load_table_detector"
@@ -22,6 +23,19 @@ def test_open_when_a_loader_is_named_by_its_place_gives_its_model() -> None:
 def test_open_when_the_model_is_of_another_kind_says_which() -> None:
     with pytest.raises(ConfigError, match="a predictor, found detector"):
         open_vision(TABLE, Place(), kind="predictor")
+
+
+def test_open_when_a_library_prints_keeps_standard_output_clean(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loader(place: Place) -> TableDetector:
+        sys.stdout.write("Downloading\n")
+        return TableDetector()
+
+    monkeypatch.setattr(table_detector, "load_table_detector", loader)
+    open_vision(TABLE, Place())
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "Downloading\n")
 
 
 @pytest.mark.parametrize(
