@@ -44,3 +44,10 @@ def test_a_grading_when_it_cannot_be_made_says_why() -> None:
         grade(SIX, RATES, GradeSettings(above=0.9, easy=1, hard=1))
     with pytest.raises(ConfigError, match=r"grade_prompts\.easy"):
         grade(SIX, RATES, GradeSettings())
+
+
+def test_a_grading_when_a_prompt_was_never_judged_takes_it_for_neither_silent_nor_hard() -> None:
+    rates = {**RATES, "two": {name: rate for name, rate in RATES["two"].items() if name != "b.mp4"}}
+    with pytest.raises(ConfigError, match=r"two to be judged on all 6 prompts, found .* 1, such as b\.mp4"):
+        grade(SIX, rates, GradeSettings(easy=1, hard=1))
+    grade([name for name in SIX if name != "b.mp4"], rates, GradeSettings(easy=1, hard=1))

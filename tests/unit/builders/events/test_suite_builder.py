@@ -205,8 +205,9 @@ def test_a_suite_when_it_is_the_seed_is_graded_in_one_go(tmp_path: Path) -> None
     official = tmp_path / "run" / "all_prompts.json"
     before = load_suite(official)
     names = list(before.prompts)
+    rates = {"x": {**dict.fromkeys(names, 0.0), names[0]: 1.0}}
     options = SuiteOptions(
-        workers=0, results={"x": {names[0]: 1.0}}, settings=("grade_prompts.easy=1", "grade_prompts.hard=0")
+        workers=0, results=rates, settings=("grade_prompts.easy=1", "grade_prompts.hard=0")
     )
     build_suite([official], tmp_path / "graded", options)
     after = load_suite(tmp_path / "graded")
