@@ -79,6 +79,8 @@ def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN4
     wanted = _PROVIDERS[place.device]
     if wanted not in onnxruntime.get_available_providers():
         raise _no_device(place)
+    if place.device == "cuda" and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()  # finds the CUDA libraries that torch brought
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = told(source, path, lambda: onnxruntime.InferenceSession(str(path), options, providers=[wanted]))
