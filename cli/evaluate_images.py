@@ -13,6 +13,7 @@ from .common import (
     CreatedAtOption,
     JsonOption,
     MaxCostOption,
+    ReplaceOption,
     RetryFailedOption,
     ReuseOption,
     SettingsOption,
@@ -90,6 +91,7 @@ def images(
     settings: SettingsOption = None,
     workers: WorkersOption = None,
     retry_failed: RetryFailedOption = False,
+    replace: ReplaceOption = False,
     created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -98,6 +100,7 @@ def images(
     What the metrics need is checked before the first picture, and all that is missing is listed. Pictures
     are encoded once, whatever metrics or later runs use the vectors. The same command continues a run.
     """
+    from ..evaluation.images.keeping import check_kept
     from ..evaluation.images.requests import ImageOptions, images_request
 
     folder = released(release)
@@ -117,6 +120,7 @@ def images(
         workers=workers,
         created_at=created_at,
         retry_failed=retry_failed,
+        replace=replace,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
@@ -125,7 +129,10 @@ def images(
             )
     if out is None:
         raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval")
-    return _evaluate(images_request(folder, outputs, out, options), as_json=as_json)
+    request = images_request(folder, outputs, out, options)
+    if not replace:
+        check_kept(request)
+    return _evaluate(request, as_json=as_json)
 
 
 def _lite(folder: Path, stories: list[str] | tuple[str, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.devices import DEVICES, Place
 from ...models.vision.registry import MODELS, check_vision
+from ..metrics.alignment import DIMENSIONS
 from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings, VisionSettings
 
 METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "alignment")
@@ -36,9 +37,10 @@ NEEDS: dict[str, tuple[Key, ...]] = {
 """Metric -> settings that name its models; the judges see crops of single characters, too."""
 
 
-def models_needed(metrics: Collection[str]) -> frozenset[Key]:
-    """Return the settings that name what some metrics need."""
-    return frozenset(key for name in metrics for key in NEEDS[name])
+def models_needed(metrics: Collection[str], dimensions: Collection[str] = DIMENSIONS) -> frozenset[Key]:
+    """Return the settings that name what some metrics need; of alignment, single characters' actions do."""
+    idle = () if "action" in dimensions else ("alignment",)
+    return frozenset(key for name in metrics if name not in idle for key in NEEDS[name])
 
 
 def check_needs(config: RunConfig, metrics: Collection[str]) -> None:

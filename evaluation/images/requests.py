@@ -50,6 +50,7 @@ class ImageOptions:
         workers: worker processes; None for the settings' number, else one per core.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again.
+        replace: let what an earlier evaluation in the folder has and this one has not go.
     """
 
     metrics: Sequence[str] = ("all",)
@@ -67,6 +68,7 @@ class ImageOptions:
     workers: int | None = None
     created_at: str | None = None
     retry_failed: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,12 @@ def images_request(
     check_they_answer(judges)
     given = _given(read, options.settings)
     texts = _texts(_defaults(options, metrics, given) | _chosen(options, judges))
-    sets = [*texts, *options.settings, *_texts(_left_out(metrics))]
+    unasked = [] if "alignment" in metrics else ["judge_alignment.judges=[]"]
+    sets = [*texts, *options.settings, *unasked]
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
-    config = _judged(config, metrics)
+    config = _trimmed(config, metrics)
     check_needs(config, metrics)
     sources = (Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
     return RunRequest(
@@ -247,24 +250,14 @@ def _chosen(options: ImageOptions, judges: Sequence[str]) -> dict[str, object]:
     return made
 
 
-def _left_out(metrics: Collection[str]) -> dict[str, object]:
-    """Return empty settings for what no metric needs, whatever the settings file says."""
-    needed = models_needed(metrics)
-    made: dict[str, object] = {
-        f"{stage}.{key}": [] for (stage, key), value in DEFAULTS.items()
-        if (stage, key) not in needed and isinstance(value, tuple)
-    }  # fmt: skip
-    return made if "alignment" in metrics else made | {"judge_alignment.judges": []}
-
-
-def _judged(config: RunConfig, metrics: Collection[str]) -> RunConfig:
+def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     """Return settings without models that no metric needs, and with views for judges where there are any."""
     stages = dict(config.stages)
-    for stage, key in DEFAULTS.keys() - models_needed(metrics):
-        if not isinstance(DEFAULTS[stage, key], tuple):  # TOML has no null, so --set cannot say this
-            stages[stage] = stages[stage].model_copy(update={key: None})
     asking = stages["judge_alignment"]
     assert isinstance(asking, AlignmentSettings)
+    for stage, key in DEFAULTS.keys() - models_needed(metrics, asking.dimensions):
+        nothing = () if isinstance(DEFAULTS[stage, key], tuple) else None
+        stages[stage] = stages[stage].model_copy(update={key: nothing})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
 

@@ -12,10 +12,12 @@ from PIL import Image
 
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
-from fabula.evaluation.archive import export_archive, read_archive
+from fabula.evaluation.archive import export_archive, read_archive, read_manifest
+from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.looking import packed, unpacked
+from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.merging import merge_archives
 from fabula.evaluation.report.writing import make_report
@@ -190,9 +192,6 @@ def test_definitions_when_code_is_chosen_count_what_it_counts(
 def test_needs_when_something_is_missing_are_listed_at_once(
     shot_set: Path, model_x: Path, tmp_path: Path
 ) -> None:
-    from fabula.evaluation.images import evaluate_images
-    from fabula.evaluation.images.requests import ImageOptions
-
     with pytest.raises(ConfigError, match="--metrics: expected all, or some of cids"):
         evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
     with pytest.raises(ConfigError, match="at least one judge"):
@@ -208,8 +207,6 @@ def test_needs_when_something_is_missing_are_listed_at_once(
 def test_needs_when_libraries_are_missing_name_every_model(
     shot_set: Path, model_x: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fabula.evaluation.images import evaluate_images
-    from fabula.evaluation.images.requests import ImageOptions
     from fabula.models.vision import registry
 
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
@@ -337,3 +334,25 @@ def test_archive_when_of_images_is_refused_where_it_says_nothing(
     evaluate(model_x, metrics="occm", out="other")
     with pytest.raises(InputError, match="one of images"):
         merge_archives([tmp_path / "run", tmp_path / "other"], tmp_path / "merged")
+
+
+def test_evaluation_when_the_folder_would_lose_something_is_refused_unless_replaced(
+    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, copies, metrics="occm,csd")
+    with pytest.raises(ConfigError, match="without the methods copy-paste; some of its stories"):
+        evaluate(model_x, metrics="occm,csd", limit=2)
+    with pytest.raises(ConfigError, match="without what the style model found"):
+        evaluate(model_x, copies, metrics="occm")
+    evaluate(model_x, copies, metrics="occm,csd,aesthetic")
+    evaluate(model_x, metrics="occm", replace=True)
+    assert [one.method for one in score_folder(tmp_path / "run", FEW).methods] == ["model-x"]
+
+
+def test_alignment_when_nobody_is_cut_out_needs_no_detector(
+    shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    with ModelServer(AlignmentModel()) as server:
+        given = judged(server, metrics=("alignment",), settings=('judge_alignment.dimensions=["shot"]',))
+        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(**given, device="cpu", workers=0))
+    assert read_manifest(tmp_path / "run").protocol["models"] == {}

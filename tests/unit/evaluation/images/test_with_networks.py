@@ -1,0 +1,59 @@
+"""Every metric with the real classes of the registered models and small random weights, end to end."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fabula.evaluation.images import evaluate_images
+from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.images.needs import DEFAULTS
+from fabula.evaluation.images.requests import ImageOptions
+from fabula.evaluation.images.score import score_folder
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.tiny_vision import tiny_settings
+
+for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
+    pytest.importorskip(_library, reason=f"{_library} is not installed: the extra metrics is missing")
+
+METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception")
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A settings file that says where the weights of every default model lie."""
+    import torch
+
+    monkeypatch.setenv("YOLO_OFFLINE", "1")
+    torch.set_num_threads(1)
+    lines = []
+    for stage in dict.fromkeys(stage for stage, _ in DEFAULTS):
+        lines.append(f"[{stage}.options]")
+        for (where, _), named in DEFAULTS.items():
+            for name in [named] if isinstance(named, str) else named:
+                if where == stage:
+                    given = tiny_settings(name, tmp_path / "weights" / name).items()
+                    pairs = [f"{key} = {json.dumps(_plain(value))}" for key, value in given]
+                    lines.append(f'"{name}" = {{ {", ".join(pairs)} }}')
+    path = tmp_path / "fabula.toml"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
+def test_images_when_looked_at_with_small_networks_get_every_score(
+    settings_file: Path, tmp_path: Path
+) -> None:
+    shot_set, outputs = draw_shot_set(tmp_path / "data", 1), draw_shot_outputs(tmp_path / "model-x", 1)
+    options = ImageOptions(metrics=METRICS, config=settings_file, device="cpu", workers=0)
+    report = evaluate_images(shot_set, [outputs], tmp_path / "run", options)
+    assert report.totals["failed"] == 0
+    (method,) = score_folder(tmp_path / "run", Definitions(resamples=0)).methods
+    for name in ("occm", "csd_cross", "csd_self", "aesthetic", "inception"):
+        assert method.scores[name].value is not None
+    told = json.loads((tmp_path / "run/evaluation.json").read_text())["protocol"]["models"]
+    assert set(told) == {"detector", "characters", "style", "aesthetic", "inception"}
+    assert all(name in told["characters"] for name in (*DEFAULTS["encode_crops", "faces"], "clip-vit-l-14"))
