@@ -66,7 +66,9 @@ evaluate_images.register(app)
 )
 @guarded
 def katha(
-    release: Annotated[Path, typer.Option("--release", help="Release folder.", show_default=False)],
+    release: Annotated[
+        Path, typer.Option("--release", help="Release folder, or user/name@tag.", show_default=False)
+    ],
     outputs: Annotated[
         list[Path] | None,
         typer.Option("--outputs", help="Storyboards of one method; see `outputs check`. Repeatable."),

@@ -41,7 +41,8 @@ def pack(
         list[str] | None, typer.Option("--language", help="Events: language tag of the prompts. Repeatable.")
     ] = None,
     since: Annotated[
-        Path | None, typer.Option("--since", help="The release before; what changed decides the version.")
+        Path | None,
+        typer.Option("--since", help="The release before, or user/name@tag; sets the version."),
     ] = None,
     subsets: Annotated[
         list[str] | None,
@@ -103,7 +104,9 @@ def pack(
 )
 @guarded
 def verify(
-    path: Annotated[Path, typer.Argument(help="Release folder, or a release.json.", show_default=False)],
+    path: Annotated[
+        Path, typer.Argument(help="Release folder, user/name@tag, or a release.json.", show_default=False)
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Checksums, schemas and rules only; no loaders.")
     ] = False,
@@ -123,5 +126,5 @@ def verify(
     """
     from ..releases import verify
 
-    report = verify(path, quick=quick, hidden=hidden, salt=salt)
+    report = verify(released(path), quick=quick, hidden=hidden, salt=salt)
     return show_findings(report, as_json=as_json)

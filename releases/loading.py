@@ -106,7 +106,8 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
     try:
         document = json.loads(where.read_bytes())
     except (OSError, ValueError) as error:
-        raise _unusable(str(folder), f"a release folder with a readable {RELEASE}", str(error)) from error
+        expected = f"a release folder with a readable {RELEASE}"
+        raise _unusable(str(folder), expected, _instead(folder, error)) from error
     named = kinds or KINDS
     if not isinstance(document, dict) or document.get("kind") not in named or "version" not in document:
         expected = f"a release of kind {' or '.join(map(repr, named))} with a version"
@@ -180,6 +181,19 @@ def _unusable(where: str, expected: str, found: str) -> InputError:
     return InputError(
         [UserError(where, expected=expected, found=found, fix="give the folder of a packed release")]
     )
+
+
+def _instead(folder: Path, error: Exception) -> str:
+    """Say what lies where a release should."""
+    if not folder.exists():
+        return "nothing there"
+    if not folder.is_dir():
+        return "a file"
+    if (folder / "run.json").is_file():
+        return "a run folder: `fabula release pack` makes a release of it"
+    if not (folder / RELEASE).exists():
+        return f"a folder without {RELEASE}"
+    return str(error)
 
 
 def _shortened(value: Any) -> str:  # noqa: ANN401 - any JSON value

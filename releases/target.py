@@ -140,6 +140,11 @@ def _escaped(name: str) -> str:
 
 
 def _unwritable(target: Path, error: OSError) -> TargetError:
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        # It holds a triple (source, copy, text) for every file that could not be copied.
+        count, (_, copy, why) = len(error.args[0]), error.args[0][0]
+        others = f", and {count - 1} more" if count > 1 else ""
+        error = OSError(f"{why.partition(': ')[0].rpartition('] ')[2]} ({Path(copy).name}{others})")
     return TargetError(
         str(target),
         expected="a place that can be written, with room for the release",

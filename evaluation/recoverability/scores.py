@@ -111,9 +111,9 @@ class KathaScores:
         """Yield the main scores in percentage points, with intervals and coverage."""
         used = self.definitions
         yield (
-            f"{counted(self.scope['stories'], 'story')}, {counted(self.scope['questions'], 'question')}, "
-            f"{counted(len(self.scope['judges']), 'judge')}; matcher={used.matcher}, "
-            f"nonresponse={used.nonresponse}, support={used.support}"
+            f"release {self.release['version']}: {counted(self.scope['stories'], 'story')}, "
+            f"{counted(self.scope['questions'], 'question')}, {counted(len(self.scope['judges']), 'judge')}; "
+            f"matcher={used.matcher}, nonresponse={used.nonresponse}, support={used.support}"
         )
         yield from (f"note: {note}" for note in self.notes)
         for name, method in self.methods.items():

@@ -62,7 +62,7 @@ def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_p
     [
         (("new", "old"), (), 1, "are the two swapped?"),
         (("old", "run"), (), 1, "a release folder with a readable release.json"),
-        (("old", "nothing"), (), 1, "a release folder with a readable release.json"),
+        (("old", "nothing"), (), 1, "a readable release.json, found nothing there"),
         (("old", "new"), ("--html", "/dev/null/x.html"), 2, "a file that can be written"),
         (("old", "new"), ("--evaluation", "/dev/null"), 1, "an evaluation folder"),
         (("old",), (), 2, "Missing argument"),

@@ -64,8 +64,18 @@ def test_all_lines_that_cannot_be_read_are_listed(release):
     assert error.value.problems[-1].found == "'kb25k_0003' again"
 
 
-def test_a_folder_that_is_no_release_is_refused(tmp_path):
-    with pytest.raises(InputError, match="a release folder with a readable release"):
+def test_a_folder_that_is_no_release_is_refused_and_says_what_is_there(tmp_path):
+    expected = r"a release folder with a readable release.json, found"
+    for name, found in (
+        ("file", "a file"),
+        ("none", "nothing there"),
+        ("", r"a folder without release\.json"),
+    ):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError, match=f"{expected} {found}"):
+            load(tmp_path / name)
+    (tmp_path / "run.json").touch()
+    with pytest.raises(InputError, match=f"{expected} a run folder: `fabula release pack`"):
         load(tmp_path)
 
 
