@@ -1,16 +1,17 @@
 """Stage: what judged videos say about the prompts: which go, and how hard the others are."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...engine.stage import Item, StageSpec, Tools
+from ...errors import ConfigError
 from ...schemas.canonical import Json
-from .grading import grade
+from .grading import Rates, grade
 from .settings import GradeSettings
 
 SPEC = StageSpec(
     name="grade_prompts",
-    version=1,
+    version=2,
     shape="gather",
     reads=("choice", "results", "unit"),
     writes=("grade",),
@@ -22,7 +23,8 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     """Return for each prompt its difficulty, or code and reason why it goes; null without results.
 
     Raises:
-        ConfigError: no method is good enough, or fewer prompts stay than are to be easy and hard.
+        ConfigError: a method was not judged on a prompt, none is good enough, or fewer prompts stay than are
+            to be easy and hard.
     """
     settings = tools.settings
     assert isinstance(settings, GradeSettings)
@@ -34,7 +36,9 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
         return {name: {"grade": one} for name, one in grades.items()}
     assert tools.store is not None
     document = json.loads((tools.store / stored).read_bytes())
-    found = grade([unit for unit, _ in chosen], document["rates"], settings, document["people"])
+    units = [unit for unit, _ in chosen]
+    check_judged(units, document["rates"])
+    found = grade(units, document["rates"], settings, document["people"])
     for unit, name in chosen:
         if unit in found.dropped:
             code, reason = found.dropped[unit]
@@ -42,3 +46,19 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
         else:
             grades[name] = {"level": found.levels[unit]}
     return {name: {"grade": one} for name, one in grades.items()}
+
+
+def check_judged(units: Sequence[str], rates: Rates) -> None:
+    """Check that each method was judged on each prompt: what nobody looked at is neither silent nor hard.
+
+    Raises:
+        ConfigError: a method was not judged on some.
+    """
+    for method, found in rates.items():
+        if unjudged := [name for name in units if name not in found]:
+            raise ConfigError(
+                "--results", expected=f"{method} to be judged on all {len(units)} prompts",
+                found=f"it was not on {len(unjudged)}, such as {unjudged[0]}",
+                fix="judge these too, or leave out the method or these prompts; to grade by no results,"
+                " remove results.json from the run",
+            )  # fmt: skip

@@ -44,10 +44,8 @@ def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates 
         people: rates by people for some of the videos.
 
     Raises:
-        ConfigError: a method was not judged on a prompt, none is above the average, or there are fewer
-            prompts than easy and hard ones.
+        ConfigError: no method is above the average, or there are fewer prompts than easy and hard ones.
     """
-    _check_judged(units, rates)
     dropped = {**_silent(units, rates, how), **_unlike(units, rates, people or {}, how)}
     kept = [name for name in units if name not in dropped]
     averages = {method: _average(found, kept) for method, found in rates.items()}
@@ -79,18 +77,6 @@ def labelled(labels: Sequence[str], level: str) -> tuple[str, ...]:
     others = [label for label in labels if label not in DIFFICULTIES]
     counts = [label for label in others if label.endswith("_events")]
     return (*(label for label in others if label not in counts), level, *counts)
-
-
-def _check_judged(units: Sequence[str], rates: Rates) -> None:
-    """Check that each method was judged on each prompt: what nobody looked at is neither silent nor hard."""
-    for method, found in rates.items():
-        if unjudged := [name for name in units if name not in found]:
-            raise ConfigError(
-                "--results", expected=f"{method} to be judged on all {len(units)} prompts",
-                found=f"it was not on {len(unjudged)}, such as {unjudged[0]}",
-                fix="judge these too, or leave out the method or these prompts; to grade by no results,"
-                " remove results.json from the run",
-            )  # fmt: skip
 
 
 def _silent(units: Sequence[str], rates: Rates, how: GradeSettings) -> dict[str, tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fabula.builders.events.grade_prompts import check_judged
 from fabula.builders.events.grading import grade, labelled
 from fabula.builders.events.settings import GradeSettings
 from fabula.errors import ConfigError
@@ -49,5 +50,5 @@ def test_a_grading_when_it_cannot_be_made_says_why() -> None:
 def test_a_grading_when_a_prompt_was_never_judged_takes_it_for_neither_silent_nor_hard() -> None:
     rates = {**RATES, "two": {name: rate for name, rate in RATES["two"].items() if name != "b.mp4"}}
     with pytest.raises(ConfigError, match=r"two to be judged on all 6 prompts, found .* 1, such as b\.mp4"):
-        grade(SIX, rates, GradeSettings(easy=1, hard=1))
-    grade([name for name in SIX if name != "b.mp4"], rates, GradeSettings(easy=1, hard=1))
+        check_judged(SIX, rates)
+    check_judged([name for name in SIX if name != "b.mp4"], rates)
