@@ -83,6 +83,10 @@ def images(
     language: LanguageOption = None,
     timestamp: TimestampOption = None,
     first_shot: FirstShotOption = 1,
+    references: Annotated[
+        str,
+        typer.Option("--references", help="dataset, or generated: those that the method drew (Table S8)."),
+    ] = "dataset",
     device: Annotated[str, typer.Option("--device", help="Where models run: auto, cpu, cuda, mps.")] = "auto",
     max_cost: MaxCostOption = None,
     reuse: ReuseOption = None,
@@ -105,6 +109,7 @@ def images(
 
     folder = released(release)
     read = {"mode": mode, "language": language, "timestamp": timestamp, "first_shot": first_shot}
+    read |= {} if references == "dataset" else {"references": references}
     options = ImageOptions(
         metrics=tuple(metrics or ("all",)),
         judges=tuple(judges or ()),

@@ -14,7 +14,7 @@ from .settings import AlignmentSettings
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
 IDENTITY = ("structured", "unsupported", "extra")
 """Those settings of a model that change its answers."""
-UNREAD = ("release", "stories")
+UNREAD = ("release", "stories", "references")
 """What stands in the protocol, and is the same for every method."""
 
 

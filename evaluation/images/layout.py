@@ -21,10 +21,11 @@ TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
 LANGUAGES = ("en", "ch", "zh", "cn")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
+CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
+"""Names of folders with pictures of characters that a method drew itself."""
 _STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
 # One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
 _NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")
-_CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 _MOST_LEVELS = 4
 
 
@@ -99,7 +100,7 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
             entry for entry in entries if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS
         )
         strays = tuple(
-            entry for entry in entries if entry not in files and not _CHARACTERS.fullmatch(entry.name)
+            entry for entry in entries if entry not in files and not CHARACTERS.fullmatch(entry.name)
         )
         yield StoryFolder(story.name, place, files, strays)
 

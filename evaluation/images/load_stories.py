@@ -11,6 +11,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...validators.report import ValidationReport
+from .generated import generated_references, references_of
 from .layout import Choice
 from .outputs import CheckOptions, ShotOutputs, check_shots
 from .settings import ShotSelection
@@ -51,12 +52,14 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         about = {
             "accounting": checked.accounting(),
             "codes": _codes(checked, whole),
+            "references": settings.references,
             "sha256": checked.sha256,
             "release": {"sha256": whole.sha256, "stories": len(whole.stories)},
             "stories": None if len(chosen.stories) == len(whole.stories) else list(chosen.by_id),
         }
+        drawn = _drawn(checked, settings)
         for story in chosen.stories:
-            fields = {"story": _story(whole, story), "shots": _shots(checked, story), "outputs": about}
+            fields = {"story": _story(whole, story, drawn), "shots": _shots(checked, story), "outputs": about}
             yield Child(f"{checked.method}/{story.story_id}", Made(fields))
 
 
@@ -140,7 +143,20 @@ def _codes(checked: ShotOutputs, whole: ShotSet) -> dict[str, int]:
     return {code: count for code, count in counts.items() if count}
 
 
-def _story(shot_set: ShotSet, story: ShotStory) -> Json:
+Drawn = dict[int, dict[str, list[Path]]]
+
+
+def _drawn(checked: ShotOutputs, settings: ShotSelection) -> Drawn | None:
+    """Return the references that a method drew itself; None where those of the set count."""
+    if settings.references == "dataset":
+        return None
+    return generated_references(checked.root, Choice(settings.mode, settings.language, settings.timestamp))
+
+
+def _story(shot_set: ShotSet, story: ShotStory, drawn: Drawn | None) -> Json:
+    if drawn is not None:
+        own = references_of(story, drawn.get(int(story.story_id), {}))
+        return {"story_id": story.story_id, "script": story.script.as_json(), "references": own}
     references = {
         key: [{"file": str(shot_set.path(image).absolute()), "sha256": image.sha256} for image in images]
         for key, images in story.references.items()

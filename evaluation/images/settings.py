@@ -22,6 +22,9 @@ class ShotSelection(Own):
     mode: str | None = Field(default=None, description="Folder of the mode, where there are several.")
     language: str | None = Field(default=None, description="en or ch, where there are both.")
     timestamp: str | None = Field(default=None, description="Time stamp, or latest, where there are several.")
+    references: Literal["dataset", "generated"] = Field(
+        default="dataset", description="References of the set, or those that the method drew (Table S8)."
+    )
     first_shot: int = Field(default=1, ge=0, le=1, description="Number of the first shot in file names.")
 
     @field_validator("stories", mode="before")

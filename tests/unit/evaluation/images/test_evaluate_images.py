@@ -16,6 +16,7 @@ from fabula.evaluation.archive import export_archive, read_archive, read_manifes
 from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.images.found import read_found
 from fabula.evaluation.images.looking import packed, unpacked
 from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
@@ -25,7 +26,7 @@ from fabula.models.vision.store import VectorStore
 from fabula.releases.shot_tree import read_shot_set
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn import draw_panel, picture_bytes
-from fabula.testing.drawn_shots import CAST, draw_shot_outputs
+from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot_outputs
 from fabula.testing.model_server import ModelServer
 from fabula.testing.table_detector import SETTINGS
 
@@ -356,3 +357,22 @@ def test_alignment_when_nobody_is_cut_out_needs_no_detector(
         given = judged(server, metrics=("alignment",), settings=('judge_alignment.dimensions=["shot"]',))
         evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(**given, device="cpu", workers=0))
     assert read_manifest(tmp_path / "run").protocol["models"] == {}
+
+
+def test_references_when_generated_ones_are_chosen_are_those_of_the_method(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path
+) -> None:
+    for story in ("01", "02", "03"):
+        folder = model_x / story / "characters"
+        (folder / "the fox").mkdir(parents=True)
+        (folder / "Old_Tomas_1.png").write_bytes(draw_reference("Old Tomas"))
+        (folder / "Old_Tomas_2.png").write_bytes(b"no picture")
+        (folder / "the fox" / "a.png").write_bytes(draw_reference("The Fox"))
+    evaluate(model_x, metrics="cids", outputs={"references": "generated"})
+    (method,) = score_folder(tmp_path / "run", FEW).methods
+    counts = method.scores["cids_cross"].counts
+    assert (counts["no_reference"], counts["no_image"]) == (11, 3)  # Mira has none
+    assert method.scores["cids_cross"].value == pytest.approx(1.0, abs=0.02)
+    assert read_manifest(tmp_path / "run").protocol["references"] == "generated"
+    found = read_found(tmp_path / "run")[0].references
+    assert {key: len(images) for key, images in found.items()} == {"Mira": 0, "Old Tomas": 1, "The Fox": 1}
