@@ -37,7 +37,7 @@ def told(document: Json) -> Iterator[str]:
 
 def _people(found: Json) -> Iterator[str]:
     lines = ", ".join(f"{count} {kind}" for kind, count in found["lines"].items())
-    yield f"{found['raters']} people: {lines}"
+    yield f"{found['raters']} {'person' if found['raters'] == 1 else 'people'}: {lines}"
     for rater, why in found["excluded_raters"].items():
         yield f"  left out: {rater}, {why}"
     if found["excluded_as_too_fast"]:

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
+from ...releases.layout import JSONL_FILES, VOTE_FILES
 from ...releases.loading import Release
 from ...releases.subset_requests import FOLDER
 from ...schemas.katha import StoryRecord
 from .settings import SelectionSettings
+
+_NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
+"""JSON Lines files of a release that list something else than chosen stories."""
 
 
 def chosen_records(release: Release, settings: SelectionSettings) -> tuple[StoryRecord, ...]:
@@ -45,14 +49,15 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     Raises:
         InputError: there is no such file, or a line of it has no ``story_id``.
     """
-    files = {one.stem: one for one in (*folder.glob("*.jsonl"), *folder.glob(f"{FOLDER}/*.jsonl"))}
+    places = (*folder.glob("*.jsonl"), *folder.glob(f"{FOLDER}/*.jsonl"))
+    files = {one.stem: one for one in places if one.name not in _NO_SUBSETS}
     path = files.get(name)
     if path is None:
         there = ", ".join(sorted(files)) or "none"
         raise InputError(
             [
                 UserError(
-                    f"--subset {name}", expected="the name of a JSONL file of the release",
+                    f"--subset {name}", expected="the name of a subset of the release",
                     found=f"no such file in {folder}", fix=f"use one of: {there}",
                 )
             ]
