@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from ..engine.execute import execute
+from ..engine.execute import RunRequest, execute
 from ..engine.inspect import StageView, show_item
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Stage, load_pipeline
@@ -20,6 +20,8 @@ from .katha import BuildOptions
 from .katha.requests import build_request
 from .katha.spending import without_models
 from .registry import pipeline_of
+from .shots import ShotOptions
+from .shots.requests import shot_request
 
 NOBODY = "openai:none"
 """The model that stands in a preview where the settings name none. It is never asked."""
@@ -90,7 +92,7 @@ def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | Non
     """
     with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
         run = Path(scratch) / "run"
-        request = build_request(stories, run, BuildOptions(config=settings, items=(item,), workers=0))
+        request = _request(prompt_id, stories, run, item, settings)
         with suppress(BelowThreshold):  # why the story goes no further is said below
             try:
                 execute(replace(request, config=without_models(request.config)))
@@ -101,6 +103,13 @@ def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | Non
                     "--story", expected="the id of a story", found=item, fix=error.fix
                 ) from None
         return preview_run(run, item, prompt_id)
+
+
+def _request(prompt_id: str, stories: Path, run: Path, item: str, settings: Path | None) -> RunRequest:
+    """Return the build of one story whose stages ask with a prompt."""
+    if prompt_id.startswith("shots/"):
+        return shot_request(stories, run, ShotOptions(config=settings, items=(item,), workers=0))
+    return build_request(stories, run, BuildOptions(config=settings, items=(item,), workers=0))
 
 
 def not_asked(prompt_id: str) -> ConfigError:

@@ -12,7 +12,8 @@ from .translation import other_language
 from .words import camera_texts, story_type_texts
 
 MAKERS = (
-    "plot_by", "cast_by", "onstage_by", "settings_by", "cameras_by", "statics_by", "translation_by",
+    "plot_by", "cast_by", "onstage_by", "settings_by", "cameras_by", "statics_by", "named_by",
+    "translation_by",
     "labels_by",
 )  # fmt: skip
 
@@ -22,7 +23,7 @@ SPEC = StageSpec(
     shape="map",
     reads=(
         "story", "analysis", "given", "number", "plot", "cast", "onstage", "settings", "cameras", "statics",
-        "translation", "labels", *MAKERS,
+        "named", "translation", "labels", *MAKERS,
     ),
     writes=("record",),
 )  # fmt: skip
@@ -33,7 +34,8 @@ def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a st
 
     A character that is on stage in no shot is left out of the script.
     """
-    sketch, translation, labels = Sketch.of(item), item["translation"], item["labels"]
+    sketch, labels = Sketch.of(item), item["labels"]
+    translation = {**item["named"], **item["translation"]}
     present = {key for keys in sketch.onstage for key in keys}
     cast = [one for one in sketch.cast if one["key"] in present]
     script = ShotScript.model_validate(_script(sketch, cast, translation, labels["story_type"]))
@@ -122,6 +124,8 @@ def _producers(base: str, makers: Mapping[str, str | None], author: str | None) 
         (f"$.Shots[*]['{FIELDS['onstage']}']", makers["onstage_by"]),
         (f"$.Shots[*]['{FIELDS['static']}'].{base}", makers["statics_by"]),
         ("$.Characters[*]", makers["cast_by"] or hand),
+        (f"$.Characters[*].name_{other}", makers["named_by"]),
+        (f"$.Characters[*].prompt_{other}", makers["named_by"]),
         ("$.Story_type", makers["labels_by"] or hand),
         *((f"$.Shots[*]['{FIELDS[name]}'].{other}", makers["translation_by"]) for name in _TRANSLATED),
     ]

@@ -18,6 +18,7 @@ STAGES = (
     f"{__package__}.describe_settings",
     f"{__package__}.design_perspectives",
     f"{__package__}.describe_shots",
+    f"{__package__}.translate_names",
     f"{__package__}.translate_script",
     f"{__package__}.classify_story",
     f"{__package__}.assemble_scripts",

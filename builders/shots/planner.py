@@ -93,8 +93,18 @@ class Planner(Protocol):
         """Return for each shot what is seen, as a still that names who is on stage."""
         ...
 
-    async def translate(self, sketch: Sketch, language: str) -> Drafted | None:
-        """Return the script's texts in the other language, see :mod:`.translation`; None to leave it."""
+    async def translate_names(self, sketch: Sketch, language: str) -> Drafted | None:
+        """Return names and descriptions in the other language, see :mod:`.translation`; None to leave it."""
+        ...
+
+    async def translate(self, sketch: Sketch, names: Mapping[str, Json], language: str) -> Drafted | None:
+        """Return the texts of the shots in the other language, see :mod:`.translation`; None to leave it.
+
+        Args:
+            sketch: the script.
+            names: key of a character -> its name in that language.
+            language: key of the language.
+        """
         ...
 
     async def labels(self, sketch: Sketch) -> Drafted:

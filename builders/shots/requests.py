@@ -32,7 +32,8 @@ def shot_request(
     if options.shots is not None:
         given["plan_shots.shots"] = options.shots
     if options.languages is not None:
-        given["translate_script.languages"] = list(options.languages)
+        for stage in ("translate_names", "translate_script"):
+            given[f"{stage}.languages"] = list(options.languages)
     texts = [*planner_texts(PIPELINE, options.planner, options.model), *setting_texts(given)]
     return RunRequest(
         folder=Path(out),

@@ -1,6 +1,7 @@
 """The planner that asks a language model; see :class:`fabula.builders.shots.planner.Planner`."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 
 from ....engine.stage import Tools
 from ....models.settings import ModelSettings
@@ -8,9 +9,10 @@ from ....schemas.canonical import Json
 from ...katha.model.asking import ask_prompt
 from ...katha.model.shown import language, segment_texts
 from ..planner import Drafted, Sketch
+from ..translation import PARTS
 from ..words import camera_texts
 from . import read_cast, read_script
-from .translate import translate_script
+from .read_translation import NAMES_OF_LANGUAGES, parts_of, read_names, read_shots, shot_shown
 
 
 class ShotModelPlanner:
@@ -99,9 +101,47 @@ class ShotModelPlanner:
             shots=list(sketch.plot),
         )
 
-    async def translate(self, sketch: Sketch, language: str) -> Drafted | None:
-        """Return the script in the other language: names first, then the shots in parts with these names."""
-        return await translate_script(self._tools, self._settings, sketch, language)
+    async def translate_names(self, sketch: Sketch, language: str) -> Drafted | None:
+        """Return names and descriptions in the other language; what is given is not asked for."""
+        if all(one["other_name"] and one["other_prompt"] for one in sketch.cast):
+            return None
+        sheets = [
+            {
+                "number": number,
+                "name": one["name"],
+                "known_as": one["other_name"],
+                "appearance": one["prompt"],
+            }
+            for number, one in enumerate(sketch.cast, start=1)
+        ]
+        return await self._ask(
+            "shots/translate_names",
+            lambda reply: read_names(reply, sketch.cast, language),
+            characters=sheets,
+            language=NAMES_OF_LANGUAGES[sketch.base],
+            target=NAMES_OF_LANGUAGES[language],
+        )
+
+    async def translate(self, sketch: Sketch, names: Mapping[str, Json], language: str) -> Drafted | None:
+        """Return the texts of the shots in the other language: all parts at once, each with all the names."""
+        parts = await asyncio.gather(
+            *(self._translate_part(sketch, names, (part, language)) for part in parts_of(sketch))
+        )
+        value = {name: [shot[name] for drafted in parts for shot in drafted.value] for name in PARTS}
+        return Drafted(value, "; ".join(dict.fromkeys(drafted.maker for drafted in parts)))
+
+    async def _translate_part(
+        self, sketch: Sketch, names: Mapping[str, Json], part: tuple[range, str]
+    ) -> Drafted:
+        places, language = part
+        return await self._ask(
+            "shots/translate_shots",
+            lambda reply: read_shots(reply, sketch, part, names),
+            language=NAMES_OF_LANGUAGES[sketch.base],
+            names=[f"{one['name']} = {names[one['key']]}" for one in sketch.cast] or ["-"],
+            shots=[shot_shown(sketch, place) for place in places],
+            target=NAMES_OF_LANGUAGES[language],
+        )
 
     async def labels(self, sketch: Sketch) -> Drafted:
         """Return story type, culture and the style that the references should have."""

@@ -1,6 +1,6 @@
 """The rules behind the face that every planner has."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, unspaced_count
@@ -78,7 +78,16 @@ class ShotRulesPlanner:
             statics.append(_with_names(said, missing, chinese=sketch.base == "ch"))
         return Drafted(statics, PRODUCER)
 
-    async def translate(self, sketch: Sketch, language: str) -> Drafted | None:  # noqa: ARG002
+    async def translate_names(self, sketch: Sketch, language: str) -> Drafted | None:  # noqa: ARG002
+        """Return None: rules do not translate."""
+        return None
+
+    async def translate(
+        self,
+        sketch: Sketch,  # noqa: ARG002 - the face of a planner
+        names: Mapping[str, Json],  # noqa: ARG002
+        language: str,  # noqa: ARG002
+    ) -> Drafted | None:
         """Return None: rules do not translate."""
         return None
 

@@ -34,6 +34,7 @@ CHANGES: dict[str, Change] = {
     "missing-field": lambda script: script["Shots"][0].pop("Setting Description"),
     "language-key": lambda script: script["Story_type"].update(zh=script["Story_type"].pop("ch")),
     "one-language": lambda script: script["Shots"][0]["Plot Correspondence"].pop("ch"),
+    "language-letters": lambda script: script["Shots"][0]["Plot Correspondence"].update(ch="A tale begins."),
     "list-length": lambda script: _onstage(script, ["Mira"], []),
     "onstage-list": lambda script: script["Shots"][0]["Characters Appearing"].update(en="Mira, Bob"),
     "onstage-count": lambda script: _onstage(script, ["Mira", "Old Tomas", "The Fox", "Mira"], ["米拉"] * 4),

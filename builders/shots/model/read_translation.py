@@ -1,17 +1,12 @@
-"""Translating a script: names first, then the shots in parts, each part with all the names."""
+"""Reading the replies that translate a script: names, and the texts of some shots."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
-from ....engine.stage import Tools
-from ....models.settings import ModelSettings
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text, unspaced_count
-from ...katha.model.asking import ask_prompt
 from ...katha.model.reading import Problems, by_number, needed, optional
 from ..cast import is_named, named_in
-from ..planner import Drafted, Sketch
-from ..translation import PARTS, untranslated
+from ..planner import Sketch
 
 NAMES_OF_LANGUAGES = {"en": "English", "ch": "Chinese, in simplified characters"}
 AT_ONCE = 8
@@ -20,44 +15,14 @@ AT_ONCE = 8
 _FIELDS: Mapping[str, str] = {"plot": "plot", "settings": "setting", "statics": "static"}
 
 
-async def translate_script(tools: Tools, settings: ModelSettings, sketch: Sketch, language: str) -> Drafted:
-    """Return a translation, see :mod:`..translation`; names that the author gave stand."""
-    value = untranslated(sketch.cast, len(sketch.plot))
-    told = {"language": NAMES_OF_LANGUAGES[sketch.base], "target": NAMES_OF_LANGUAGES[language]}
-    makers: dict[str, None] = {}
-    if any(one["other_name"] is None or (one["prompt"] and not one["other_prompt"]) for one in sketch.cast):
-        sheets = [
-            {
-                "number": number,
-                "name": one["name"],
-                "known_as": one["other_name"],
-                "appearance": one["prompt"],
-            }
-            for number, one in enumerate(sketch.cast, start=1)
-        ]
-        names = await ask_prompt(
-            tools, settings, "shots/translate_names",
-            lambda reply: read_names(reply, sketch.cast, language), characters=sheets, **told,
-        )  # fmt: skip
-        value, makers[names.maker] = {**value, **names.value}, None
-    listed = [f"{one['name']} = {value['names'][one['key']]}" for one in sketch.cast]
-    for first in range(0, len(sketch.plot), AT_ONCE):
-        numbers = range(first, min(first + AT_ONCE, len(sketch.plot)))
-        part = await ask_prompt(
-            tools, settings, "shots/translate_shots",
-            partial(read_shots, sketch=sketch, part=(numbers, language), names=value["names"]),
-            names=listed or ["-"],
-            shots=[_shown(sketch, number) for number in numbers],
-            **told,
-        )  # fmt: skip
-        makers[part.maker] = None
-        for number, texts in zip(numbers, part.value, strict=True):
-            for name in PARTS:
-                value[name][number] = texts[name]
-    return Drafted(value, "; ".join(makers))
+def parts_of(sketch: Sketch) -> list[range]:
+    """Return the indices of the shots that are translated together."""
+    count = len(sketch.plot)
+    return [range(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
 
 
-def _shown(sketch: Sketch, place: int) -> Json:
+def shot_shown(sketch: Sketch, place: int) -> Json:
+    """Return the texts of a shot, by index, as a model is shown them."""
     return {
         "shot": place + 1,
         **{field: getattr(sketch, name)[place] for name, field in _FIELDS.items()},
