@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...schemas.score import Score
 from ..metrics.aesthetic import aesthetic
 from ..metrics.cids import Match, Settings, cids
@@ -62,20 +64,17 @@ def _pictures(found: FoundStory, definitions: Definitions) -> dict[str, Score]:
     if pictures["style"] is not None:
         rows = unit(doubles(pictures["style"]))
         references = {
-            key: unit(doubles(pictures["references"][key]))
+            key: _known(unit(doubles(pictures["references"][key])))
             for key in found.characters
             if pictures["references"].get(key) is not None
         }
-        shots = [
-            (rows[places[shot.number]] if shot.number in places else None, shot.expected)
-            for shot in found.shots
-        ]
+        shots = [(_row(rows, places.get(shot.number)), shot.expected) for shot in found.shots]
         scores["csd_cross"] = style_cross(shots, references, definitions.csd)
-        scores["csd_self"] = style_self(rows)
+        scores["csd_self"] = style_self(_known(rows))
     if pictures["aesthetic"] is not None:
         values = doubles(pictures["aesthetic"])
-        told = [float(values[places[one.number], 0]) if one.number in places else None for one in found.shots]
-        scores["aesthetic"] = aesthetic(told)
+        told = [_row(values, places.get(one.number)) for one in found.shots]
+        scores["aesthetic"] = aesthetic([None if row is None else float(row[0]) for row in told])
     return scores
 
 
@@ -84,4 +83,18 @@ def probabilities_of(found: FoundStory) -> Floats | None:
     pictures = found.pictures
     if pictures is None or pictures["inception"] is None:
         return None
-    return doubles(pictures["inception"])
+    return _known(doubles(pictures["inception"]))
+
+
+def _row(rows: Floats, place: int | None) -> Floats | None:
+    """Return a picture's row; None where there is no picture, or its model made nothing of it."""
+    if place is None or np.isnan(rows[place]).any():
+        return None
+    found: Floats = rows[place]
+    return found
+
+
+def _known(rows: Floats) -> Floats:
+    """Return the rows without those that a model made nothing of."""
+    known: Floats = rows[~np.isnan(rows).any(axis=1)]
+    return known
