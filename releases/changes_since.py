@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engine.edits import NAME as EDITS
-from ..engine.edits import read_edits
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .diffing import ReleaseDiff, diff_sides
@@ -159,9 +157,7 @@ def _about(side: Side) -> Mapping[str, Any]:
 
 
 def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str]) -> None:
-    edits = read_edits(run / EDITS) if (run / EDITS).exists() else ()
-    meant = {edit.id for edit in edits if edit.path == "$.split"}
-    moved = [(one.id, one.old, one.new) for one in found.moved if one.id not in meant]
+    moved = [(one.id, one.old, one.new) for one in found.moved]
     # A story that was published stays so: whoever wants can read it in the version before.
     moved += [(one.id, "public", HIDDEN_SPLIT) for one in found.gone if one.id in hidden]
     if not moved:
@@ -169,9 +165,7 @@ def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str
     problems = [
         UserError(
             f"{run}: {story_id}", expected=f"the split that version {found.old_version} has it in, {old}",
-            found=new,
-            fix="build on the run that the version before was packed from: what it assigned stays"
-            + ("" if new == HIDDEN_SPLIT else "; or record the move as a correction of $.split"),
+            found=new, fix="build on the run that the version before was packed from: what it assigned stays",
         )
         for story_id, old, new in moved
     ]  # fmt: skip

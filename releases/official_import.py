@@ -66,7 +66,10 @@ class Imported:
         if len(self.fields) > _SHOWN:
             yield f"  ... and {len(self.fields) - _SHOWN} more fields; {RELEASE} lists them all"
         if self.hidden:
-            yield f"  {self.hidden} hidden-test stories stay among the others; {RELEASE} lists them"
+            some = (
+                "1 hidden-test story stays" if self.hidden == 1 else f"{self.hidden} hidden-test stories stay"
+            )
+            yield f"  {some} among the others; {RELEASE} lists them"
         if self.missing:
             yield f"  not in the package: {', '.join(self.missing)}"
         if self.skipped:

@@ -266,13 +266,17 @@ def _named(entries: Sequence[LeftOut], selection: Selection) -> str:
     return _all_but(hidden)
 
 
+def _stories(count: int) -> str:
+    return f"{count} {'story' if count == 1 else 'stories'}"
+
+
 def _all_but(hidden: int) -> str:
-    return f"release.json names {f'all but {hidden}, which are hidden' if hidden else 'them'}"
+    return f"release.json names {f'all but {hidden} of the hidden test' if hidden else 'them'}"
 
 
 def _notes(selection: Selection, want: Wanted, more: Additions) -> tuple[str, ...]:
     notes = [
-        f"subset {subset.request.name}: {len(subset.members)} stories"
+        f"subset {subset.request.name}: {_stories(len(subset.members))}"
         + ("" if subset.kept is None else f", {subset.kept} of them as before")
         for subset in more.subsets
     ]
@@ -284,11 +288,11 @@ def _notes(selection: Selection, want: Wanted, more: Additions) -> tuple[str, ..
             codes = Counter(entry.code for entry in entries)
             why = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
             verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
-            notes.append(f"{len(entries)} stories {verb} ({why}); {_named(entries, selection)}")
+            notes.append(f"{_stories(len(entries))} {verb} ({why}); {_named(entries, selection)}")
     gone = len(selection.withdrawn) + len(selection.withdrawn_hidden)
     if gone:
         named = _all_but(len(selection.withdrawn_hidden))
-        notes.append(f"{gone} {'story' if gone == 1 else 'stories'} withdrawn; {named}, with reasons")
+        notes.append(f"{_stories(gone)} withdrawn; {named}, with reasons")
     if want.reviews.path is None:
         notes.append("no reviewer votes are on file, so no human validation and no gold files are written")
     elif not set(VOTE_FILES) & set(more.files):

@@ -134,6 +134,10 @@ def _sound(folder: Path) -> Local:
     """
     document = read_release_document(folder)
     require_version(document, folder)
+    if document.get("visibility") == "whole":
+        raise _unsound(
+            folder, "the public folder of a release", "an imported package with hidden-test stories"
+        )
     if document.get("visibility") != "public":
         raise _unsound(folder, "the public folder of a release", "the folder of the hidden-test stories")
     for path in files_in(folder):

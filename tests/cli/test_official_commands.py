@@ -29,7 +29,7 @@ def test_package_when_imported_and_exported_says_what_became_of_it(package: Path
     assert "version 1.2.0; 6 stories, 30 scenes" in done.output
     assert "filled: annotations.jsonl /language (6)" in done.output
     assert "renamed: annotations.jsonl /source_text (6)" in done.output
-    assert "1 hidden-test stories stay among the others" in done.output
+    assert "1 hidden-test story stays among the others" in done.output
     done = run("export", "katha", tmp_path / "in", "--out", tmp_path / "out", "--json")
     assert json.loads(done.output)["restored"] is True
     assert canonical_package(tmp_path / "out") == canonical_package(package)

@@ -13,7 +13,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.changes_since import options_since
 from fabula.releases.check_changes import check_changes
-from fabula.schemas.canonical import Json, canonical_bytes, sha256_file
+from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 
@@ -172,27 +172,6 @@ def test_pack_when_a_story_moves_to_another_split_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=text):
         pack(make(change), tmp_path / "new", after(old, "auto"))
-
-
-def test_pack_when_a_correction_moves_a_story_says_so_in_the_changes(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fabula.releases import run_folder
-
-    run = make(moved)
-    edit = {
-        "id": "kb25k_0001",
-        "path": "$.split",
-        "old": "train",
-        "new": "validation",
-        "who": "a",
-        "why": "b",
-    }
-    (run / "edits.jsonl").write_bytes(canonical_bytes(edit) + b"\n")
-    monkeypatch.setattr(run_folder, "_stale", lambda *_: iter(()))
-    made = pack(run, tmp_path / "new", after(old, "auto"))
-    changes = json.loads((made.folder / "changes.json").read_bytes())
-    assert changes["moved"] == [{"id": "kb25k_0001", "old": "train", "new": "validation"}]
 
 
 @pytest.mark.parametrize(

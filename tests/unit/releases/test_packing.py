@@ -242,7 +242,7 @@ def test_incomplete_records_are_left_out_and_named(make_run, tmp_path):
     assert document["left_out"]["hidden_test_stories"] == 1
     assert b"kb25k_0005" not in b"".join(tree(tmp_path / "out").values())
     assert result.notes[0] == (
-        "2 stories left out of the release (2 incomplete); release.json names all but 1, which are hidden"
+        "2 stories left out of the release (2 incomplete); release.json names all but 1 of the hidden test"
     )
     assert result.hidden is None
 

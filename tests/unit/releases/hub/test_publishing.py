@@ -329,6 +329,15 @@ def test_publishing_when_release_is_not_sound_refuses_before_the_hub_is_asked(
     assert client.hub.log == ()
 
 
+def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any
+) -> None:
+    folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
+    helpers.edit_json(folder / "release.json", lambda document: document.update(visibility="whole"))
+    with pytest.raises(InputError, match="an imported package with hidden-test stories"):
+        publish(folder, client.to())
+
+
 def test_publishing_when_folder_is_the_hidden_one_refuses(client: Any, packed: PackResult) -> None:
     assert packed.hidden is not None
     with pytest.raises(InputError, match="hidden-test stories"):
