@@ -48,7 +48,7 @@ class ShotModelPlanner:
         """Return the characters; what the author gave of them stands."""
         return await self._ask(
             "shots/write_characters",
-            lambda reply: read_cast.read_characters(reply, sketch, given, human),
+            lambda reply: read_cast.read_characters(reply, sketch, given, human, most),
             given=[{name: value for name, value in one.items() if name in _TOLD} for one in given],
             human=human,
             language=language(sketch.story),

@@ -15,14 +15,14 @@ HUMAN = ("realistic_human", "unrealistic_human")
 LONGEST_KEY = 60
 
 
-def read_characters(reply: Json, sketch: Sketch, given: Sequence[Json], human: str) -> list[Json]:
+def read_characters(reply: Json, sketch: Sketch, given: Sequence[Json], human: str, most: int) -> list[Json]:
     """Return the characters in the form of :mod:`..cast`; what the author gave of one stands.
 
     People get the tag that they are to have, whichever of the two the reply says.
 
     Raises:
-        BadReply: no character or other ones than given, a key that is no name or used twice, a name that the
-            story does not have, nothing on how one looks, or values in the wrong script.
+        BadReply: more characters than asked for or other ones than given, a key that is no name or used
+            twice, a name that the story does not have, nothing on how one looks, or values in the wrong script.
     """
     entries, problems = reply["characters"], Problems()
     keys = [_tidy(entry["key"]) for entry in entries]
@@ -30,6 +30,8 @@ def read_characters(reply: Json, sketch: Sketch, given: Sequence[Json], human: s
         expected = ", ".join(one["key"] for one in given)
         problems.add(f"the characters must be exactly {expected}, in this order; found {', '.join(keys)}")
         problems.settle()
+    if not given and len(keys) > most:
+        problems.add(f"{len(keys)} characters; at most {most} are asked for, the most important ones")
     if len({key.casefold() for key in keys}) < len(keys):
         problems.add("two characters have one key; call them differently")
     known: Mapping[str, Json] = {one["key"]: one for one in given}

@@ -146,6 +146,7 @@ def _change(place: int, **values: Any) -> Callable[[Json], Json]:
         ("write_characters", _change(0, name="Rumpelstiltskin"), "does not have the name"),
         ("write_characters", _change(0, key="../up"), "short name in Latin letters"),
         ("write_characters", _change(1, key="mira"), "two characters have one key"),
+        ("write_characters", lambda reply: {"characters": reply["characters"] * 6}, "at most 10"),
         ("place_characters", _change(0, characters=["Nobody"]), "is not in the list"),
         ("place_characters", _change(0, shot=2), "each once"),
         ("describe_settings", _change(1, setting="A bank where Mira stands"), "nobody is in a setting"),
