@@ -22,7 +22,7 @@ def read_characters(reply: Json, sketch: Sketch, given: Sequence[Json], human: s
 
     Raises:
         BadReply: more characters than asked for or other ones than given, a key that is no name or used
-            twice, a name that the story does not have, nothing on how one looks, or values in the wrong script.
+            twice, a name that the story does not have, nothing on one's looks, or values in the wrong script.
     """
     entries, problems = reply["characters"], Problems()
     keys = [_tidy(entry["key"]) for entry in entries]
