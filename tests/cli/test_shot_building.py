@@ -67,3 +67,19 @@ def test_lite_when_the_official_ids_are_not_there_says_so(
     fabula_command("build", "shots", str(stories), "--out", str(run))
     done = fabula_command("export", "lite", str(run), "--ids", "official", "--out", str(tmp_path / "lite"))
     assert (done.returncode, "which it lacks" in done.stderr) == (2, True)
+
+
+def test_references_when_a_detector_is_named_are_looked_at(
+    fabula_command: Fabula, stories: Path, tmp_path: Path
+) -> None:
+    run, place = tmp_path / "run", tmp_path / "images" / "hat" / "Mira"
+    fabula_command("build", "shots", str(stories), "--limit", "1", "--out", str(run))
+    place.mkdir(parents=True)
+    (place / "a.png").write_bytes(draw_reference("Mira"))
+    command = ("import", "references", str(tmp_path / "images"), "--to", str(run), "--rights", "CC0-1.0")
+    done = fabula_command(*command, "--detector", "nobody")
+    assert (done.returncode, "faces-scrfd-10g" in done.stderr) == (2, True)
+    detector = "fabula.testing.table_detector:load_table_detector"
+    done = fabula_command(*command, "--detector", detector, "--json")
+    counts = json.loads(done.stdout)["counts"]
+    assert (done.returncode, "nobody-seen" in counts) == (0, False)
