@@ -18,7 +18,9 @@ def test_a_subset_when_it_is_named_gives_its_ids_wherever_its_file_lies(release)
     assert subset_ids(release, "strict_gold_400") == {"kb25k_0004"}
 
 
-@pytest.mark.parametrize("name", ["none", "annotations", "../annotations", "subsets/lite", "", "lite.jsonl", "a" * 300])
+@pytest.mark.parametrize(
+    "name", ["none", "annotations", "../annotations", "subsets/lite", "", "lite.jsonl", "a" * 300]
+)
 def test_a_subset_when_there_is_none_of_that_name_lists_those_there_are(release, name):
     with pytest.raises(InputError, match="one of: lite, strict_gold_400"):
         subset_ids(release, name)
