@@ -19,6 +19,7 @@ SAMPLES = BUILT / "katha" / "samples"
 SOURCES = {
     "katha": ("stories", SAMPLES / "stories.jsonl"),
     "events": ("seeds", BUILT / "events" / "samples" / "seeds.jsonl"),
+    "shots": ("stories", SAMPLES / "stories.jsonl"),
 }
 """Kind of run -> role and file of its sample."""
 CREATED = "2026-01-01T00:00:00Z"
@@ -33,7 +34,8 @@ def stages_of(kinds: tuple[tuple[str, str], ...]) -> list[Stage]:
     return [stage for _, place in kinds for stage in load_pipeline(load_object(place)).stages]
 
 
-STAGES = [stage for pipeline in pipelines() for stage in load_pipeline(pipeline).stages]
+STAGES = list({one.path: one for pipeline in pipelines() for one in load_pipeline(pipeline).stages}.values())
+"""Every stage of a builder, once: builders share some."""
 
 
 def tools(stage: Stage, **more: object) -> Tools:
@@ -49,7 +51,7 @@ def outcome_of(stage: Stage, item: Item) -> object:
 @pytest.fixture(scope="module")
 def passage() -> dict[str, list[tuple[Item, object]]]:
     """What each stage of each builder got and gave for its first three samples."""
-    return {name: given for pipeline in pipelines() for name, given in passage_of(pipeline).items()}
+    return {path: given for pipeline in pipelines() for path, given in passage_of(pipeline).items()}
 
 
 def passage_of(pipeline: Pipeline) -> dict[str, list[tuple[Item, object]]]:
@@ -62,7 +64,7 @@ def passage_of(pipeline: Pipeline) -> dict[str, list[tuple[Item, object]]]:
             source = Item("sources", {"sources": [{"role": role, "name": sample.name, "sha256": "0"}]})
             children = list(stage.run(source, tools(stage, paths=(sample,))))[:3]
             fields = {child.id: dict(child.outcome.fields) for child in children}
-            passed[stage.name] = [(source, child.outcome) for child in children]
+            passed[stage.path] = [(source, child.outcome) for child in children]
             continue
         items = [Item(key, {name: held[name] for name in reads}) for key, held in fields.items()]
         if stage.spec.shape == "gather":
@@ -70,7 +72,7 @@ def passage_of(pipeline: Pipeline) -> dict[str, list[tuple[Item, object]]]:
             given = [(item, Made(rows[item.id])) for item in items]
         else:
             given = [(item, outcome_of(stage, item)) for item in items]
-        passed[stage.name] = list(given)
+        passed[stage.path] = list(given)
         for item, outcome in given:
             fields[item.id].update(outcome.fields)
     return passed
@@ -93,8 +95,8 @@ def test_declaration_when_read_is_complete(stage: Stage) -> None:
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_outcome_when_samples_pass_keeps_to_the_declaration(stage: Stage, passage) -> None:
-    assert len(passage[stage.name]) == 3
-    for _, outcome in passage[stage.name]:
+    assert len(passage[stage.path]) == 3
+    for _, outcome in passage[stage.path]:
         assert isinstance(outcome, Made)
         assert set(outcome.fields) == set(stage.spec.writes)
         assert json.loads(json.dumps(outcome.fields, allow_nan=False)) == outcome.fields, (
@@ -104,7 +106,7 @@ def test_outcome_when_samples_pass_keeps_to_the_declaration(stage: Stage, passag
 
 @pytest.mark.parametrize("stage", [s for s in STAGES if s.spec.shape == "map"], ids=lambda stage: stage.name)
 def test_map_when_run_twice_gives_the_same_and_leaves_its_input_alone(stage: Stage, passage) -> None:
-    for item, outcome in passage[stage.name]:
+    for item, outcome in passage[stage.path]:
         before = pickle.dumps(item)
         again = outcome_of(stage, pickle.loads(before))
         assert again == outcome
@@ -115,9 +117,9 @@ def test_map_when_run_twice_gives_the_same_and_leaves_its_input_alone(stage: Sta
     "stage", [s for s in STAGES if s.spec.shape == "gather"], ids=lambda stage: stage.name
 )
 def test_gather_when_items_come_in_another_order_gives_the_same(stage: Stage, passage) -> None:
-    items = [item for item, _ in passage[stage.name]]
+    items = [item for item, _ in passage[stage.path]]
     rows = stage.run(items[::-1], tools(stage))
-    assert [Made(rows[item.id]) for item in items] == [outcome for _, outcome in passage[stage.name]]
+    assert [Made(rows[item.id]) for item in items] == [outcome for _, outcome in passage[stage.path]]
 
 
 def test_rejection_when_too_short_uses_a_declared_code() -> None:
