@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from . import export_study, shot_material, shot_sets
-from .common import JsonOption, emit, example, guarded, say, show
+from .common import JsonOption, emit, example, guarded, released, say, show
 
 app = typer.Typer(
     name="export",
@@ -42,7 +42,7 @@ def katha(
     """
     from ..releases.official_export import export_package
 
-    show(export_package(folder, out), as_json=as_json)
+    show(export_package(released(folder), out), as_json=as_json)
     return 0
 
 

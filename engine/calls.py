@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import FabulaError
+from ..errors import FabulaError, RunError
 from ..models.chat import Reply, Usage
 from ..schemas.canonical import Json
 from . import journal_file
@@ -36,16 +36,24 @@ SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent GROUP BY stag
 
 
 def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
-    """Return request and sample of every call that was answered in a run; reads only.
+    """Return request and sample of every call that was answered in a run to be reused; reads only.
 
     Raises:
-        RunError: the folder is no run, or its journal is damaged.
+        RunError: the folder is no run, its journal is damaged, or no model has answered there.
     """
     path = folder / journal_file.NAME
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         journal_file.check_format(path, connection)
         rows = connection.execute("SELECT request, sample FROM calls")
-        return frozenset((str(request), int(sample)) for request, sample in rows)
+        keys = frozenset((str(request), int(sample)) for request, sample in rows)
+    if not keys:
+        raise RunError(
+            str(folder),
+            expected="a run in which models have answered, to take their replies over",
+            found="none that did",
+            fix="give the folder of another run, or leave --reuse out",
+        )
+    return keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
 from ..schemas.canonical import sha256_file
-from .calls import model_uses
+from .calls import answered_keys, model_uses
 from .config import RunConfig
 from .items import Items
 from .journal import Journal
@@ -131,6 +131,8 @@ def _execute(
     listed = tuple(entry.as_json(folder) for entry in prints)
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
+    for reused in options.reuse:
+        answered_keys(reused)  # refuses a folder without replies before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
     workers = options.workers if options.workers is not None else settings.workers

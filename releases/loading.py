@@ -178,9 +178,8 @@ def _problem(where: str, expected: str, found: str) -> UserError:
 
 
 def _unusable(where: str, expected: str, found: str) -> InputError:
-    return InputError(
-        [UserError(where, expected=expected, found=found, fix="give the folder of a packed release")]
-    )
+    fix = "give the folder of a packed release, or OWNER/NAME@VERSION"
+    return InputError([UserError(where, expected=expected, found=found, fix=fix)])
 
 
 def _instead(folder: Path, error: Exception) -> str:

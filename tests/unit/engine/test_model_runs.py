@@ -14,6 +14,7 @@ from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.inspect import StageView, show_item
 from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.journal import Journal
 from fabula.engine.progress import Event
 from fabula.engine.report import RunReport
 from fabula.errors import (
@@ -502,6 +503,17 @@ def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
     assert json.loads(call["reply"]["text"]) == {"text": "answer to a: cat"}
     execute(request)
     assert server.count == 4
+
+
+def test_run_when_no_model_answered_in_what_is_to_be_reused_asks_nobody(
+    tmp_path: Path, asks: Asks, server: ModelServer
+) -> None:
+    (tmp_path / "silent").mkdir()
+    with Journal.open(tmp_path / "silent"):
+        pass
+    with pytest.raises(RunError, match="silent: expected a run in which models have answered"):
+        execute(asks(options=Options(workers=0, reuse=(tmp_path / "silent",))))
+    assert server.count == 0
 
 
 def test_run_when_what_is_to_be_reused_is_no_run_says_so(tmp_path: Path, asks: Asks) -> None:
