@@ -171,7 +171,8 @@ _SET = {
         "add the line to human_validation.jsonl, or use a status for unreviewed records",
     ),
     "review-differs": Code(
-        "A review summary agrees with its record.", "copy the reviewed values into the record"
+        "A review summary agrees with its record.",
+        "correct the review, or copy the reviewed values into the record",
     ),
     "near-duplicate": Code("No two stories are nearly the same.", "remove one of the two", "warning"),
     "split-leak": Code(
