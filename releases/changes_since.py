@@ -4,7 +4,7 @@
 version before has the old ones. Of the hidden test it holds numbers only.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,21 @@ def compare_with_previous(
         options=replace(options, version=version),
         previous=identity,
         changes=changes_document(found, version),
-        notes=(f"a {found.step} step from {before}: {why}",),
+        notes=(f"a {found.step} step from {before}: {why}", *_breaks(found)),
     )
+
+
+def _breaks(found: ReleaseDiff) -> Iterator[str]:
+    """Yield what no version of one benchmark would usually do."""
+    listed = found.old.document.get("records", {}).get(found.main, {})
+    if listed and len(found.removed.get(found.main, ())) == len(listed):
+        yield f"no story of {found.old.folder} is in this release; is it a version of the same benchmark?"
+    promises = ("commitments" in side.document for side in (found.old, found.new))
+    if all(promises) and found.hidden.kept is None:
+        yield (
+            f"the commitments of {found.old.folder} are under another salt, so that nothing shows which "
+            "hidden stories stayed; --salt names a salt file for a run that has none yet"
+        )
 
 
 def changes_document(found: ReleaseDiff, version: str) -> dict[str, Json]:

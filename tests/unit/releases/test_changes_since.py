@@ -284,3 +284,20 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     stories = write_run(tmp_path / "stories", sample_bundles(6))
     with pytest.raises(InputError, match=r"\$\.kind: expected events"):
         pack(stories, tmp_path / "new", PackOptions("auto", name="fabula-event-suite", since=first))
+
+
+def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = make()
+    pack(run, tmp_path / "alone", PackOptions("0.1.0", name=NAME))  # the run gets a salt of its own
+    notes = pack(run, tmp_path / "next", after(old, "auto")).notes
+    assert any("under another salt" in note for note in notes)
+
+
+def test_pack_when_nothing_of_the_version_before_is_left_asks_whether_it_is_one(
+    old: PackResult, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = make(lambda bundles: bundles.__delitem__(slice(8)), 16)
+    notes = pack(run, tmp_path / "next", after(old, "auto")).notes
+    assert any("is it a version of the same benchmark?" in note for note in notes)
