@@ -199,7 +199,7 @@ def test_export_when_the_folder_is_no_public_release_is_refused(tmp_path, source
     for folder, found in (
         (source, "release.json"),
         (packed.hidden, "the hidden test"),
-        (tmp_path / "no", "No such"),
+        (tmp_path / "no", "nothing there"),
     ):
         with pytest.raises(InputError, match=found):
             export_package(folder, tmp_path / "out")
