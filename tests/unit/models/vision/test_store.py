@@ -104,7 +104,7 @@ def test_vector_key_tells_pixels_size_and_encoder_apart() -> None:
     assert vector_key("a", wide) == vector_key("a", Image.new("L", (8, 2)))
 
 
-def test_store_when_two_processes_write_keeps_both(tmp_path: Path) -> None:
+def test_store_when_two_connections_write_keeps_both(tmp_path: Path) -> None:
     with VectorStore(tmp_path) as one, VectorStore(tmp_path) as two:
         one.rows(MeanColour(), pictures(5))
         two.rows(MeanColour(), pictures(8))
