@@ -17,6 +17,10 @@ DEMO := runs/demo
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
 	touch $@
 
+.venv/installed-all: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	touch $@
+
 dev: .venv/installed-dev
 	@echo "ready: $(BIN)/fabula --help"
 
@@ -39,7 +43,7 @@ history: .venv/installed
 	$(BIN)/python -m fabula.testing.sample_history releases/history
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
-test: .venv/installed-dev
+test: .venv/installed-all
 	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev

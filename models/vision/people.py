@@ -109,10 +109,15 @@ def library() -> Any:  # noqa: ANN401 - the library's own
     """
     for key, value in _QUIET.items():  # read at import: nothing is sent, installed or printed
         os.environ.setdefault(key, value)
+    from PIL import Image
+
+    plain = Image.open
     try:
         from ultralytics import YOLO
     except ImportError as error:
         raise missing("ultralytics") from error
+    finally:  # it replaces this function for the whole process by one that installs packages
+        Image.open = plain
     return YOLO
 
 

@@ -1,0 +1,1 @@
+"""Raw video into entity-scheduled episodes (EntityBench sections 3.1 and A)."""
