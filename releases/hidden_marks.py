@@ -5,12 +5,15 @@ they begin and end, but for what a public story has as well: tales of one frame 
 """
 
 import json
+import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..schemas.canonical import Json
 from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
@@ -48,9 +51,10 @@ class Marks:
     whole: frozenset[str]
     _by_words: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
     _wordless: re.Pattern[str] = field(default_factory=lambda: re.compile("(?!)"))
-    _groups: dict[str, list[str]] = field(default_factory=dict)
-    _sizes: dict[str, int] = field(default_factory=dict)
+    _groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
+    _sizes: list[tuple[str, int]] = field(default_factory=list)
     _shortest: int = 0
+    _fewest: float = math.inf
     _clean: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -64,17 +68,21 @@ class Marks:
         if wordless:
             self._wordless = re.compile("|".join(wordless))
         self._shortest = min((len(text) for text in self.stories.values()), default=0) // 2
-        for story_id, text in self.stories.items():
+        holders: dict[str, list[int]] = {}
+        for story_id, text in sorted(self.stories.items()):
             found = shingles(text)
             if len(found) >= _FEWEST:
-                self._sizes[story_id] = len(found)
                 for group in found:
-                    self._groups.setdefault(group, []).append(story_id)
+                    holders.setdefault(group, []).append(len(self._sizes))
+                self._sizes.append((story_id, len(found)))
+        self._fewest = max(
+            1, min(_LIKE, CONTAINED) * min((size for _, size in self._sizes), default=math.inf)
+        )
+        self._groups = {group: np.array(numbers, np.intp) for group, numbers in holders.items()}
 
     def findings(self, text: str) -> list[str]:
         """Return what a text tells of hidden stories, in words; nothing where it is too short to tell."""
-        key = hash(text)
-        if len(text) < SHORTEST or key in self._clean:
+        if len(text) < SHORTEST or (key := hash(text)) in self._clean:
             return []
         quote = self._quoted(text)
         found = [] if quote is None else [f"holds {quote!r} of a hidden story"]
@@ -97,9 +105,12 @@ class Marks:
 
     def _alike(self, text: str) -> Iterator[str]:
         found = shingles(text)
-        shared = Counter(story_id for group in found for story_id in self._groups.get(group, ()))
-        for story_id, count in sorted(shared.items()):
-            size = self._sizes[story_id]
+        known = [self._groups[group] for group in found if group in self._groups]
+        if len(known) < self._fewest:  # too few in common with any story for either of the two
+            return
+        shared = np.bincount(np.concatenate(known))
+        for number in np.flatnonzero(shared).tolist():
+            (story_id, size), count = self._sizes[number], int(shared[number])
             if count / (size + len(found) - count) >= _LIKE:
                 share = similarity(signature(text), signature(self.stories[story_id]))
                 if share >= DEFAULT_THRESHOLD:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .hidden_marks import Marks
+from .hidden_marks import SHORTEST, Marks
 from .layout import HIDDEN_SPLIT, files_in
 
 CURE = "do not publish this release; pack the run again"
@@ -100,7 +100,7 @@ def _named(content: bytes, where: str, marks: Marks) -> Iterator[Issue]:
 
 def _told(texts: Iterable[str], where: str, marks: Marks) -> Iterator[Issue]:
     for text in texts:
-        for message in marks.findings(text):
+        for message in marks.findings(text) if len(text) >= SHORTEST else ():
             yield Issue(where, "$", "hidden-leak", message, CURE)
 
 
