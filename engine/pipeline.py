@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..errors import ConfigError, MissingRequirement
 from ..models.settings import ModelSettings
-from .stage import Item, StageSpec
+from .stage import Item, Shape, StageSpec
 
 SOURCES = "sources"
 """The id of the first item, the name of its field, and of the pseudo stage that makes it."""
@@ -161,12 +161,19 @@ def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
     available: set[str] = {SOURCES}
     written: set[str] = {SOURCES}
     names: set[str] = {SOURCES}
+    depth = 0
     for stage in stages:
         _check(pipeline.name, stage, (names, available, written))
+        depth += {"expand": 1, "group": -1}.get(stage.spec.shape, 0)
+        if stage.spec.shape == "group" and depth < 1:
+            where = f"stage {stage.name}"
+            raise _misfit(pipeline.name, where, "two expands or more before a group", "too few of them")
         names.add(stage.name)
         written.update(stage.spec.writes)
-        # The children of an expand are new items: they start with what it gave them.
-        available = set(stage.spec.writes) | (set() if stage.spec.shape == "expand" else available)
+        # The children of an expand are new items, and so is what a group makes of them: each starts with
+        # what the stage gave it.
+        fresh = stage.spec.shape in ("expand", "group")
+        available = set(stage.spec.writes) | (set() if fresh else available)
     outputs = tuple(sorted({*stages[-1].spec.writes, *pipeline.final_fields}))
     missing = sorted(set(outputs) - available)
     if missing:
@@ -179,8 +186,8 @@ def _check(pipeline: str, stage: Stage, known: tuple[set[str], set[str], set[str
     where = f"stage {spec.name}"
     if spec.name in names:
         raise _misfit(pipeline, where, "a name of its own", "a name used twice")
-    if spec.shape not in ("expand", "map", "gather"):
-        raise _misfit(pipeline, where, "shape expand, map or gather", repr(spec.shape))
+    if spec.shape not in get_args(Shape):
+        raise _misfit(pipeline, where, f"one of the shapes {', '.join(get_args(Shape))}", repr(spec.shape))
     unknown = sorted(set(spec.reads) - available)
     if unknown:
         raise _misfit(pipeline, where, "fields written by an earlier stage", ", ".join(unknown))

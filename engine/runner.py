@@ -1,4 +1,4 @@
-"""The walk that makes what is missing: map stages in the worker pool, expand and gather in this process."""
+"""The walk that makes what is missing: map stages in the worker pool, the other shapes in this process."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
 from .stage import Child, Made, Tools
-from .walk import Table, Walk, root_key
+from .walk import Group, Table, Walk, root_key
 from .worker import Job, Task, checked
 
 
@@ -224,6 +224,17 @@ class Runner(Walk):
         self._put(basis, "", table.key, encode(made), table.inputs, part="table")
         return listing
 
+    def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
+        """Run a group stage on the living children of one item."""
+        if not self._may_run(stage, group.item):
+            self.leave(stage, group.item, "pending", "not chosen to run")
+            return
+        self.check_stop()
+        self._describe(basis)
+        members = LazyItems(self.items, self.journal, group.members, stage.spec.reads)
+        encoded = encode(checked(stage.spec, stage.run(members, self._tools(stage))))
+        self.settle(stage, self._put(basis, group.item, group.key, encoded, group.inputs), ran=True)
+
     def _previous(self, stage: Stage, table: Table, known: dict[str, Head]) -> Decisions:
         """Return what a stateful stage decided last, for every item that it ever saw."""
         if not stage.spec.stateful or table.latest is None:
@@ -249,6 +260,11 @@ class Runner(Walk):
         if options.limit is not None:
             chosen = [item for item in children if self._allowed is None or item in self._allowed]
             self._allowed = set(chosen[: options.limit])
+
+    def grouped(self, parents: Mapping[str, str]) -> None:
+        """Items come back whose children may run."""
+        if self._allowed is not None:
+            self._allowed = {parent for child, parent in parents.items() if child in self._allowed}
 
     # -- helpers
 

@@ -9,12 +9,19 @@ expand   ``run(item, tools) -> Iterator[Child]``             new items, each wit
 map      ``run(item, tools) -> Outcome``                     the fields in writes of the same item
 map      ``run_batch(items, tools) -> Sequence[Outcome]``    the same, for several items at once
 gather   ``run(items, tools) -> dict[id, fields]``           the fields in writes of every item
+group    ``run(members, tools) -> Outcome``                  the fields in writes of the item that the
+                                                            members were expanded from, which goes on
+                                                            in their place
 =======  ==================================================  ==========================================
 
-Field values are plain JSON. A map stage runs in the worker pool, so it must be importable and pure; expand
-and gather run in the main process. A map stage with ``run_batch`` owns a device or a large model: it runs in
-one worker process of its own, whatever the number of workers, and gives one outcome per item, in order. What
-comes out for an item may not depend on the others that came with it.
+Field values are plain JSON. A map stage runs in the worker pool, so it must be importable and pure; expand,
+gather and group run in the main process and are kept cheap. A map stage with ``run_batch`` owns a device or a
+large model: it runs in one worker process of its own, whatever the number of workers, and gives one outcome
+per item, in order. What comes out for an item may not depend on the others that came with it.
+
+A group undoes the last expand: it is called once for each item that was expanded, with those of its children
+that are alive, in their order. It waits until none of them is pending; an item without living children does
+not come back.
 
 A map stage whose ``run`` is ``async`` is a model stage, and its settings are ``ModelSettings``. Where they
 name a model, it runs in an event loop beside the main thread and asks through ``tools.asker``; where they
@@ -30,7 +37,7 @@ from ..schemas.base import Own
 from ..schemas.canonical import Json
 from .asking import Asker
 
-Shape = Literal["expand", "map", "gather"]
+Shape = Literal["expand", "map", "gather", "group"]
 
 
 class NoSettings(Own):
@@ -44,7 +51,7 @@ class StageSpec:
     Attributes:
         name: the module's name, ``verb_noun``.
         version: to be raised whenever the code changes what can come out.
-        shape: ``expand``, ``map`` or ``gather``.
+        shape: ``expand``, ``map``, ``gather`` or ``group``.
         reads: fields of the item that ``run`` may look at; nothing else is passed.
         writes: fields that it produces, all of them in every Made outcome.
         libraries: distributions whose version is part of the result's key.

@@ -15,7 +15,7 @@ from .keys import Basis
 from .manifest import Manifest, read_manifest
 from .pipeline import SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
 from .sources import fingerprint, with_edits
-from .walk import Table, Walk, root_key
+from .walk import Group, Table, Walk, root_key
 
 
 @dataclass(slots=True)
@@ -55,15 +55,18 @@ class Survey(Walk):
         self.notes: list[str] = []
         self.passages: dict[str, Passage] = {}
         self._watch = watch
+        self._apart: set[str] = set()  # children whose items have come back
         self._explainer = Explainer(journal)
 
     def before(self, stage: Stage) -> None:
         """Count the items that wait for an earlier stage."""
         self.reasons[stage.name] = Counter()
+        if stage.spec.shape == "group":
+            self._apart.update(self._parents[-1])
         waiting = {
             item: stop.stage
             for item, stop in self.items.stops.items()
-            if stop.status in ("pending", "stale") and item != SOURCES
+            if stop.status in ("pending", "stale") and item != SOURCES and item not in self._apart
         }
         if not waiting:
             return
@@ -79,7 +82,7 @@ class Survey(Walk):
 
     def after(self, stage: Stage) -> None:
         """Keep the places of the chosen fields that the stage wrote."""
-        if stage.spec.shape == "expand":
+        if stage.spec.shape in ("expand", "group"):
             self.kept.live = list(self.items.live)
         for name in set(stage.spec.writes).intersection(self._keep, self.items.columns):
             self.kept.columns[name] = dict(self.items.columns[name])
@@ -142,6 +145,18 @@ class Survey(Walk):
         for item in table.ids:
             self._miss(stage, item, reasons, last.get(item), known=item in last)
         return None
+
+    def wait(self, stage: Stage, item: str, where: str) -> None:
+        """Say that an item waits for its children."""
+        last = {head.item: head for head in self.journal.heads(stage.name)}.get(item)
+        self._miss(stage, item, (f"waits for {where}",), last, known=last is not None)
+
+    def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
+        """Say why a group is missing."""
+        origins = {origin.item: origin for origin in self.journal.origins(stage.name)}
+        reasons = self._explainer.reasons(basis, group.inputs, origins.get(group.item))
+        last = {head.item: head for head in self.journal.heads(stage.name)}.get(group.item)
+        self._miss(stage, group.item, reasons, last, known=last is not None)
 
     def _last_table(self, stage: Stage, item: str) -> Origin | None:
         found = None

@@ -49,11 +49,12 @@ class Walk:
         self.journal = journal
         self.items = Items()
         self.counts: dict[str, Counts] = {}
+        self._parents: list[dict[str, str]] = []
 
     def walk(self, root: Head) -> None:
         """Pass all stages, from the item that stands for the sources."""
-        self.items = Items.root(root)
-        shapes = {"map": self._map, "expand": self._expand, "gather": self._gather}
+        self.items, self._parents = Items.root(root), []
+        shapes = {"map": self._map, "expand": self._expand, "gather": self._gather, "group": self._group}
         for index, stage in enumerate(self.loaded.stages):
             self.counts[stage.name] = Counts()
             self.before(stage)
@@ -99,10 +100,21 @@ class Walk:
         """Return the lines of a gather that is not known; None leaves it."""
         raise NotImplementedError
 
+    def missing_group(self, stage: Stage, basis: Basis, group: "Group") -> None:
+        """Deal with a group that is not known."""
+        raise NotImplementedError
+
+    def wait(self, stage: Stage, item: str, where: str) -> None:
+        """Deal with an item that cannot be grouped before an earlier stage has passed all its children."""
+        self.leave(stage, item, "pending", f"waits for {where}")
+
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Called with child -> parent when an expand stage has been passed."""
 
-    # -- the three shapes
+    def grouped(self, parents: Mapping[str, str]) -> None:
+        """Called with child -> parent when a group stage is about to be passed."""
+
+    # -- the four shapes
 
     def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
         """Take over a result: the item goes on with what was made, or stops."""
@@ -149,8 +161,38 @@ class Walk:
                 children.append((child, parent))
                 self.settle(stage, known[child_key], ran=not old)
         parents = _unique(stage, children)
+        self._parents.append(parents)
         self.items.live = list(parents)
         self.expanded(parents)
+
+    def _group(self, stage: Stage, basis: Basis) -> None:
+        parents = self._parents.pop()
+        both = sorted(parents.keys() & set(parents.values()))
+        if both:
+            raise ValueError(f"stage {stage.name}: items have the ids of what they come from: {both[:5]}")
+        self.grouped(parents)
+        members: dict[str, list[str]] = {}
+        for child in self.items.live:
+            members.setdefault(parents[child], []).append(child)
+        waiting = {
+            parents[child]: stop.stage
+            for child, stop in self.items.stops.items()
+            if child in parents and stop.status in ("pending", "stale")
+        }
+        known = {head.key: head for head in self.journal.heads(stage.name)}
+        self.items.live = [
+            item for item in dict.fromkeys(parents.values()) if item in members or item in waiting
+        ]
+        for parent in self.items.live:
+            if parent in waiting:
+                self.wait(stage, parent, waiting[parent])
+                continue
+            group = Group.of(self.items, stage, basis, (parent, members[parent]))
+            head = known.get(group.key)
+            if head is None or self.again(stage, head):
+                self.missing_group(stage, basis, group)
+            else:
+                self.settle(stage, head, ran=False)
 
     def _gather(self, stage: Stage, basis: Basis) -> None:
         if not self.items.live:
@@ -194,6 +236,33 @@ class Table:
             column = items.columns[name]
             inputs[name] = table_digest([(item, column[item][1]) for item in ids])
         return cls(ids, inputs, basis.key("", list(inputs.values())))
+
+
+@dataclass(slots=True)
+class Group:
+    """The input of a group stage for one item.
+
+    Attributes:
+        item: the item that comes back.
+        members: its living children, in their order.
+        inputs: digests of the columns that the stage reads, and of the members' ids.
+        key: the key of the result.
+    """
+
+    item: str
+    members: list[str]
+    inputs: Mapping[str, str]
+    key: str
+
+    @classmethod
+    def of(cls, items: Items, stage: Stage, basis: Basis, group: tuple[str, list[str]]) -> "Group":
+        """Return what a group stage would see now of an item and its living children."""
+        item, members = group
+        inputs = {"items": digest(members)}
+        for name in stage.spec.reads:
+            column = items.columns[name]
+            inputs[name] = table_digest([(member, column[member][1]) for member in members])
+        return cls(item, members, inputs, basis.key(item, list(inputs.values())))
 
 
 def root_key(sources: Any) -> str:  # noqa: ANN401 - a JSON value

@@ -136,6 +136,24 @@ def assemble(item: Item, _: Tools) -> Outcome:
     return Made({"line": line})
 
 
+def split_lines(item: Item, _: Tools) -> Iterator[Child]:
+    """Expand: one child for each word of an item, ``id-01`` and so on."""
+    for place, word in enumerate(item["words"], 1):
+        yield Child(f"{item.id}-{place:02}", Made({"word": word}))
+
+
+def work_on_word(item: Item, tools: Tools) -> Outcome:
+    """Map: as ``work``, on one word."""
+    assert isinstance(tools.settings, WorkSettings)
+    return misbehave([item["word"]]) or Made({"text": item["word"] + tools.settings.suffix})
+
+
+def join_words(members: Iterable[Item], _: Tools) -> Outcome:
+    """Group: the texts of an item's words, by their ids."""
+    texts = {item.id: item["text"] for item in members}
+    return OUTCOMES["reject"] if "none!" in texts.values() else Made({"line": {"words": texts}})
+
+
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write ``lines.jsonl``."""
     write_atomic(folder / "lines.jsonl", jsonl_lines({"id": item.id, **item["line"]} for item in items))
@@ -163,6 +181,13 @@ ASSEMBLE = SimpleNamespace(
     SPEC=StageSpec("assemble", 1, "map", ("text", "count", "number", "short"), ("line",)), run=assemble
 )
 
+SPLIT = SimpleNamespace(SPEC=StageSpec("split", 1, "expand", ("words",), ("word",)), run=split_lines)
+SPELL = SimpleNamespace(SPEC=replace(WORK.SPEC, name="spell", reads=("word",)), run=work_on_word)
+JOIN = SimpleNamespace(
+    SPEC=StageSpec("join", 1, "group", ("text",), ("line",), reject_codes={"unwanted": "asked for"}),
+    run=join_words,
+)
+
 
 def broken_finish(folder: Path, items: Iterable[Item]) -> None:
     """Read every item, then fail as a full disk does."""
@@ -181,6 +206,12 @@ def toy(work: str = "WORK", **changes: str) -> Pipeline:
     names = ("READ", work, "COUNT", "NUMBER", "SHORTEN", "ASSEMBLE")
     stages = tuple(f"{HERE}:{name}" for name in names)
     return Pipeline("toy", stages, changes.get("finish", f"{HERE}:finish"))
+
+
+def grouping() -> Pipeline:
+    """Return a toy pipeline that takes items apart and together again: ``read_lines, split, spell, join``."""
+    stages = tuple(f"{HERE}:{name}" for name in ("READ", "SPLIT", "SPELL", "JOIN"))
+    return Pipeline("grouping", stages, f"{HERE}:finish")
 
 
 def run_toy(

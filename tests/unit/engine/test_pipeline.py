@@ -44,7 +44,7 @@ def test_load_pipeline_when_all_fits_knows_stages_and_outputs() -> None:
         ("SHORTEN", {"name": "sources"}, "a name of its own"),
         ("SHORTEN", {"writes": ("text",)}, "found text, written before"),
         ("SHORTEN", {"writes": ()}, "fields that no other stage writes"),
-        ("SHORTEN", {"shape": "reduce"}, "shape expand, map or gather"),
+        ("SHORTEN", {"shape": "reduce"}, "one of the shapes expand, map, gather, group"),
         ("SHORTEN", {"stateful": True}, "stateful gathers only"),
     ],
 )
