@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from ..errors import TargetError
-from .base import Own
 from .canonical import Json, pretty_bytes, write_atomic
+from .entities import EntityEpisode, EntitySplits, EpisodeRecord
 from .events import SuiteRecord
 from .human import HumanRow
 from .judgement import EvaluationManifest, Judgement
@@ -12,8 +14,11 @@ from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Vari
 from .story import Story
 from .values import Edit, Envelope
 
-PUBLISHED: dict[str, type[Own]] = {
+PUBLISHED: dict[str, type[BaseModel]] = {
     "edit": Edit,
+    "entity_episode": EntityEpisode,
+    "entity_record": EpisodeRecord,
+    "entity_splits": EntitySplits,
     "envelope": Envelope,
     "evaluation": EvaluationManifest,
     "human_row": HumanRow,

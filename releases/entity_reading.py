@@ -1,0 +1,94 @@
+"""Reading one script or split file of a set of episodes; whatever is wrong with it becomes an issue."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..schemas.entities import EntityEpisode, EntitySplits
+from ..schemas.paths import format_path
+from ..validators.codes import show
+from ..validators.entities.codes import issue
+from ..validators.report import IssueBin
+
+MOST_BYTES = 20_000_000
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+def read_episode(path: Path, where: str, found: IssueBin) -> tuple[EntityEpisode | None, bytes]:
+    """Return a script and the bytes of its file; no script where it cannot be used."""
+    content = _read(path, where, found)
+    return None if content is None else _typed(EntityEpisode, content, where, found), content or b""
+
+
+def read_splits(path: Path, where: str, found: IssueBin) -> tuple[EntitySplits | None, bytes]:
+    """Return the splits of a file and its bytes; no splits where it cannot be used."""
+    content = _read(path, where, found)
+    return None if content is None else _typed(EntitySplits, content, where, found), content or b""
+
+
+def _read(path: Path, where: str, found: IssueBin) -> bytes | None:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            found.add(issue("unreadable", where, "$", "expected a file, found something else"))
+            return None
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        linked = "a link to nothing: " if path.is_symlink() and not path.exists() else ""
+        found.add(issue("unreadable", where, "$", f"expected a file, found {linked}{error.strerror}"))
+        return None
+    if len(content) > MOST_BYTES:
+        found.add(issue("too-large", where, "$", f"expected at most {MOST_BYTES:,} bytes, found more"))
+        return None
+    if content.startswith(b"\xef\xbb\xbf"):
+        found.add(issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
+    return content
+
+
+def _typed(kind: type[Document], content: bytes, where: str, found: IssueBin) -> Document | None:
+    document = _parse(content, where, found)
+    if document is None:
+        return None
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            found.add(issue("shape", where, format_path(detail["loc"]), str(detail["msg"])))
+    return None
+
+
+def _parse(content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
+    twice: list[str] = []
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice.extend(sorted({name for name in names if names.count(name) > 1}))
+        return made
+
+    def no_number(name: str) -> None:
+        raise ValueError(f"{name}, which is no JSON number")
+
+    try:
+        document = json.loads(
+            content.decode("utf-8-sig"), object_pairs_hook=distinct, parse_constant=no_number
+        )
+    except UnicodeDecodeError as error:
+        message = f"expected UTF-8, found {error.reason} at byte {error.start}"
+        found.add(issue("encoding", where, "$", message))
+        return None
+    except (ValueError, RecursionError) as error:
+        told = "nothing" if not content.strip() else str(error)
+        found.add(issue("json", where, "$", f"expected a JSON object, found {told}"))
+        return None
+    for name in twice:
+        found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
+    if not isinstance(document, dict):
+        found.add(issue("json", where, "$", f"expected a JSON object, found a {type(document).__name__}"))
+        return None
+    return None if twice else document

@@ -1,0 +1,283 @@
+"""Reading and writing the official EntityBench data: a script per episode, and split files.
+
+::
+
+    data/scripts/<episode>.json
+    data/splits/final_split_validated_ids.json
+
+Files keep their bytes: what was read is written as it was; what is made anew is laid out as the official
+scripts are. Reading goes on past every problem and reports them all; a file that cannot be used is left out.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import InputError, TargetError, UserError
+from ..schemas.canonical import Json, digest, write_atomic
+from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
+from ..validators.entities.codes import issue
+from ..validators.report import IssueBin, ValidationReport
+from .entity_reading import read_episode, read_splits
+from .shot_references import SYSTEM_FILES
+
+FOLDER = "data"
+"""Folder of a run that holds the official tree."""
+SCRIPTS, SPLITS = "scripts", "splits"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode of a set.
+
+    Attributes:
+        episode_id: the stem of its file.
+        script: its script.
+        content: the bytes of its file.
+    """
+
+    episode_id: str
+    script: EntityEpisode
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, script: EntityEpisode) -> "Episode":
+        """Return an episode that was made anew, under its ``story_name``."""
+        return cls(str(script.story_name), script, script_bytes(script.as_json()))
+
+
+@dataclass(frozen=True)
+class SplitFile:
+    """One split file of a set; ``name`` is the stem of the file."""
+
+    name: str
+    splits: EntitySplits
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, tiers: Mapping[str, Iterable[str]]) -> "SplitFile":
+        """Return a split file that was made anew: tier -> ids of episodes."""
+        splits = EntitySplits({tier: tuple(ids) for tier, ids in tiers.items()})
+        return cls(name, splits, script_bytes(splits.as_json()))
+
+
+@dataclass(frozen=True)
+class EntitySet:
+    """A set of episodes.
+
+    Attributes:
+        episodes: those that can be used, in the order of their ids.
+        splits: the split files that can be used, in the order of their names.
+    """
+
+    episodes: tuple[Episode, ...]
+    splits: tuple[SplitFile, ...] = ()
+
+    @cached_property
+    def by_id(self) -> dict[str, Episode]:
+        """Id -> episode."""
+        return {episode.episode_id: episode for episode in self.episodes}
+
+    @cached_property
+    def sha256(self) -> str:
+        """What identifies the content: scripts and splits, whatever the layout of the files."""
+        scripts = [[one.episode_id, _ordered(one.script.as_json())] for one in self.episodes]
+        return digest([scripts, [[one.name, one.splits.as_json()] for one in self.splits]])
+
+    def tiers(self, name: str | None = None) -> dict[str, tuple[str, ...]]:
+        """Return tier -> ids of its episodes that are there, ``all`` last.
+
+        Args:
+            name: stem of the split file to go by; None for the one that names most episodes, of these the one
+                with fewest items that are no ids, of these the first by name.
+
+        Raises:
+            InputError: there is no split file of this name.
+        """
+        chosen = self.split_file(name)
+        everything = tuple(self.by_id)
+        if chosen is None:
+            return {ALL: everything}
+        named = {
+            tier: tuple(filter(self.by_id.__contains__, chosen.splits.ids(tier))) for tier in _tiers(chosen)
+        }
+        whole = tuple(dict.fromkeys(one for ids in named.values() for one in ids))
+        return {**{tier: ids for tier, ids in named.items() if tier != ALL}, ALL: whole}
+
+    def split_file(self, name: str | None = None) -> SplitFile | None:
+        """Return the split file of a name, or the one to go by; see :meth:`tiers`."""
+        if name is None:
+            return min(self.splits, key=self._rank, default=None)
+        found = next((one for one in self.splits if one.name == name), None)
+        if found is None:
+            names = ", ".join(one.name for one in self.splits) or "none"
+            raise InputError(
+                [UserError("--split", expected=f"one of {names}", found=repr(name), fix="name a split file")]
+            )
+        return found
+
+    def _rank(self, one: SplitFile) -> tuple[int, int, str]:
+        ids = {episode for tier in one.splits.root for episode in one.splits.ids(tier)}
+        return -len(ids & self.by_id.keys()), sum(1 for _ in one.splits.objects()), one.name
+
+    def counts(self) -> dict[str, int]:
+        """Return how many episodes, scenes, shots, entities and split files there are."""
+        scripts = [episode.script for episode in self.episodes]
+        return {
+            "episodes": len(scripts),
+            "scenes": sum(len(script.scenes) for script in scripts),
+            "shots": sum(len(tuple(script.shots())) for script in scripts),
+            "entities": sum(len(script.entity_descriptions) for script in scripts),
+            "split files": len(self.splits),
+        }
+
+
+def script_bytes(document: Json) -> bytes:
+    """Return JSON as the official scripts hold it: UTF-8, indented by two, in order, no line end."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder that holds a set's scripts: ``data/scripts``, ``scripts``, or the path itself."""
+    for folder in (path / FOLDER / SCRIPTS, path / SCRIPTS):
+        if folder.is_dir():
+            return folder
+    return path
+
+
+def holds_episodes(path: Path) -> bool:
+    """Return whether a path is a set of episode scripts, or a run or release that holds one."""
+    folder = folder_of(path)
+    if not folder.is_dir():
+        return False
+    first = next(iter(sorted(folder.glob("*.json"))), None)
+    if folder != path:
+        return first is not None
+    return first is not None and first.is_file() and b'"entity_schedule"' in first.read_bytes()
+
+
+def read_entity_set(path: Path | str) -> tuple[EntitySet, ValidationReport]:
+    """Return a set and everything that is wrong with it.
+
+    Args:
+        path: the folder with ``scripts`` and ``splits``, the one above that holds it as ``data``, or a folder
+            of scripts.
+
+    Raises:
+        InputError: there is no such folder, or no script in it.
+    """
+    root = Path(path)
+    folder = folder_of(root)
+    if not folder.is_dir():
+        raise InputError([_no_set(str(path), "nothing there" if not root.exists() else "a file")])
+    found = IssueBin()
+    episodes = tuple(_read_scripts(folder, found))
+    splits: tuple[SplitFile, ...] = ()
+    if folder.name == SCRIPTS and folder != root and (folder.parent / SPLITS).is_dir():
+        splits = tuple(_read_split_files(folder.parent / SPLITS, found))
+    if not episodes and not found.kept:
+        raise InputError([_no_set(str(folder), "no script in it")])
+    made = EntitySet(episodes, splits)
+    _check(made, found)
+    return made, found.report(str(path), "entities", made.counts())
+
+
+def write_tree(folder: Path, made: EntitySet) -> None:
+    """Write scripts and splits below a folder, in place of those that are there.
+
+    Raises:
+        InputError: the id of an episode cannot be the name of a file.
+        TargetError: the folder cannot be written.
+    """
+    wanted = {f"{SCRIPTS}/{one.episode_id}.json": one.content for one in made.episodes}
+    wanted |= {f"{SPLITS}/{one.name}.json": one.content for one in made.splits}
+    problems = [_unsafe(one.episode_id) for one in made.episodes if not is_file_name(one.episode_id)]
+    if problems:
+        raise InputError(problems)
+    try:
+        for name in (SCRIPTS, SPLITS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            for old in sorted((folder / name).glob("*.json")):
+                if f"{name}/{old.name}" not in wanted:
+                    old.unlink()
+        for name, content in wanted.items():
+            write_atomic(folder / name, [content])
+    except OSError as error:
+        raise TargetError(
+            str(folder), expected="a folder that can be written", found=error.strerror or str(error),
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+
+
+def is_file_name(stem: str) -> bool:
+    """Return whether the id of an episode can be the name of a file everywhere."""
+    return (
+        bool(stem)
+        and stem.isprintable()
+        and not set(stem) & set('/\\:*?"<>|')
+        and stem.strip(". ") == stem
+        and len(stem.encode("utf-8", "surrogatepass")) <= 200
+    )
+
+
+def _read_scripts(folder: Path, found: IssueBin) -> Iterator[Episode]:
+    for path in _json_files(folder, found):
+        where = f"{SCRIPTS}/{path.name}"
+        if not is_file_name(path.stem):
+            found.add(issue("unsafe-name", where, "$", "other programs cannot use the name of the file"))
+            continue
+        script, content = read_episode(path, where, found)
+        if script is not None:
+            yield Episode(path.stem, script, content)
+
+
+def _read_split_files(folder: Path, found: IssueBin) -> Iterator[SplitFile]:
+    for path in _json_files(folder, found):
+        splits, content = read_splits(path, f"{SPLITS}/{path.name}", found)
+        if splits is not None:
+            yield SplitFile(path.stem, splits, content)
+
+
+def _json_files(folder: Path, found: IssueBin) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name in SYSTEM_FILES or entry.name.startswith("._"):
+            continue
+        if entry.suffix == ".json" and not entry.is_dir():
+            yield entry
+        else:
+            found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", "expected a file *.json"))
+
+
+def _check(made: EntitySet, found: IssueBin) -> None:
+    """Take what the rules say about scripts and splits."""
+
+
+def _tiers(one: SplitFile) -> list[str]:
+    """Return the tiers of a split file: the usual ones in their order, then the others as they stand."""
+    usual = [tier for tier in TIERS if tier in one.splits.root]
+    return [*usual, *(tier for tier in one.splits.root if tier not in usual)]
+
+
+def _ordered(document: Json) -> Json:
+    """Return a script as JSON whose canonical form keeps the order of schedule and registry."""
+    keyed = ("entity_schedule", "entity_descriptions", "_name_map")
+    return {
+        name: list(value.items()) if name in keyed and isinstance(value, dict) else value
+        for name, value in document.items()
+    }
+
+
+def _unsafe(name: str) -> UserError:
+    return UserError(
+        repr(name), expected="an id that can be the name of a file", found="one that cannot",
+        fix="use letters, digits, _ - and . only",
+    )  # fmt: skip
+
+
+def _no_set(where: str, found: str) -> UserError:
+    return UserError(
+        where, expected=f"a folder with {SCRIPTS}/*.json, or of scripts", found=found,
+        fix=f"give the folder that holds {SCRIPTS} and {SPLITS}",
+    )  # fmt: skip
