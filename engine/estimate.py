@@ -161,7 +161,7 @@ def plan_calls(request: RunRequest, stand_in: RunConfig, sample: int | None = No
             _add(total, asked, config)
 
     some = _first_items(request, sample)
-    totals = rehearse(some, stand_in, Script(config, told, past.has))
+    totals = rehearse(some, stand_in, Script(config, told, past.has)).totals
     share = _share(totals, request.options)
     day = date.fromisoformat(creation_of(request)[:10])
     stages = tuple(_plan(place, total.scaled(share), (config, day), past) for place, total in sums.items())

@@ -18,13 +18,14 @@ from ..models.chat import ChatRequest
 from .asking import Answer, Ask, NoAnswer
 from .codec import gather_fields
 from .config import RunConfig, models_of
-from .execute import RunRequest, creation_of
+from .execute import RunRequest, creation_of, make_report
 from .journal import Journal
 from .keys import Basis
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline
 from .pool import WorkerPool, default_workers
 from .progress import SilentReporter
+from .report import RunReport
 from .runner import Means, Runner
 from .sources import fingerprints
 from .stage import Item, Tools
@@ -151,7 +152,7 @@ class Rehearsal(Runner):
                 self.script.told(Asked(stage.name, item, ask.prompt, request, ask.sample))
 
 
-def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> Mapping[str, int]:
+def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunReport:
     """Run the pipeline on stand-ins; tell of every question that its stages would ask.
 
     Args:
@@ -160,7 +161,7 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> Mappin
         script: what to write down.
 
     Returns:
-        How many items there are, by what became of them in the rehearsal.
+        What became of the items in the rehearsal.
 
     Raises:
         FabulaError: a source or setting is wrong.
@@ -186,10 +187,7 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> Mappin
             root = runner.put_root([entry.field() for entry in prints])
             journal.flush()
             runner.walk(root)
-            totals = {"made": len(runner.items.live)}
-            for stop in runner.items.stops.values():
-                totals[stop.status] = totals.get(stop.status, 0) + 1
-            return totals
+            return make_report(runner)
 
 
 @contextmanager

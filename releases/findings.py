@@ -17,6 +17,16 @@ from .layout import RELEASE
 from .loading import read_release_document
 from .read_back import OFFLINE
 
+TELLING_IDS = frozenset(
+    {
+        "file-missing", "file-extra", "file-not-plain", "file-hash", "checksum", "checksums",
+        "release-document", "record-form", "record-order", "record-hash", "record-added", "record-missing",
+    }
+)  # fmt: skip
+"""Codes of findings that tell ids and names of files, and nothing that stands in a record."""
+UNTOLD = "not as the rule wants it; what was found stands in a hidden story, and is not told here"
+_BY_ITSELF = "verify the hidden folder by itself: what that prints is as secret as the folder"
+
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
 """What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback."""
 
@@ -69,10 +79,20 @@ class Findings:
             self.issues.append(Issue(name, "$", "unreadable", message, "repair the findings beside it first"))
 
     def take(self, found: "Findings", folder: str, name: str) -> None:
-        """Take the findings of another folder, and say that they are its."""
-        self.issues.extend(replace(issue, where=f"{folder}/{issue.where}") for issue in found.issues)
+        """Take the findings of a hidden folder, and say that they are its; what they quote stays there."""
+        for issue in found.issues:
+            told = issue if issue.code in TELLING_IDS else replace(issue, message=UNTOLD, cure=_BY_ITSELF)
+            self.issues.append(replace(told, where=f"{folder}/{issue.where}"))
         shown = ("files", "stories under rules")
         self.checked |= {f"{name} {what}": found.checked[what] for what in shown if what in found.checked}
+
+    def hush(self) -> None:
+        """Keep what rules quote out of the findings about lines that hold a hidden story."""
+        leaks = {issue.where for issue in self.issues if issue.code == "hidden-leak"}
+        for number, issue in enumerate(self.issues):
+            there = issue.where in leaks or issue.where.partition(" ")[0] in leaks
+            if there and issue.code not in TELLING_IDS and not issue.code.startswith("hidden-"):
+                self.issues[number] = replace(issue, message=UNTOLD)
 
     def report(self, folder: Path, document: Mapping[str, Json], *, quick: bool) -> VerifyReport:
         """Return what was found in a release."""

@@ -24,6 +24,8 @@ SHORTEST = _MARK // 2
 """A text of fewer characters does not tell which story it is from."""
 
 _KEY = 4
+_WORDS, _BEGIN = 3, 12
+"""Most words and characters of a hidden text that are shown: enough to find the place, too few to know it."""
 _LIKE = DEFAULT_THRESHOLD - 0.2
 """Exact similarity from which two texts are compared by their signatures, as building compares them."""
 
@@ -81,11 +83,14 @@ class Marks:
         self._groups = {group: np.array(numbers, np.intp) for group, numbers in holders.items()}
 
     def findings(self, text: str) -> list[str]:
-        """Return what a text tells of hidden stories, in words; nothing where it is too short to tell."""
+        """Return what a text tells of hidden stories; nothing where it is too short to tell.
+
+        What is returned goes into logs: of hidden texts it holds a few words at most.
+        """
         if len(text) < SHORTEST or (key := hash(text)) in self._clean:
             return []
         quote = self._quoted(text)
-        found = [] if quote is None else [f"holds {quote!r} of a hidden story"]
+        found = [] if quote is None else [f"holds {described(quote)}"]
         if len(text) >= self._shortest:
             found += self._alike(text)
         if not found:
@@ -118,6 +123,12 @@ class Marks:
                     continue
             if count / size >= CONTAINED:
                 yield f"a text that holds most of the hidden story {story_id} ({count / size:.0%})"
+
+
+def described(quote: str) -> str:
+    """Return which words of a hidden story these are: how they begin, and how many characters."""
+    begin = " ".join(quote.split()[:_WORDS])[:_BEGIN]
+    return f"{len(quote)} characters of a hidden story, from {begin!r} on"
 
 
 def _squeezed(text: str) -> str:

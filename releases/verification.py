@@ -97,6 +97,7 @@ def verify(
         findings.gather(RELEASE, check_left_out(document))
         if public and IMPORTED not in document:  # an import has the documents of its package, not ours
             _check_public(folder, document, composition, findings)
+    findings.hush()
     return findings.report(folder, document, quick=quick)
 
 

@@ -23,6 +23,7 @@ from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file, write_atomic
 from ...validators.dataset import BALANCE
 from .extend_base import Base, read_base, read_interrupted
+from .extend_rehearsal import would_stop
 from .extend_report import ExtendReport
 from .extend_rows import AddedRows, refuse_duplicates, refuse_translations
 from .find_duplicates import Settings as DuplicateSettings
@@ -49,7 +50,7 @@ class ExtendOptions:
             ``SOURCE_DATE_EPOCH``, else the clock.
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         max_cost: USD that the run may cost in all, what it has cost included; None for its last limit.
-        dry_run: only look whether the new stories can be taken in.
+        dry_run: only look whether the new stories can be taken in, and which the stages would turn away.
     """
 
     records: Path | None = None
@@ -102,7 +103,10 @@ def extend_katha(
     plan = _plan(base, named, options)
     idle = ExtendReport((), plan.known, (), len(base.records), before, before)
     if options.dry_run:
-        return replace(idle, added=plan.added)
+        stopped = would_stop(_request(folder, base, plan, options), plan.added)
+        gone = {item.id for item in stopped}
+        added = tuple(story for story in plan.added if story not in gone)
+        return replace(idle, added=added, stopped=stopped, tried=True)
     if not plan.added and not _is_underway(folder):
         return idle
     return _execute(folder, base, plan, options, reporter)
@@ -178,7 +182,7 @@ def _plan(base: Base, named: tuple[Source, ...], options: ExtendOptions) -> _Pla
     fields = read_sources([{"role": one.role, "added_at": one.added_at} for one in listed],
                           [one.path for one in listed], builder)  # fmt: skip
     for story_id in (name for name in builder.known if name in base.withdrawn):
-        builder.refuse_withdrawn("the new sources", story_id)
+        builder.refuse_withdrawn(f"{builder.given[story_id]}, id", story_id)
     refuse_translations(builder)
     duplicates, screening = config.stages["find_duplicates"], config.stages["screen_stories"]
     assert isinstance(duplicates, DuplicateSettings) and isinstance(screening, ScreenSettings)
@@ -204,11 +208,9 @@ def _refuse_changes(base: Base, fields: Mapping[str, Mapping[str, Json]], reader
                 )  # fmt: skip
 
 
-def _execute(
-    folder: Path, base: Base, plan: _Plan, options: ExtendOptions, reporter: "Reporter | None"
-) -> ExtendReport:
+def _request(folder: Path, base: Base, plan: _Plan, options: ExtendOptions) -> RunRequest:
     limit = last_limit(folder.absolute()) if options.max_cost is None else options.max_cost
-    request = RunRequest(
+    return RunRequest(
         folder,
         PIPELINE,
         base.manifest.config(load_pipeline(PIPELINE)),
@@ -216,6 +218,12 @@ def _execute(
         options=Options(workers=options.workers, max_cost=limit),
         accept=_keeps(base),
     )
+
+
+def _execute(
+    folder: Path, base: Base, plan: _Plan, options: ExtendOptions, reporter: "Reporter | None"
+) -> ExtendReport:
+    request = _request(folder, base, plan, options)
     if reporter is not None:
         tell_added(request, plan.added, reporter)
     before, manifest = _balance(folder), (folder / MANIFEST).read_bytes()

@@ -17,11 +17,12 @@ class ExtendReport:
     Attributes:
         added: ids of the new stories that have a record now.
         known: ids of stories in the new sources that the run had already, just so.
-        stopped: the new stories that were not made, with the reason.
+        stopped: the new stories that were not made, or would not be, with the reason.
         kept: how many records there were before; every one of them is as it was, byte for byte.
         before: ``balance.json`` as it was; ``after``: as it is.
         added_at: the time that the new records bear; None where nothing was added.
         run: the report of the whole run; None where nothing was run.
+        tried: whether this is what would come of it: nothing was written.
     """
 
     added: tuple[str, ...]
@@ -32,6 +33,7 @@ class ExtendReport:
     after: Mapping[str, Json]
     added_at: str | None = None
     run: RunReport | None = field(default=None, repr=False)
+    tried: bool = False
 
     def as_json(self) -> dict[str, Json]:
         """Return the report as plain JSON."""
@@ -50,14 +52,14 @@ class ExtendReport:
         """Return the report as lines for people."""
         known = f"; {_stories(len(self.known))} there already" if self.known else ""
         many = _stories(len(self.added))
-        if self.run is None and self.added:
-            return [f"{many} can be added to {self.kept}, which stay as they are{known}"]
-        lines = [f"{many} added to {self.kept}, which stay as they were{known}"]
-        lines += [
+        stopped = [
             f"  {item.id} {item.status} in {item.stage} ({item.code or 'not run'}): "
             f"{item.reason or item.meaning}"
             for item in self.stopped
         ]
+        if self.tried:
+            return [f"{many} can be added to {self.kept}, which stay as they are{known}", *stopped]
+        lines = [f"{many} added to {self.kept}, which stay as they were{known}", *stopped]
         if self.run is None:
             return lines
         lines += _table(self.before, self.after, "splits")

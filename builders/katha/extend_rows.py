@@ -28,11 +28,13 @@ class AddedRows(StoryRows):
         run: the run, as a command names it.
         first: the number of the first new source.
         withdrawn: story id -> the correction that withdrew it.
+        given: story id -> where its row stands in the new sources.
     """
 
     run: str = ""
     first: int = 0
     withdrawn: Mapping[str, Edit] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
 
     @property
     def added(self) -> list[Story]:
@@ -47,6 +49,11 @@ class AddedRows(StoryRows):
             for story_id, source in self.repeated.items()
             if source >= self.first > self.sources[story_id]
         )
+
+    def _taken_in(self, row: Row, story: Story, source: int) -> Story | None:
+        if source >= self.first:
+            self.given.setdefault(story.id, row.where)
+        return StoryRows._taken_in(self, row, story, source)
 
     def clash(self, row: Row, story: Story, known: Story) -> None:
         """Note why a row cannot have the id of a story that is there."""

@@ -121,6 +121,21 @@ def test_extend_when_tried_only_writes_nothing(run, new, rows) -> None:
     assert (run / "run.json").read_bytes() == manifest
 
 
+def test_extend_when_tried_only_tells_what_the_stages_would_turn_away(run, new, rows) -> None:
+    twin = {**rows[FIRST], "id": "twin"}
+    short = {**rows[FIRST + 1], "id": "short", "text": "A crow sat. It flew."}
+    write(new, rows[FIRST], twin, short)
+    journal = (run / "journal.sqlite").read_bytes()
+    tried = extend_katha(run, new, ExtendOptions(dry_run=True))
+    assert (run / "journal.sqlite").read_bytes() == journal
+    assert tried.added == (rows[FIRST]["id"],)
+    assert {item.id: item.code for item in tried.stopped} == {"twin": "near_duplicate", "short": "too_short"}
+    assert tried.lines()[0] == "1 story can be added to 5, which stay as they are"
+    assert any("twin rejected in screen_stories (near_duplicate): 100% like" in one for one in tried.lines())
+    done = extend_katha(run, new, NOW)
+    assert (done.added, done.stopped) == (tried.added, tried.stopped)
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -164,8 +179,8 @@ def test_extend_when_a_story_was_withdrawn_refuses_its_id_for_ever(run, new, row
     continue_run(run, workers=0)
     other = {**rows[FIRST], "id": rows[0]["id"]}
     for story in (rows[0], other):
-        with pytest.raises(InputError, match="withdrawn by ana: not free"):
-            extend_katha(run, write(new, story), NOW)
+        with pytest.raises(InputError, match=r"new\.jsonl:2, id: .*withdrawn by ana: not free"):
+            extend_katha(run, write(new, rows[FIRST], story), NOW)
     with pytest.raises(InputError, match="100% like"):
         extend_katha(run, write(new, {**rows[0], "id": "again"}), NOW)
     report = extend_katha(run, write(new, rows[FIRST]), NOW)

@@ -117,6 +117,30 @@ def test_a_public_story_when_a_few_words_differ_from_a_hidden_one_is_found(pair)
     assert any("annotations.jsonl:1: a text like the hidden story" in leak for leak in pair.leaks())
 
 
+def test_findings_when_a_hidden_story_leaked_hold_a_few_words_of_it_at_most(pair, helpers):
+    def damage(record):  # rules quote what they find
+        record["questions"][0]["gold_answer"] = record["scenes"][0]["scene_text"]
+
+    secret = pair.secret
+    helpers.edit_line(pair.hidden / "annotations.jsonl", 0, damage)
+    helpers.reseal(pair.hidden)
+    copied = json.loads((pair.hidden / "annotations.jsonl").read_bytes())
+    with (pair.public / "annotations.jsonl").open("ab") as lines:
+        lines.write(canonical_bytes({**copied, "split": "train"}) + b"\n")
+    table(pair.public / "more.parquet", {"extra": [secret["story_text"]]})
+    (pair.public / "notes.md").write_text(secret["story_text"])
+    report = verify(pair.public, quick=True, hidden=pair.hidden)
+    found = [(issue.where.partition(" ")[0], issue.code) for issue in report.issues]
+    hidden = f"{pair.hidden.name}/annotations.jsonl:1"
+    for one in (("annotations.jsonl:24", "answer-not-accepted"), (hidden, "answer-not-accepted")):
+        assert one in found
+    for place in ("annotations.jsonl:24", "more.parquet", "notes.md"):
+        assert (place, "hidden-leak") in found
+    told = "\n".join([*map(str, report.issues), report.summary(), json.dumps(report.as_json())])
+    words = secret["story_text"].split()
+    assert not [start for start in range(len(words) - 3) if " ".join(words[start : start + 4]) in told]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
