@@ -2,6 +2,7 @@
 
 Frames are counted from 0 in the order of showing; spans are inclusive at both ends. Shots are counted from 1.
 Times are seconds after the first frame. Boxes are pixels of the upright frame, from the upper left corner.
+Vectors stand in fields as :func:`.vectors.packed` writes them: texts, eight times shorter than lists of numbers.
 """
 
 from typing import Literal
@@ -68,6 +69,7 @@ class Seen(Own):
         score: of the detector, 0 to 1.
         face: box of the face in it, where one was found.
         face_score: of the face detector.
+        row: its row in the field ``given``, where vectors came with the detections; else None.
     """
 
     frame: int
@@ -75,6 +77,7 @@ class Seen(Own):
     score: float
     face: Box4 | None = None
     face_score: float | None = None
+    row: int | None = None
 
 
 class Tracklet(Own):
@@ -85,16 +88,16 @@ class Tracklet(Own):
         shot: number of its shot.
         seen: in order of frames; frames that were not looked at, or where it was lost, are left out.
         best: indices into ``seen`` of the best views, best first.
-        face: unit vector of its faces, or None where no face was found.
-        body: unit vector of its bodies, or None where none could be encoded.
+        face: unit vector of its faces, packed, or None where no face was found.
+        body: unit vector of its bodies, packed, or None where none could be encoded.
     """
 
     tracklet_id: str
     shot: int
     seen: tuple[Seen, ...]
     best: tuple[int, ...] = ()
-    face: tuple[float, ...] | None = None
-    body: tuple[float, ...] | None = None
+    face: str | None = None
+    body: str | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -182,14 +185,14 @@ class Repair(Own):
         shot: number of the shot; None for the episode as a whole.
         entity: label of the entity, where it is about one.
         found: in words.
-        done: ``added``, ``dropped``, ``rewritten``; or ``left``, where it remains and is reported.
+        done: ``added``, ``dropped``, ``merged``, ``rewritten``; or ``left``, where it remains and is reported.
     """
 
     code: str
     shot: int | None
     entity: str | None
     found: str
-    done: Literal["added", "dropped", "rewritten", "left"]
+    done: Literal["added", "dropped", "merged", "rewritten", "left"]
 
 
 class Script(Own):
