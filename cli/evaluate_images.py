@@ -64,7 +64,8 @@ def images(
         list[str] | None,
         typer.Option(
             "--metrics",
-            help="all, or some of cids,copy-paste,occm,csd,aesthetic,inception,alignment. Repeatable [all].",
+            help="all, or some of cids,copy-paste,occm,csd,aesthetic,inception,clip-score,alignment."
+            " Repeatable [all].",
         ),
     ] = None,
     judges: Annotated[

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..media.images import open_picture
 from ..models.vision.devices import Place
 from ..models.vision.store import vector_key
-from ..models.vision.types import Box, Card, Rows, identity_of
-from .drawn_shots import CAST
+from ..models.vision.types import Box, Card, Rows, TextRows, identity_of
+from .drawn_shots import CAST, draw_shot
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,6 +29,7 @@ SETTINGS = (
     f"encode_pictures.style={__name__}:load_colour_encoder",
     f"encode_pictures.aesthetic={__name__}:load_brightness",
     f"encode_pictures.inception={__name__}:load_colour_classes",
+    f"encode_pictures.clip={__name__}:load_colour_texts",
 )
 """Settings, as ``--set`` takes them, with which ``evaluate images`` uses the models here."""
 
@@ -89,6 +91,22 @@ class ColourEncoder(_Plain):
         return np.stack(rows) if rows else np.empty((0, _BINS**3), dtype=np.float32)
 
 
+class ColourTexts(ColourEncoder):
+    """An encoder of texts, too: a text is close to the drawing of whom it names; 77 words fit."""
+
+    def __init__(self) -> None:
+        super().__init__("colour-texts")
+        self.read = 0
+        """Texts encoded since it was made."""
+
+    def encode_texts(self, texts: Sequence[str]) -> TextRows:
+        """Return the vectors of drawings with everybody whom a text names."""
+        self.read += len(texts)
+        drawings = [draw_shot([key for key, *_ in CAST if key in text], 1) for text in texts]
+        rows = [histogram(_pixels(open_picture(drawing).image)) for drawing in drawings]
+        return TextRows(np.stack(rows), tuple(max(0, len(text.split()) - 77) for text in texts))
+
+
 class ColourPredictor(_Plain):
     """A predictor: one value, 1 to 10 with a picture's brightness, or shares of 64 colours.
 
@@ -127,6 +145,11 @@ def load_colour_encoder(place: Place) -> ColourEncoder:  # noqa: ARG001 - as eve
 def load_head_encoder(place: Place) -> ColourEncoder:  # noqa: ARG001 - as every loader
     """Return the encoder of heads, which not every picture has: in the place of encoders of faces."""
     return ColourEncoder("head-encoder", head=True)
+
+
+def load_colour_texts(place: Place) -> ColourTexts:  # noqa: ARG001 - as every loader
+    """Return the encoder of pictures and texts: in the place of CLIP, for the CLIP score."""
+    return ColourTexts()
 
 
 def load_brightness(place: Place) -> ColourPredictor:  # noqa: ARG001 - as every loader

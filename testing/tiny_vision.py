@@ -123,15 +123,35 @@ def _seeded() -> Any:  # noqa: ANN401 - a module
 
 
 def _clip(folder: Path) -> dict[str, Any]:
-    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+    from transformers import CLIPConfig, CLIPModel, CLIPTokenizer
 
     _seeded()
-    config = CLIPVisionConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=28,
-        patch_size=14, projection_dim=16,
-    )  # fmt: skip
-    CLIPVisionModelWithProjection(config).save_pretrained(folder)
+    small = {
+        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "projection_dim": 16,
+    }  # fmt: skip
+    vocabulary = clip_vocabulary()
+    marks = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}  # as published, though wrong
+    config = CLIPConfig(
+        vision_config={**small, "image_size": 28, "patch_size": 14},
+        text_config={**small, **marks, "vocab_size": len(vocabulary), "max_position_embeddings": 77},
+        projection_dim=16,
+    )
+    CLIPModel(config).save_pretrained(folder)
+    CLIPTokenizer(vocab=vocabulary, merges=[]).save_pretrained(folder)
     return {"local": folder}
+
+
+def clip_vocabulary() -> dict[str, int]:
+    """Return a vocabulary for CLIP's tokenizer without merges: a token for every byte, ends of words apart.
+
+    As in the published one, the mark of a text's end has the highest number.
+    """
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    marks = list(bytes_to_unicode().values())
+    tokens = (*marks, *(f"{mark}</w>" for mark in marks), "<|startoftext|>", "<|endoftext|>")
+    return {token: number for number, token in enumerate(tokens)}
 
 
 def _dinov2(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,8 @@ NAMED: dict[str, tuple[str, ...]] = {
     "occm": ("paper", "code"),
     "csd": ("first", "all"),
     "alignment": ("paper", "code"),
+    "clip-score": ("hessel", "cosine"),
+    "clip-text": ("static", "setting", "plot", "perspective", "mean"),
 }
 """Metric -> its definitions, the default first; the metrics' own files say what they are."""
 
@@ -37,6 +39,8 @@ class Definitions:
     splits: int = 1
     resamples: int = 10_000
     seed: int = 42
+    clip_score: Literal["hessel", "cosine"] = "hessel"
+    clip_text: Literal["static", "setting", "plot", "perspective", "mean"] = "static"
 
     def as_json(self) -> dict[str, Any]:
         """Return them as plain JSON."""

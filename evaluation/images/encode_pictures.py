@@ -1,11 +1,13 @@
-"""Stage: what models say of whole pictures: style, aesthetic value, classes."""
+"""Stage: what models say of whole pictures: style, aesthetic value, classes, likeness to the shot's text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
+from .compare_texts import TextMeans, compare_texts
 from .looking import open_shot, opened, packed
 from .settings import PictureSettings
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="encode_pictures",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "shots"),
     writes=("pictures",),
@@ -26,7 +28,7 @@ SPEC = StageSpec(
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return rows by model, one per picture in the order of ``numbers``; null for a model that is not named.
 
-    References are encoded for style alone.
+    References are encoded for style alone. Of the encoder of texts, cosines are kept.
     """
     settings = tools.settings
     assert isinstance(settings, PictureSettings)
@@ -34,31 +36,47 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
         "style": _model(settings.style, settings, "encoder"),
         "aesthetic": _model(settings.aesthetic, settings, "predictor"),
         "inception": _model(settings.inception, settings, "predictor"),
+        "clip": _model(settings.clip, settings, "text encoder"),
     }
     if not any(model is not None for model in models.values()):
         return [Made({"pictures": None}) for _ in items]
     with VectorStore.of_user() as store:
+        means = _Means(models, store, settings.batch)
+        return [Made({"pictures": _pictures(item, means)}) for item in items]
 
-        def rows(name: str, images: "Sequence[Image]") -> Json:
-            model = models[name]
-            return None if model is None else packed(store.rows(model, images, settings.batch))
 
-        made = []
-        for item in items:
-            there = [shot for shot in item["shots"] if shot["file"] is not None]
-            images = [open_shot(shot["file"]) for shot in there]
-            pictures = {
-                "numbers": [shot["number"] for shot in there],
-                "models": {name: None if one is None else one.identity for name, one in models.items()},
-                **{name: rows(name, images) for name in models},
-            }
-            references = item["story"]["references"] if models["style"] is not None else {}
-            pictures["references"] = {
-                key: rows("style", [open_shot(image["file"]) for image in some])
-                for key, some in references.items()
-            }
-            made.append(Made({"pictures": pictures}))
-        return made
+@dataclass(frozen=True)
+class _Means:
+    """The models by what they are for, and what keeps their rows."""
+
+    models: Mapping[str, Any]
+    store: VectorStore
+    batch: int
+
+    def rows(self, name: str, images: "Sequence[Image]") -> Json:
+        """Return the packed rows of pictures; null without a model."""
+        model = self.models[name]
+        return None if model is None else packed(self.store.rows(model, images, self.batch))
+
+
+def _pictures(item: Item, means: _Means) -> Json:
+    there = [shot for shot in item["shots"] if shot["file"] is not None]
+    images = [open_shot(shot["file"]) for shot in there]
+    numbers = [shot["number"] for shot in there]
+    clip, likeness = means.models["clip"], None
+    if clip is not None:
+        likeness = compare_texts(item["story"], numbers, images, TextMeans(clip, means.store, means.batch))
+    references = item["story"]["references"] if means.models["style"] is not None else {}
+    return {
+        "numbers": numbers,
+        "models": {name: None if one is None else one.identity for name, one in means.models.items()},
+        **{name: means.rows(name, images) for name in ("style", "aesthetic", "inception")},
+        "clip": likeness,
+        "references": {
+            key: means.rows("style", [open_shot(image["file"]) for image in some])
+            for key, some in references.items()
+        },
+    }
 
 
 def _model(name: str | None, settings: PictureSettings, kind: Any) -> Any:  # noqa: ANN401 - of that kind

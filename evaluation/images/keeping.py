@@ -11,7 +11,7 @@ from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .needs import DEFAULTS
 from .settings import AlignmentSettings, ShotSelection
 
-PARTS = ("detector", "characters", "characters", "style", "aesthetic", "inception")
+PARTS = ("detector", "characters", "characters", "style", "aesthetic", "inception", "clip")
 """What a manifest calls the models of :data:`.needs.DEFAULTS`, in that order."""
 
 

@@ -9,7 +9,7 @@ from ...models.vision.registry import MODELS, check_vision
 from ..metrics.alignment import DIMENSIONS
 from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings, VisionSettings
 
-METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "alignment")
+METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "clip-score", "alignment")
 """Names of what can be chosen; some are several scores."""
 
 Key = tuple[str, str]
@@ -23,6 +23,7 @@ DEFAULTS: dict[Key, str | tuple[str, ...]] = {
     ("encode_pictures", "style"): "csd-vit-l",
     ("encode_pictures", "aesthetic"): "aesthetic-v2.5",
     ("encode_pictures", "inception"): "inception-v3",
+    ("encode_pictures", "clip"): "clip-vit-l-14",
 }
 """The models of the paper, each where the settings name no other."""
 NEEDS: dict[str, tuple[Key, ...]] = {
@@ -32,6 +33,7 @@ NEEDS: dict[str, tuple[Key, ...]] = {
     "csd": (("encode_pictures", "style"),),
     "aesthetic": (("encode_pictures", "aesthetic"),),
     "inception": (("encode_pictures", "inception"),),
+    "clip-score": (("encode_pictures", "clip"),),
     "alignment": (DETECTOR, *CROPS),
 }
 """Metric -> settings that name its models; the judges see crops of single characters, too."""
@@ -89,7 +91,7 @@ def _named(config: RunConfig) -> Iterator[tuple[str, VisionSettings]]:
         elif isinstance(settings, CropSettings):
             names = (*settings.pictures, *settings.faces)
         elif isinstance(settings, PictureSettings):
-            names = (settings.style, settings.aesthetic, settings.inception)
+            names = (settings.style, settings.aesthetic, settings.inception, settings.clip)
         for name in names:
             if name is not None and isinstance(settings, VisionSettings):
                 yield name, settings

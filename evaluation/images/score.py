@@ -21,6 +21,7 @@ from .scores import ImageScores, MethodScores
 
 ORDER = (
     "cids_cross", "cids_self", "copy_paste_rate", "occm", "csd_cross", "csd_self", "aesthetic", "inception",
+    "clip_score",
 )  # fmt: skip
 """Metrics that need no judge, as they are listed."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from ...schemas.score import Score
 from ..metrics.aesthetic import aesthetic
 from ..metrics.cids import Match, Settings, cids
+from ..metrics.clip_score import clip_score
 from ..metrics.copy_paste import copy_paste
 from ..metrics.occm import occm
 from ..metrics.style import style_cross, style_self
@@ -75,7 +76,21 @@ def _pictures(found: FoundStory, definitions: Definitions) -> dict[str, Score]:
         values = doubles(pictures["aesthetic"])
         told = [_row(values, places.get(one.number)) for one in found.shots]
         scores["aesthetic"] = aesthetic([None if row is None else float(row[0]) for row in told])
+    if pictures.get("clip") is not None:
+        told_of = [likeness(found, one.number) for one in found.shots]
+        scores["clip_score"] = clip_score(told_of, definitions.clip_text, definitions.clip_score)
     return scores
+
+
+def likeness(found: FoundStory, number: int) -> tuple[dict[str, float | None] | None, dict[str, int]]:
+    """Return a shot's cosines with the parts of its text, None without a picture, and what was cut off."""
+    pictures = found.pictures or {}
+    if number not in pictures["numbers"]:
+        return None, {}
+    place = pictures["numbers"].index(number)
+    parts = pictures["clip"].items()
+    cosines = {part: told["cosines"][place] for part, told in parts}
+    return cosines, {part: told["cut"][place] or 0 for part, told in parts}
 
 
 def probabilities_of(found: FoundStory) -> Floats | None:

@@ -78,6 +78,7 @@ class PictureSettings(VisionSettings):
     style: str | None = Field(default=None, description="Encoder of style.")
     aesthetic: str | None = Field(default=None, description="Predictor of the aesthetic score.")
     inception: str | None = Field(default=None, description="Predictor of class probabilities.")
+    clip: str | None = Field(default=None, description="Encoder of pictures and texts, for the CLIP score.")
 
 
 class MatchSettings(Own):

@@ -16,7 +16,7 @@ from ...errors import MissingRequirement, UserError
 from .crop import cut
 from .devices import Place
 from .registry import check_vision, open_vision
-from .types import Box, Detector, Encoder, Predictor, VisionModel
+from .types import Box, Detector, Encoder, Predictor, TextEncoder, VisionModel
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,6 +28,8 @@ _PHOTOGRAPHS = {
     "face": ("insightface", "data/images/t1.jpg"),
     "person": ("ultralytics", "assets/zidane.jpg"),
 }
+CAPTIONS = ("a person in a red coat", "a house under a blue sky")
+"""What the two drawings show."""
 _NORM = 1e-3  # most by which the length of a vector may differ from 1
 _AROUND = 0.4  # of a face's sides, that its crop holds around it
 
@@ -113,6 +115,8 @@ def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Fin
 def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:
     if isinstance(model, Encoder):
         yield from _encoder(model)
+        if isinstance(model, TextEncoder):
+            yield from _texts(model)
     elif isinstance(model, Predictor):
         yield from _predictor(model)
     elif isinstance(model, Detector):
@@ -147,6 +151,27 @@ def _encoder(model: Encoder) -> Iterator[tuple[str, Status, str]]:
     alike = float(rows[0] @ rows[len(drawings)])
     other = float(rows[0] @ rows[1])
     yield "order", _judged(alike > other), f"a {what} and its copy {alike:.3f}, two {what}s {other:.3f}"
+
+
+def _texts(model: TextEncoder) -> Iterator[tuple[str, Status, str]]:
+    """Check shape, lengths and batches of texts, what is cut, and that each is closer to its own drawing."""
+    found = model.encode_texts(CAPTIONS)
+    wanted = (len(CAPTIONS), model.card.dimensions)
+    yield "texts", _judged(found.rows.shape == wanted), f"{found.rows.shape}, {wanted} wanted"
+    lengths = np.linalg.norm(found.rows, axis=1)
+    sound = bool(np.isfinite(found.rows).all() and (np.abs(lengths - 1) <= _NORM).all())
+    yield "lengths of texts", _judged(sound), f"{lengths.min():.4f} to {lengths.max():.4f}, 1 wanted"
+    apart = float(
+        np.abs(np.concatenate([model.encode_texts([one]).rows for one in CAPTIONS]) - found.rows).max()
+    )
+    limit = model.card.tolerance
+    yield "batches of texts", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
+    short, long = found.cut[0], model.encode_texts([" ".join(CAPTIONS * 50)]).cut[0]
+    yield "cut", _judged(short == 0 < long), f"{short} tokens of a short text, {long} of a long one"
+    likeness = found.rows @ model.encode(draw_pair()).T
+    own, other = float(np.trace(likeness)), float(likeness[0, 1] + likeness[1, 0])
+    status: Status = "ok" if own > other else "warning"
+    yield "captions", status, f"{own / 2:.3f} to their own drawings, {other / 2:.3f} to the others"
 
 
 def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:

@@ -14,9 +14,10 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
 from .devices import Place, missing
-from .types import Detector, Encoder, Predictor, VisionModel
+from .types import Detector, Encoder, Predictor, TextEncoder, VisionModel
 
-Kind = Literal["detector", "encoder", "predictor"]
+Kind = Literal["detector", "encoder", "text encoder", "predictor"]
+"""What a model does; an encoder of texts is one of pictures, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Registered:
 _FACES = ("insightface", "onnxruntime", "cv2")
 
 MODELS: tuple[Registered, ...] = (
-    Registered("clip-vit-l-14", ".clip:load_clip", "encoder"),
+    Registered("clip-vit-l-14", ".clip:load_clip", "text encoder"),
     Registered("dinov2-l-14", ".dinov2:load_dinov2", "encoder"),
     Registered("csd-vit-l", ".csd:load_csd", "encoder"),
     Registered("aesthetic-v2.5", ".aesthetic:load_aesthetic", "predictor"),
@@ -57,7 +58,9 @@ GROUP = "fabula.vision_models"
 """Entry points of this group add models: the name is the model's, the object its loader."""
 
 Loader: TypeAlias = Callable[..., VisionModel]
-_PROTOCOLS: dict[Kind, type] = {"detector": Detector, "encoder": Encoder, "predictor": Predictor}
+_PROTOCOLS: dict[Kind, type] = {
+    "detector": Detector, "text encoder": TextEncoder, "encoder": Encoder, "predictor": Predictor,
+}  # fmt: skip
 
 
 def names() -> tuple[str, ...]:
@@ -159,4 +162,5 @@ def _nobody(name: str, found: str) -> ConfigError:
 
 
 def _listed(kind: Kind) -> str:
-    return ", ".join(model.name for model in MODELS if model.kind == kind) or "none is registered"
+    kinds = ("encoder", "text encoder") if kind == "encoder" else (kind,)
+    return ", ".join(model.name for model in MODELS if model.kind in kinds) or "none is registered"

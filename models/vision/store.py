@@ -8,18 +8,19 @@ for longest go. Numbers come out bit for bit as they went in.
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .types import Encoder, Predictor, Rows
+from .types import Encoder, Predictor, Rows, TextEncoder, TextRows
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+T = TypeVar("T")
 FILE = "vectors.sqlite"
 LIMIT = 2_000_000_000
 """Bytes of vectors that are kept unless another limit is given."""
@@ -90,12 +91,32 @@ class VectorStore:
             Shape (images, values), float32.
         """
         keys = [vector_key(model.identity, image) for image in images]
+        return self._rows(keys, images, model.encode if isinstance(model, Encoder) else model.predict, batch)
+
+    def texts(self, model: TextEncoder, texts: Sequence[str], batch: int = 16) -> TextRows:
+        """Return the rows of texts and what was cut off, from the store where it has them.
+
+        Args:
+            model: an encoder of texts.
+            texts: equal ones are encoded once.
+            batch: texts that the model gets at once.
+        """
+
+        def make(some: Sequence[str]) -> Rows:
+            found = model.encode_texts(some)
+            return np.concatenate([found.rows, np.array(found.cut, dtype=np.float32)[:, None]], axis=1)
+
+        rows = self._rows([text_key(model.identity, text) for text in texts], texts, make, batch)
+        return TextRows(rows[:, :-1], tuple(int(cut) for cut in rows[:, -1:].ravel()))
+
+    def _rows(
+        self, keys: Sequence[bytes], things: Sequence[T], make: Callable[[Sequence[T]], Rows], batch: int
+    ) -> Rows:
         known = self._read(sorted(set(keys)))
         self.counts.found += len(known)
-        todo = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
+        todo = {key: thing for key, thing in zip(keys, things, strict=True) if key not in known}
         self.counts.made += len(todo)
         waiting = list(todo)
-        make = model.encode if isinstance(model, Encoder) else model.predict
         for start in range(0, len(waiting), batch):
             some = waiting[start : start + batch]
             made = make([todo[key] for key in some]).astype(np.float32, copy=False)
@@ -162,3 +183,8 @@ def vector_key(identity: str, image: "Image") -> bytes:
     plain = image if image.mode == "RGB" else image.convert("RGB")
     head = f"{identity}\0{plain.width}x{plain.height}\0".encode()
     return hashlib.sha256(head + plain.tobytes()).digest()
+
+
+def text_key(identity: str, text: str) -> bytes:
+    """Return what the row of a text is known by; never that of a picture."""
+    return hashlib.sha256(f"{identity}\0text\0{text}".encode("utf-8", "surrogatepass")).digest()

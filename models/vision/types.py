@@ -103,6 +103,28 @@ class Encoder(VisionModel, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """What an encoder made of texts.
+
+    Attributes:
+        rows: shape (texts, dimensions), rows of length 1, in the space of the vectors of pictures.
+        cut: how many tokens of each text did not fit and were left out.
+    """
+
+    rows: Rows
+    cut: tuple[int, ...]
+
+
+@runtime_checkable
+class TextEncoder(Encoder, Protocol):
+    """Makes unit vectors of pictures and of texts, in one space."""
+
+    def encode_texts(self, texts: Sequence[str]) -> TextRows:
+        """Return the vectors of texts, and what did not fit."""
+        ...
+
+
 @runtime_checkable
 class Detector(VisionModel, Protocol):
     """Finds things in a picture."""

@@ -4,7 +4,8 @@ A folder or file of the user's own goes before the Hub. Without network and with
 library's cache, the error says which file goes where.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,14 +36,38 @@ class Source:
 
 
 def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any:  # noqa: ANN401 - the library's
-    """Return a model or processor of transformers from a local folder, or from the Hub at its pinned commit.
+    """Return a model or tokenizer of transformers from a local folder, or from the Hub at its pinned commit.
 
     Raises:
-        MissingRequirement: the weights are neither there nor to be had, or are damaged.
+        MissingRequirement: the weights are neither there nor to be had, are damaged, or lack tensors that
+            the model has: the library would make those up.
     """
+    place, how = source.repo, dict[str, Any](revision=source.revision)
     if local is not None:
-        return told(source, local, lambda: kind.from_pretrained(str(local), local_files_only=True))
-    return told(source, None, lambda: kind.from_pretrained(source.repo, revision=source.revision))
+        place, how = str(local), dict[str, Any](local_files_only=True)
+    if not hasattr(kind, "base_model_prefix"):
+        return told(source, local, lambda: kind.from_pretrained(place, **how))
+    with _quiet():  # tensors of other parts of a checkpoint are no news; missing ones are told below
+        asked = {**how, "output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, info = told(source, local, lambda: kind.from_pretrained(place, **asked))
+    absent = sorted({*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])})
+    if absent:
+        where = "" if local is None else f" in {local}"
+        found = f"nothing that fits {len(absent)} of its tensors, such as {absent[0]}{where}"
+        raise needed(source, found)
+    return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def fetch_file(source: Source, local: Path | None = None) -> Path:

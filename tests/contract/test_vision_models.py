@@ -13,7 +13,7 @@ import pytest
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
-from fabula.models.vision.types import Detector, Encoder, Predictor, VisionModel
+from fabula.models.vision.types import Detector, Encoder, Predictor, TextEncoder, VisionModel
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import draw_faces, tiny_settings
 
@@ -97,10 +97,30 @@ def test_model_when_batches_differ_gives_the_same_within_its_tolerance(
         assert np.nanmax(np.abs(rows - other), initial=0) <= model.card.tolerance
 
 
+def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(
+    model: VisionModel, registered: Registered, pictures: "list[Image]"
+) -> None:
+    if registered.kind != "text encoder":
+        assert not isinstance(model, TextEncoder)
+        return
+    assert isinstance(model, TextEncoder)
+    texts = ["Mira stands still", "a dry well, daytime", "x", "walks on and on " * 60, "站着"]
+    whole = model.encode_texts(texts)
+    assert whole.rows.dtype == np.float32 and whole.rows.shape == (5, model.encode(pictures[:1]).shape[1])
+    assert np.allclose(np.linalg.norm(whole.rows, axis=1), 1, atol=1e-5)
+    assert [cut > 0 for cut in whole.cut] == [False, False, False, True, False]
+    turned = model.encode_texts(texts[::-1])
+    for place, text in enumerate(texts):
+        alone = model.encode_texts([text])
+        assert alone.cut[0] == whole.cut[place] == turned.cut[::-1][place]
+        for other in (alone.rows[0], turned.rows[::-1][place]):
+            assert np.abs(whole.rows[place] - other).max() <= model.card.tolerance
+
+
 def test_model_when_it_has_a_kind_keeps_its_promises(
     model: VisionModel, registered: Registered, pictures: "list[Image]", rows: Any
 ) -> None:
-    if registered.kind == "encoder":
+    if registered.kind in ("encoder", "text encoder"):
         assert rows.dtype == np.float32 and rows.shape[1] >= 2
         lengths = np.linalg.norm(rows, axis=1)
         assert np.allclose(lengths[~np.isnan(lengths)], 1, atol=1e-5) and not np.isnan(lengths).all()

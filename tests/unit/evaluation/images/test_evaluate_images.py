@@ -190,6 +190,35 @@ def test_definitions_when_code_is_chosen_count_what_it_counts(
     assert method.scores["scene"].low is None
 
 
+def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_not(
+    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    script = shot_set / "ViStory/01/story.json"
+    document = json.loads(script.read_text("utf-8"))
+    document["Shots"][0]["Static Shot Description"]["en"] = "Mira stands still" + " and waits" * 50
+    document["Shots"][1]["Static Shot Description"]["en"] = ""
+    script.write_text(json.dumps(document), "utf-8")
+    other = draw_shot_outputs(tmp_path / "model-y", 3)
+    for story in other.iterdir():  # the shots of each story in another order
+        first, *_ = sorted((story / "shots").iterdir())
+        first.rename(first.with_name("shot_06.png"))
+        for number, file in enumerate(sorted((story / "shots").iterdir()), 1):
+            file.rename(file.with_name(f"shot_{number:02d}.png"))
+    evaluate(model_x, other, metrics="clip-score")
+    x, y = score_folder(tmp_path / "run", FEW).methods
+    assert list(x.scores) == ["clip_score"]
+    right, wrong = x.scores["clip_score"], y.scores["clip_score"]
+    assert right.value is not None and wrong.value is not None and 2.3 < right.value <= 2.5
+    assert wrong.value < right.value
+    assert right.counts["without_text"] == 1 and right.counts["without_image"] == 1
+    assert right.counts["cut"] == 1
+    plots = score_folder(tmp_path / "run", Definitions(clip_text="plot", resamples=0)).methods[0]
+    assert plots.scores["clip_score"].counts["without_text"] == 0
+    assert read_manifest(tmp_path / "run").protocol["models"] == {"clip": "colour-texts@1/float32/cpu"}
+    with pytest.raises(ConfigError, match="without what the clip model found"):
+        evaluate(model_x, other, metrics="occm")
+
+
 def test_needs_when_something_is_missing_are_listed_at_once(
     shot_set: Path, model_x: Path, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from fabula.testing.tiny_vision import tiny_settings
 for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: the extra metrics is missing")
 
-METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception")
+METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "clip-score")
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def test_images_when_looked_at_with_small_networks_get_every_score(
     report = evaluate_images(shot_set, [outputs], tmp_path / "run", options)
     assert report.totals["failed"] == 0
     (method,) = score_folder(tmp_path / "run", Definitions(resamples=0)).methods
-    for name in ("occm", "csd_cross", "csd_self", "aesthetic", "inception"):
+    for name in ("occm", "csd_cross", "csd_self", "aesthetic", "inception", "clip_score"):
         assert method.scores[name].value is not None
     told = json.loads((tmp_path / "run/evaluation.json").read_text())["protocol"]["models"]
-    assert set(told) == {"detector", "characters", "style", "aesthetic", "inception"}
+    assert set(told) == {"detector", "characters", "style", "aesthetic", "inception", "clip"}
     assert all(name in told["characters"] for name in (*DEFAULTS["encode_crops", "faces"], "clip-vit-l-14"))
