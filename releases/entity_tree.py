@@ -10,7 +10,7 @@ scripts are. Reading goes on past every problem and reports them all; a file tha
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import Json, digest, write_atomic
 from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ..validators.entities.codes import issue
+from ..validators.entities.set_rules import check_actions, check_episode, check_splits, check_tiers
+from ..validators.entities.view import view_of
 from ..validators.report import IssueBin, ValidationReport
 from .entity_reading import read_episode, read_splits
 from .shot_references import SYSTEM_FILES
@@ -180,7 +182,7 @@ def read_entity_set(path: Path | str) -> tuple[EntitySet, ValidationReport]:
     if not episodes and not found.kept:
         raise InputError([_no_set(str(folder), "no script in it")])
     made = EntitySet(episodes, splits)
-    _check(made, found)
+    _check(made, {path.stem for path in folder.glob("*.json")}, found)
     return made, found.report(str(path), "entities", made.counts())
 
 
@@ -250,8 +252,19 @@ def _json_files(folder: Path, found: IssueBin) -> Iterator[Path]:
             found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", "expected a file *.json"))
 
 
-def _check(made: EntitySet, found: IssueBin) -> None:
+def _check(made: EntitySet, known: Collection[str], found: IssueBin) -> None:
     """Take what the rules say about scripts and splits."""
+    views = [
+        (view_of(one.episode_id, one.script), f"{SCRIPTS}/{one.episode_id}.json") for one in made.episodes
+    ]
+    for view, where in views:
+        found.extend(check_episode(view, where))
+    found.extend(check_actions(views))
+    for one in made.splits:
+        found.extend(check_splits(one.splits, f"{SPLITS}/{one.name}.json", known))
+    found.extend(
+        check_tiers([one.splits for one in made.splits], [(view.episode_id, where) for view, where in views])
+    )
 
 
 def _tiers(one: SplitFile) -> list[str]:

@@ -27,6 +27,9 @@ _FILES = {
 
 _SCRIPT = {
     "missing-key": Code("Every key of the format is there.", "add the key"),
+    "missing-note": Code(
+        "The keys with _, which say where an episode is from, are there.", "add the key", "warning"
+    ),
     "story-name": Code("story_name is the stem of the file.", "rename the file, or correct story_name"),
     "unsafe-name": Code(
         "The id of an episode can be the name of a file.",

@@ -1,0 +1,135 @@
+"""Rules about the registry of an episode: labels, names, descriptions, the map of names."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ...schemas.entities import LABELS, TYPES, EntityType, type_of_label
+from ...schemas.issue import Issue
+from ..codes import show
+from .codes import issue
+from .view import EpisodeView, holds
+
+GENERATED = "Gen_"
+QUERY_WORDS = 12
+"""Words of a description that a grounding query takes (BENCHMARK_CONFIG of the official evaluator)."""
+SHORT_WORDS = 3
+CLIP_TOKENS = 77
+"""Tokens of a text that CLIP's text encoder takes, the marks at both ends included."""
+_MARKS = 2
+# How CLIP's tokeniser cuts a text before it splits words further: so many tokens there are at least.
+_PIECES = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d|[^\W\d_]+|\d|[^\s\w]+|_")
+
+
+def check_registry(view: EpisodeView, where: str) -> Iterator[Issue]:
+    """Yield what is wrong with the registry of an episode."""
+    yield from _labels(view, where)
+    yield from _names(view, where)
+    yield from _descriptions(view, where)
+    yield from _name_map(view, where)
+
+
+def least_clip_tokens(text: str) -> int:
+    """Return how many tokens of CLIP a text has at least: words of more than one token count as one."""
+    return len(_PIECES.findall(text.lower())) + _MARKS
+
+
+def _labels(view: EpisodeView, where: str) -> Iterator[Issue]:
+    numbers: dict[EntityType, list[int]] = {kind: [] for kind in TYPES}
+    order = []
+    for label, entry in view.script.entity_descriptions.items():
+        path = _path(label)
+        if entry.label is not None and entry.label != label:
+            yield issue("label-key", where, f"{path}.label", f"found {show(entry.label)} under {show(label)}")
+        kind = type_of_label(label)
+        if kind is not None:
+            numbers[kind].append(int(label.partition(" ")[2]))
+            order.append(TYPES.index(kind))
+        elif label.startswith(GENERATED):
+            yield issue("generated-label", where, path, f"{show(label)} names no type")
+        else:
+            yield issue("label-form", where, path, f"{show(label)} names no type and number")
+    if order != sorted(order):
+        yield issue("registry-order", where, "$.entity_descriptions", "types are mixed")
+    for kind, found in numbers.items():
+        missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))
+        if missing:
+            told = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            yield issue("label-gap", where, "$.entity_descriptions", f"no {LABELS[kind]} {told}")
+
+
+def _names(view: EpisodeView, where: str) -> Iterator[Issue]:
+    for label, entry in view.script.entity_descriptions.items():
+        if "name" in entry.model_fields_set and not (entry.name or "").strip():
+            yield issue("registry-name", where, f"{_path(label)}.name", "expected a name, found none")
+    folded: dict[str, str] = {}
+    for name, labels in view.labels.items():
+        if len(labels) > 1:
+            message = f"{show(name)} is {' and '.join(labels)}"
+            yield issue("name-repeated", where, _path(labels[1]), message)
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            message = f"{show(name)} and {show(other)} differ only in case"
+            yield issue("name-case", where, _path(labels[0]), message)
+    yield from _contained(view.labels, where)
+
+
+def _contained(labels: Mapping[str, tuple[str, ...]], where: str) -> Iterator[Issue]:
+    for name, own in labels.items():
+        for other in labels:
+            if name != other and name in other and holds(other, name):
+                message = f"{show(name)} is a part of {show(other)}"
+                yield issue("name-contained", where, _path(own[0]), message)
+
+
+def _descriptions(view: EpisodeView, where: str) -> Iterator[Issue]:
+    same: defaultdict[str, list[str]] = defaultdict(list)
+    for label, entry in view.script.entity_descriptions.items():
+        if "description" not in entry.model_fields_set:
+            continue
+        path, text = f"{_path(label)}.description", entry.description or ""
+        if not text.strip():
+            yield issue("description-empty", where, path, "expected a description, found none")
+            continue
+        yield from _description(text, where, path)
+        if entry.name and entry.name not in same[text]:
+            same[text].append(entry.name)
+    for names in same.values():
+        if len(names) > 1:
+            message = f"{', '.join(map(show, names))} have the same"
+            yield issue("description-repeated", where, "$.entity_descriptions", message)
+
+
+def _description(text: str, where: str, path: str) -> Iterator[Issue]:
+    words = len(text.split())
+    if "\n" in text or "\r" in text:
+        yield issue("description-lines", where, path, "it has several lines")
+    if words <= SHORT_WORDS:
+        yield issue("description-short", where, path, f"found {words}: {show(text)}")
+    elif words > QUERY_WORDS:
+        yield issue("description-long", where, path, f"found {words}")
+    tokens = least_clip_tokens(text)
+    if tokens > CLIP_TOKENS:
+        yield issue("description-tokens", where, path, f"found {tokens} or more")
+    if not text.endswith("."):
+        yield issue("description-period", where, path, f"found {show(text[-20:])}")
+
+
+def _name_map(view: EpisodeView, where: str) -> Iterator[Issue]:
+    given, registry = view.script.name_map, view.script.entity_descriptions
+    if given is None:
+        return
+    for label, name in given.items():
+        path = f"$._name_map[{show(label)}]"
+        if label not in registry:
+            yield issue("name-map-extra", where, path, f"{show(label)} is not in the registry")
+        elif registry[label].name != name:
+            message = f"{show(name)} here, {show(registry[label].name)} in the registry"
+            yield issue("name-map", where, path, message)
+    for label in registry:
+        if label not in given:
+            yield issue("name-map-missing", where, "$._name_map", f"{show(label)} is missing")
+
+
+def _path(label: str) -> str:
+    return f"$.entity_descriptions[{show(label)}]"

@@ -1,0 +1,139 @@
+"""Rules about the frame of a script: keys, numbers, lists, the source's shots, empty texts."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pydantic import BaseModel
+
+from ...schemas.entities import EntityEpisode, EntityScene, RegistryEntry, ScheduledShot
+from ...schemas.issue import Issue
+from ..codes import show
+from .codes import issue
+from .view import EpisodeView
+
+_NOTES = ("_window_shot_ids", "_num_scenes", "_num_shots", "_name_map")
+_WINDOW_ID = re.compile(r"(.+)__shot(\d+)", re.DOTALL)
+
+
+def check_script(view: EpisodeView, where: str) -> Iterator[Issue]:
+    """Yield what is wrong with the frame of a script."""
+    yield from _keys(view.script, where)
+    yield from _numbers(view, where)
+    yield from _schedule_keys(view, where)
+    yield from _window(view, where)
+    yield from _texts(view, where)
+
+
+def _keys(script: EntityEpisode, where: str) -> Iterator[Issue]:
+    yield from _own_keys(script, where, "$")
+    for place, scene in enumerate(script.scenes):
+        yield from _own_keys(scene, where, f"$.scenes[{place}]")
+    for key, shot in script.entity_schedule.items():
+        yield from _own_keys(shot, where, f"$.entity_schedule[{show(key)}]")
+    for label, entry in script.entity_descriptions.items():
+        yield from _own_keys(entry, where, f"$.entity_descriptions[{show(label)}]")
+
+
+def _own_keys(
+    part: EntityEpisode | EntityScene | ScheduledShot | RegistryEntry, where: str, path: str
+) -> Iterator[Issue]:
+    if len(part.model_fields_set) == len(type(part).model_fields) and not part.model_extra:
+        return  # every key once, and no other
+    for key in _missing(part):
+        code = "missing-note" if key in _NOTES else "missing-key"
+        yield issue(code, where, path, f"{key} is missing")
+    for key in part.unknown_fields():
+        yield issue("unknown-field", where, path, f"{show(key)} is no field of the format; it is kept")
+
+
+def _missing(part: BaseModel) -> Iterator[str]:
+    for name, info in type(part).model_fields.items():
+        if name not in part.model_fields_set:
+            yield info.alias or name
+
+
+def _numbers(view: EpisodeView, where: str) -> Iterator[Issue]:
+    script = view.script
+    if script.story_name is not None and script.story_name != view.episode_id:
+        message = f"expected {show(view.episode_id)}, found {show(script.story_name)}"
+        yield issue("story-name", where, "$.story_name", message)
+    if not script.scenes:
+        yield issue("no-shots", where, "$.scenes", "expected a scene, found none")
+    numbers = [scene.scene_num for scene in script.scenes]
+    if numbers != list(range(1, len(numbers) + 1)):
+        message = f"expected 1 to {len(numbers)}, found {show(numbers)}"
+        yield issue("scene-order", where, "$.scenes[*].scene_num", message)
+    for place, scene in enumerate(script.scenes):
+        yield from _scene(scene, where, f"$.scenes[{place}]")
+    for name, stated, counted in (
+        ("_num_scenes", script.num_scenes, len(script.scenes)),
+        ("_num_shots", script.num_shots, len(view.shots)),
+    ):
+        if stated is not None and stated != counted:
+            yield issue("stated-count", where, f"$.{name}", f"expected {counted}, found {stated}")
+
+
+def _scene(scene: EntityScene, where: str, path: str) -> Iterator[Issue]:
+    lengths = [len(scene.video_prompts), len(scene.cut), len(scene.action_descriptions)]
+    if len(set(lengths)) > 1:
+        told = ", ".join(map(str, lengths))
+        yield issue("list-length", where, path, f"prompts, cuts and actions have the lengths {told}")
+    elif not lengths[0]:
+        yield issue("no-shots", where, path, "expected a shot, found none")
+    if scene.cut and not scene.cut[0]:
+        yield issue("first-cut", where, f"{path}.cut[0]", "expected true, found false")
+
+
+def _schedule_keys(view: EpisodeView, where: str) -> Iterator[Issue]:
+    wanted = [shot.key for shot in view.shots]
+    found = list(view.script.entity_schedule)
+    if wanted == found:
+        return
+    for key in sorted(set(wanted) - set(found)):
+        yield issue("schedule-key", where, "$.entity_schedule", f"the shot {show(key)} is missing")
+    for key in sorted(set(found) - set(wanted)):
+        path = f"$.entity_schedule[{show(key)}]"
+        yield issue("schedule-key", where, path, f"{show(key)} is no shot of the script")
+    twice = sorted({key for key in wanted if wanted.count(key) > 1})
+    for key in twice:
+        yield issue("schedule-key", where, "$.entity_schedule", f"{show(key)} stands for several shots")
+    if sorted(wanted) == sorted(found):
+        yield issue("schedule-order", where, "$.entity_schedule", "its keys are not in story order")
+
+
+def _window(view: EpisodeView, where: str) -> Iterator[Issue]:
+    ids, path = view.script.window_shot_ids, "$._window_shot_ids"
+    if ids is None:
+        return
+    if len(ids) != len(view.shots):
+        message = f"expected {len(view.shots)}, found {len(ids)}"
+        yield issue("window-length", where, path, message)
+    numbers = []
+    for place, one in enumerate(ids):
+        match = _WINDOW_ID.fullmatch(one)
+        if match is None or match[1] != view.episode_id or not match[2].isascii():
+            message = f"expected {view.episode_id}__shot0001 or the like, found {show(one)}"
+            yield issue("window-id", where, f"{path}[{place}]", message)
+            return
+        numbers.append(int(match[2]))
+    steps = [after - before for before, after in pairwise(numbers)]
+    if any(step <= 0 for step in steps):
+        yield issue("window-order", where, path, "the numbers do not ascend")
+    elif any(step > 1 for step in steps):
+        left_out = numbers[-1] - numbers[0] + 1 - len(numbers)
+        yield issue("window-gap", where, path, f"{left_out} shots of the source are left out")
+
+
+def _texts(view: EpisodeView, where: str) -> Iterator[Issue]:
+    if not (view.script.story_overview or "").strip() and "story_overview" in view.script.model_fields_set:
+        yield issue("empty-text", where, "$.story_overview", "expected a text, found none")
+    for place, scene in enumerate(view.script.scenes):
+        for name, texts in (
+            ("video_prompts", scene.video_prompts),
+            ("action_descriptions", scene.action_descriptions),
+        ):
+            for index, text in enumerate(texts):
+                if not text.strip():
+                    path = f"$.scenes[{place}].{name}[{index}]"
+                    yield issue("empty-text", where, path, "expected a text, found none")

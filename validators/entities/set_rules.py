@@ -1,0 +1,85 @@
+"""Rules about a set of episodes: its splits, and what episodes must not share."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ...schemas.entities import ALL, EntitySplits
+from ...schemas.issue import Issue
+from ..codes import show
+from .codes import issue
+from .registry_rules import check_registry
+from .schedule_rules import check_schedule
+from .script_rules import check_script
+from .text_rules import check_texts
+from .view import EpisodeView
+
+
+def check_episode(view: EpisodeView, where: str) -> Iterator[Issue]:
+    """Yield everything that is wrong with one episode.
+
+    Args:
+        view: the episode.
+        where: how issues call its file.
+    """
+    yield from check_script(view, where)
+    yield from check_registry(view, where)
+    yield from check_schedule(view, where)
+    yield from check_texts(view, where)
+
+
+def check_actions(views: Sequence[tuple[EpisodeView, str]]) -> Iterator[Issue]:
+    """Yield every action that stands in the set before; each view comes with the name of its file."""
+    seen: dict[str, str] = {}
+    for view, where in views:
+        for shot in view.shots:
+            if not shot.action.strip():
+                continue
+            here = f"{where} {shot.key}"
+            other = seen.setdefault(shot.action, here)
+            if other != here:
+                path = f"$.scenes[{shot.scene - 1}].action_descriptions[{shot.number - 1}]"
+                yield issue("repeated-action", where, path, f"the same as in {other}")
+
+
+def check_splits(splits: EntitySplits, where: str, known: Collection[str]) -> Iterator[Issue]:
+    """Yield what is wrong with one split file.
+
+    Args:
+        splits: its content.
+        where: how issues call it.
+        known: the episodes that have a file, one that cannot be used included.
+    """
+    for tier, place, item in splits.objects():
+        message = f"an object of {len(item.as_json())} fields stands for {show(item.episode_id)}"
+        yield issue("split-object", where, f"$.{tier}[{place}]", message)
+    tiers = {tier: splits.ids(tier) for tier in splits.root}
+    for tier, ids in tiers.items():
+        for place, episode in enumerate(ids):
+            if episode not in known:
+                yield issue("split-unknown", where, f"$.{tier}[{place}]", f"no script of {show(episode)}")
+    yield from _repeated(tiers, where)
+    if ALL in tiers:
+        joined = [one for tier, ids in tiers.items() if tier != ALL for one in ids]
+        if len(tiers) > 1 and list(tiers[ALL]) != joined:
+            message = f"expected the {len(joined)} of the other tiers in order, found {len(tiers[ALL])}"
+            yield issue("split-all", where, f"$.{ALL}", message)
+
+
+def _repeated(tiers: Mapping[str, Sequence[str]], where: str) -> Iterator[Issue]:
+    for group in ([tier for tier in tiers if tier != ALL], [ALL]):
+        seen: dict[str, str] = {}
+        for tier in group:
+            for place, episode in enumerate(tiers.get(tier, ())):
+                if episode in seen:
+                    message = f"{show(episode)} stands in {seen[episode]} already"
+                    yield issue("split-repeated", where, f"$.{tier}[{place}]", message)
+                seen[episode] = tier
+
+
+def check_tiers(splits: Sequence[EntitySplits], episodes: Sequence[tuple[str, str]]) -> Iterator[Issue]:
+    """Yield the episodes that no split file names; each comes as its id and the name of its file."""
+    if not splits:
+        return
+    named = {one for part in splits for tier in part.root for one in part.ids(tier)}
+    for episode, where in episodes:
+        if episode not in named:
+            yield issue("no-tier", where, "$", "no split names it")

@@ -1,0 +1,178 @@
+"""An episode as rules and statistics look at it: shots in order, who appears where, headers, mentions."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ...schemas.entities import TYPES, EntityEpisode, EntityType, EpisodeShot, type_of_label
+from ...schemas.text import unspaced_count
+
+Named = Literal["exact", "case", "part"]
+"""How a text names an entity: letter for letter, up to case, or only by a content word of its name."""
+
+EntityKey = tuple[EntityType, str]
+"""An entity of an episode as its schedule knows it: the type of the list, and the name."""
+
+_SMALL_WORDS = frozenset(("the", "a", "an", "of", "and"))
+_LEAST_LETTERS = 3
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLine:
+    """One line of a prompt's header.
+
+    Attributes:
+        text: the whole line.
+        name: the entity of the registry that it describes; None where there is none of that name.
+        description: what it says of it.
+        decorated: whether something stands between the name and the colon.
+    """
+
+    text: str
+    name: str | None
+    description: str
+    decorated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before the action in a prompt.
+
+    Attributes:
+        lines: its lines, in order; none where the prompt is the bare action.
+        separator: the line ends between the lines and the action.
+        ends_with_action: whether the prompt ends with the action at all; without that there are no lines.
+    """
+
+    lines: tuple[HeaderLine, ...]
+    separator: str
+    ends_with_action: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeView:
+    """One episode, looked at once.
+
+    Attributes:
+        episode_id: its id.
+        script: its script.
+        shots: its shots, in story order.
+        labels: name -> its labels in the registry.
+        descriptions: name -> its description; of a name with two labels the last, as the
+            official evaluator has it.
+        appearances: entity -> the shots that schedule it, numbered from 1 through the episode, ascending.
+        headers: the header of each shot.
+    """
+
+    episode_id: str
+    script: EntityEpisode
+    shots: tuple[EpisodeShot, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    descriptions: Mapping[str, str]
+    appearances: Mapping[EntityKey, tuple[int, ...]]
+    headers: tuple[Header, ...]
+
+    @property
+    def scheduled(self) -> frozenset[str]:
+        """The names that are scheduled in some shot, whatever the list."""
+        return frozenset(name for _, name in self.appearances)
+
+    def type_of(self, name: str) -> EntityType | None:
+        """Return the type of a name: that of its label; of a label without one, that of its list."""
+        for label in self.labels.get(name, ()):
+            found = type_of_label(label)
+            if found is not None:
+                return found
+        return next((kind for kind, other in self.appearances if other == name), None)
+
+
+def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:
+    """Return an episode as rules and statistics look at it."""
+    shots = tuple(script.shots())
+    labels: dict[str, tuple[str, ...]] = {}
+    descriptions: dict[str, str] = {}
+    for label, entry in script.entity_descriptions.items():
+        if entry.name:
+            labels[entry.name] = (*labels.get(entry.name, ()), label)
+            descriptions[entry.name] = entry.description or ""
+    appearances: dict[EntityKey, list[int]] = {}
+    for number, shot in enumerate(shots, 1):
+        for kind in TYPES:
+            for name in dict.fromkeys(shot.scheduled.names(kind)):
+                appearances.setdefault((kind, name), []).append(number)
+    return EpisodeView(
+        episode_id=episode_id,
+        script=script,
+        shots=shots,
+        labels=labels,
+        descriptions=descriptions,
+        appearances={key: tuple(numbers) for key, numbers in appearances.items()},
+        headers=tuple(header_of(shot, descriptions) for shot in shots),
+    )
+
+
+def header_of(shot: EpisodeShot, descriptions: Mapping[str, str]) -> Header:
+    """Return what stands before the action in the prompt of a shot.
+
+    Args:
+        shot: the shot.
+        descriptions: the names of the registry.
+    """
+    if not shot.prompt.endswith(shot.action):
+        return Header((), "", ends_with_action=False)
+    above = shot.prompt[: len(shot.prompt) - len(shot.action)]
+    text = above.rstrip("\n")
+    lines = tuple(_line(line, descriptions) for line in text.split("\n")) if text else ()
+    return Header(lines, above[len(text) :], ends_with_action=True)
+
+
+def _line(line: str, descriptions: Mapping[str, str]) -> HeaderLine:
+    name, colon, description = line.partition(": ")
+    if colon and name in descriptions:
+        return HeaderLine(line, name, description, decorated=False)
+    known = [one for one in descriptions if line.startswith(one)]
+    plain = [one for one in known if line[len(one) :].startswith(": ")]
+    if plain:  # a name with a colon in it
+        return HeaderLine(line, plain[0], line[len(plain[0]) + 2 :], decorated=False)
+    bare = [one for one in known if colon and name[len(one) :].startswith(" (")]
+    if bare:
+        return HeaderLine(line, max(bare, key=len), description, decorated=True)
+    return HeaderLine(line, None, description, decorated=False)
+
+
+def holds(text: str, name: str) -> bool:
+    """Return whether a text holds a name letter for letter, and not only as a part of longer words.
+
+    Names of scripts that put no spaces between words may stand anywhere.
+    """
+    start = text.find(name) if name else -1
+    if start < 0:
+        return False
+    if unspaced_count(name):
+        return True
+    while start >= 0:
+        end = start + len(name)
+        if not _in_word(text[start - 1 : start]) and not _in_word(text[end : end + 1]):
+            return True
+        start = text.find(name, start + 1)
+    return False
+
+
+def named(text: str, name: str) -> Named | None:
+    """Return how a text names an entity, or None where it has not even a content word of its name.
+
+    Content words have three letters or more and are not the, a, an, of, and.
+    """
+    if holds(text, name):
+        return "exact"
+    folded, small = text.casefold(), name.casefold()
+    if holds(folded, small):
+        return "case"
+    words = {one for one in _WORD.findall(small) if len(one) >= _LEAST_LETTERS} - _SMALL_WORDS
+    return None if words.isdisjoint(_WORD.findall(folded)) else "part"
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
