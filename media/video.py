@@ -82,7 +82,7 @@ def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
             ``too_many_pixels``, ``damaged``.
         MissingRequirement: the extra ``video`` is not installed.
     """
-    with _opened(path, limits) as (_, stream, index):
+    with open_video(path, limits) as (_, stream, index):
         return _info(stream, index)
 
 
@@ -121,6 +121,23 @@ def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
         return next(frames)
 
 
+def frames_at(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) -> Iterator[Frame]:
+    """Yield the frames with given indices, which ascend, decoded one by one; nothing where none is asked for.
+
+    Raises:
+        MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has no such frame.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    if indices:
+        yield from _frames(path, limits, lambda frames: _within(path, frames, indices))
+
+
+def _within(path: Path, frames: int, indices: Sequence[int]) -> Sequence[int]:
+    if indices[-1] >= frames:
+        raise _problem(path, "too_few_frames", f"at least {indices[-1] + 1} frames", str(frames))
+    return indices
+
+
 def _enough(path: Path, frames: int, count: int) -> Sequence[int]:
     if frames < count:
         raise _problem(path, "too_few_frames", f"at least {count} frames", str(frames))
@@ -129,7 +146,7 @@ def _enough(path: Path, frames: int, count: int) -> Sequence[int]:
 
 def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[int]]) -> Generator[Frame]:
     """Yield the frames whose indices are chosen, given how many there are."""
-    with _opened(path, limits) as (container, stream, index):
+    with open_video(path, limits) as (container, stream, index):
         wanted = choose(len(index))
         base = Fraction(stream.time_base)
         try:
@@ -141,8 +158,12 @@ def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[in
 
 
 @contextmanager
-def _opened(path: Path, limits: VideoLimits) -> Iterator[tuple[Any, Any, Index]]:
-    """Open a file, check it, and count its packets."""
+def open_video(path: Path, limits: VideoLimits = LIMITS) -> Iterator[tuple[Any, Any, Index]]:
+    """Open a file, check it, and count its packets: PyAV's container and stream, and when its frames are shown.
+
+    Raises:
+        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
+    """
     av = _library()
     _check_file(path, limits)
     try:
