@@ -159,7 +159,7 @@ def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[in
 
 @contextmanager
 def open_video(path: Path, limits: VideoLimits = LIMITS) -> Iterator[tuple[Any, Any, Index]]:
-    """Open a file, check it, and count its packets: PyAV's container and stream, and when its frames are shown.
+    """Open a file, check it, count its packets: PyAV's container and stream, and when its frames are shown.
 
     Raises:
         MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.

@@ -1,0 +1,151 @@
+"""Finding the shots of a video: frame-exact, with exact times, in memory that does not grow with its length.
+
+    shots = detect(Path("film.mp4"))
+    [(span.first, span.last, float(span.start)) for span in shots.spans]
+
+Frames are numbered as everywhere in :mod:`fabula.media.video`: from 0, in the order of showing.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..errors import ConfigError
+from .shot_frames import SmallVideo, small_video
+from .shot_histograms import THRESHOLD as HISTOGRAM_THRESHOLD
+from .shot_histograms import changes_in, shots_between
+from .shot_spans import Opening, Span, openings_of, spans_of
+from .video import LIMITS, VideoLimits
+
+Method = Literal["transnetv2", "histogram"]
+METHODS: tuple[Method, ...] = get_args(Method)
+THRESHOLDS: dict[Method, float] = {"transnetv2": 0.5, "histogram": HISTOGRAM_THRESHOLD}
+"""What a value has to be above for a change of shots, where nothing else is asked for."""
+HISTOGRAM_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShotSpan:
+    """One shot.
+
+    Attributes:
+        first: its first frame.
+        last: its last frame.
+        start: when the first one is shown, in seconds after the first frame of the video, exact.
+        end: when the last one is not shown any more.
+        opens: with the video (``start``), with a ``cut``, or out of a ``gradual`` change.
+    """
+
+    first: int
+    last: int
+    start: Fraction
+    end: Fraction
+    opens: Opening
+
+    @property
+    def frames(self) -> int:
+        """How many frames it has."""
+        return self.last - self.first + 1
+
+    @property
+    def middle(self) -> int:
+        """The frame halfway; of an even number the earlier one."""
+        return (self.first + self.last) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class ShotBoundaries:
+    """The shots of a video.
+
+    Attributes:
+        spans: the shots in order; frames inside a change belong to none.
+        frames: how many frames the video has.
+        seconds: how long it is, exact.
+        method: what found them: name, version and threshold.
+        lost: frames that could not be decoded; each counts as a copy of the one before it.
+    """
+
+    spans: tuple[ShotSpan, ...]
+    frames: int
+    seconds: Fraction
+    method: str
+    lost: int = 0
+
+
+def detect(
+    path: Path,
+    method: Method = "transnetv2",
+    *,
+    threshold: float | None = None,
+    device: str = "cpu",
+    limits: VideoLimits = LIMITS,
+) -> ShotBoundaries:
+    """Return the shots of a video; every frame is decoded once.
+
+    Args:
+        path: the video.
+        method: ``transnetv2`` (see :mod:`.shot_network`) or ``histogram``, which needs no network
+            (see :mod:`.shot_histograms`).
+        threshold: from 0 to 1; that of :data:`THRESHOLDS` if not given.
+        device: where a network runs, as torch names it.
+        limits: what the video may be at most.
+
+    Raises:
+        MediaProblem: the video cannot be used; codes as :func:`.video.probe` has them.
+        MissingRequirement: the extra ``video``, or for TransNetV2 ``entities``, is not installed.
+        ConfigError: there is no such method, or the threshold is none.
+    """
+    level = _checked(method, threshold)
+    video = small_video(path, limits)
+    if method == "histogram":
+        with closing(video.frames()) as frames:
+            changes = changes_in(frames, level)
+        spans: Sequence[Span] = [Span(*one) for one in shots_between(changes, len(video))]
+        openings: Sequence[Opening] = ["start", *("gradual" if one.gradual else "cut" for one in changes)]
+    else:
+        from .shot_network import predict
+
+        said = predict(video, device)
+        spans = spans_of(said.ends.tolist(), level)
+        openings = openings_of(spans, said.changes.tolist(), level)
+    return ShotBoundaries(
+        tuple(_timed(video, span, opens) for span, opens in zip(spans, openings, strict=True)),
+        len(video), video.end, identity(method, level), video.lost,
+    )  # fmt: skip
+
+
+def identity(method: Method, threshold: float | None = None) -> str:
+    """Return what the shots that a method finds depend on, such as ``transnetv2@1.0.5/0.5``.
+
+    Raises:
+        MissingRequirement: a library that the method needs is not installed.
+        ConfigError: there is no such method, or the threshold is none.
+    """
+    level = _checked(method, threshold)
+    if method == "histogram":
+        return f"histogram@{HISTOGRAM_VERSION}/{level:g}"
+    from .shot_network import identity as network
+
+    return f"{network()}/{level:g}"
+
+
+def _checked(method: Method, threshold: float | None) -> float:
+    if method not in METHODS:
+        raise ConfigError(
+            "method of finding shots", expected=f"one of {', '.join(METHODS)}", found=repr(method),
+            fix="check the spelling",
+        )  # fmt: skip
+    level = THRESHOLDS[method] if threshold is None else threshold
+    if not 0 < level < 1:
+        raise ConfigError(
+            "threshold of finding shots", expected="a number between 0 and 1", found=f"{level:g}",
+            fix=f"leave it out for {THRESHOLDS[method]:g}",
+        )  # fmt: skip
+    return level
+
+
+def _timed(video: SmallVideo, span: Span, opens: Opening) -> ShotSpan:
+    return ShotSpan(span.first, span.last, video.time(span.first), video.time(span.last + 1), opens)

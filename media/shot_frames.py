@@ -1,0 +1,208 @@
+"""Every frame of a video, very small and upright, one after another: what finding shots looks at.
+
+Frames are scaled while they are decoded, so that memory depends neither on the length of the video nor, but
+for the frames that the decoder itself holds, on its size.
+"""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .packets import Index
+from .problems import MediaProblem
+from .video import LIMITS, VideoLimits, open_video
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pixels = NDArray[np.uint8]
+
+WIDTH, HEIGHT = 48, 27
+"""Size of a small frame, that of TransNetV2's input; proportions are not kept."""
+_MOST_LOST = 0.1
+"""Share of frames that may be lost in decoding; above it, a video is damaged."""
+
+
+@dataclass(slots=True)
+class SmallVideo:
+    """A video that is about to be read frame by frame.
+
+    Attributes:
+        path: the file.
+        index: when its frames are shown.
+        base: unit of the times in the index, in seconds.
+        end: when the last frame ends, in seconds after the first one.
+        lost: frames that could not be decoded so far; each counts as a copy of the one before it.
+    """
+
+    path: Path
+    index: Index
+    base: Fraction
+    end: Fraction
+    lost: int = 0
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def time(self, frame: int) -> Fraction:
+        """Return when a frame is shown, in seconds after the first one; of one past the last, the end."""
+        if frame >= len(self.index):
+            return self.end
+        return (self.index.times[frame] - self.index.times[0]) * self.base
+
+    def frames(self) -> "Generator[Pixels]":
+        """Yield every frame, shape (27, 48, 3), RGB, in the order of showing.
+
+        Raises:
+            MediaProblem: too many frames cannot be decoded (``damaged``).
+        """
+        numbered = enumerate(self._decoded()) if not self.index.keys else self._placed()
+        last, following = None, 0
+        for number, pixels in numbered:
+            if number >= len(self):
+                break
+            if last is None:
+                last = pixels
+            self._lose(number - following)
+            for _ in range(number - following):
+                yield last
+            yield pixels
+            last, following = pixels, number + 1
+        self._lose(len(self) - following)
+        if last is None:
+            raise self._damaged()
+        for _ in range(len(self) - following):
+            yield last
+
+    def _lose(self, count: int) -> None:
+        self.lost += count
+        if self.lost > _MOST_LOST * len(self):
+            raise self._damaged()
+
+    def _damaged(self) -> MediaProblem:
+        return MediaProblem(
+            str(self.path), code="damaged", expected="frames that can be decoded",
+            found=f"{self.lost} or more of {len(self)} frames that cannot",
+            fix="generate or copy the video again",
+        )  # fmt: skip
+
+    def _placed(self) -> "Iterator[tuple[int, Pixels]]":
+        """Yield the frames of a container that says of each when it is shown, with their numbers."""
+        numbers = {time: number for number, time in enumerate(self.index.times)}
+        following = 0
+        for time, pixels in self._stamped():
+            number = numbers.get(time, -1)
+            if number >= following:
+                yield number, pixels
+                following = number + 1
+
+    def _decoded(self) -> "Iterator[Pixels]":
+        for _, pixels in self._stamped():
+            yield pixels
+
+    def _stamped(self) -> "Iterator[tuple[Any, Pixels]]":
+        """Yield time stamp and pixels of every frame that can be decoded."""
+        import av
+
+        scaler = _Scaler()
+        with av.open(str(self.path), metadata_errors="replace") as container:
+            stream = container.streams.video[0]
+            stream.thread_type = "AUTO"
+            for packet in container.demux(stream):
+                try:
+                    frames = packet.decode()
+                except av.error.InvalidDataError:
+                    continue  # what it should have held is counted as lost
+                for frame in frames:
+                    yield frame.pts, scaler.small(frame)
+
+
+def small_video(path: Path, limits: VideoLimits = LIMITS) -> SmallVideo:
+    """Return a video whose frames can be read one after another.
+
+    Raises:
+        MediaProblem: it cannot be used; codes as :func:`.video.probe` has them.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    with open_video(path, limits) as (_, stream, index):
+        base = Fraction(stream.time_base)
+        end = (index.end - index.times[0]) * base
+        if end <= 0:
+            end = len(index) / Fraction(stream.guessed_rate or 25)
+        return SmallVideo(Path(path), index, base, end)
+
+
+def windows(video: SmallVideo, size: int, step: int) -> "Generator[Pixels]":
+    """Yield overlapping stretches of a video, shape (size, 27, 48, 3), a step apart.
+
+    The frames in the middle of the stretches, ``step`` of each, are those of the video in order. What is
+    before the first frame is a copy of it, what is behind the last one a copy of that one.
+    """
+    import numpy as np
+
+    margin = (size - step) // 2
+    held = np.empty((size, HEIGHT, WIDTH, 3), dtype=np.uint8)
+    filled = 0
+    pixels: Pixels = held[0]
+    with closing(video.frames()) as frames:
+        for pixels in frames:
+            if not filled:
+                held[:margin] = pixels
+                filled = margin
+            held[filled] = pixels
+            filled += 1
+            if filled == size:
+                yield held.copy()
+                held[: size - step] = held[step:]
+                filled = size - step
+    # The stretch before ended where this one begins to be new: frames that no middle held yet remain.
+    remaining = filled - margin
+    while remaining > 0:
+        held[filled:] = pixels
+        yield held.copy()
+        held[: size - step] = held[step:]
+        filled = size - step
+        remaining -= step
+
+
+class _Scaler:
+    """Scales frames with FFmpeg's own filter, so that the pixels are those that its command line makes."""
+
+    def __init__(self) -> None:
+        self._shape: tuple[object, ...] | None = None
+        self._graph: Any = None
+
+    def small(self, frame: Any) -> "Pixels":  # noqa: ANN401 - PyAV's
+        """Return a frame as its viewers see it, at 48 x 27.
+
+        One that is to be turned by a quarter is scaled to 27 x 48 and then turned: few pixels are moved.
+        """
+        import numpy as np
+
+        turn = int(getattr(frame, "rotation", 0) or 0) % 360
+        width, height = (HEIGHT, WIDTH) if turn in (90, 270) else (WIDTH, HEIGHT)
+        shape = (frame.width, frame.height, frame.format.name, frame.color_range, frame.colorspace, width)
+        if shape != self._shape:
+            self._graph, self._shape = _graph(frame, width, height), shape
+        self._graph.push(frame)
+        pixels = self._graph.pull().to_ndarray()
+        return np.ascontiguousarray(np.rot90(pixels, turn // 90)) if turn else pixels
+
+
+def _graph(frame: Any, width: int, height: int) -> Any:  # noqa: ANN401 - PyAV's
+    """Return a filter for frames like this one; a video may change its size or format midway."""
+    import av
+
+    graph = av.filter.Graph()
+    nodes = (
+        graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1)),
+        graph.add("scale", f"{width}:{height}:flags=bicubic"),
+        graph.add("format", "pix_fmts=rgb24"),
+        graph.add("buffersink"),
+    )
+    graph.link_nodes(*nodes).configure()
+    return graph

