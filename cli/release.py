@@ -1,5 +1,6 @@
 """``fabula release``: package a run as a release, verify a release; :mod:`.release_diff` compares two."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,8 +63,8 @@ def pack(
 ) -> int:
     """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums.
 
-    With --since it also holds changes.json, by id and JSON path; name, title, creators and contact go on, and
-    a version that is too low for what changed is refused.
+    With --since it also holds changes.json, by id and JSON path; name, title, creators and contact go on, as
+    do licence and languages of prompts, and a version that is too low for what changed is refused.
     """
     from ..releases import PackOptions, pack
     from ..releases.changes_since import options_since
@@ -126,5 +127,8 @@ def verify(
     """
     from ..releases import verify
 
-    report = verify(released(path), quick=quick, hidden=hidden, salt=salt)
+    folder = released(path)
+    report = verify(folder, quick=quick, hidden=hidden, salt=salt)
+    if folder != path:  # a version on a Hub is called by its name, wherever the cache has it
+        report = replace(report, path=path)
     return show_findings(report, as_json=as_json)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import ExitCode, InputError
 from .common import JsonOption, example, guarded, released, show, warn
 
 if TYPE_CHECKING:
@@ -40,24 +41,38 @@ def diff(
 ) -> int:
     """Compare two releases by record and JSON path, and name the version step that is due.
 
-    Exits with 1 where the new release states a version that cannot be its own: the same as the old one, one
-    before it, or one that is too low for what changed.
+    Exits with 0 when they were compared, whatever differs; with 1 when they were compared, and the new one
+    states a version that cannot be its own: the same as the old one, one before it, or one that is too low
+    for what changed; with 2 when they cannot be compared.
     """
-    from ..releases import diff
     from ..releases.diff_report import write_page
 
-    old, new = released(old), released(new)
-    found = diff(old, new)
-    affected = None
-    if evaluation is not None:
-        from ..evaluation.judges.affected import affected_judgements
-
-        affected = affected_judgements(evaluation, old, new)
+    try:
+        found, affected = _compared(released(old), released(new), evaluation)
+    except InputError as error:
+        raise NotCompared(error.problems) from error
     if html is not None:
         write_page(html, found, () if affected is None else affected.table())
         warn(f"written: {html}")
     show(_Told(found, affected), as_json=as_json)
     return int(found.problem is not None)
+
+
+class NotCompared(InputError):
+    """One of the two is no sound release, or there is no such evaluation: nothing was compared."""
+
+    exit_code = ExitCode.USAGE
+
+
+def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
+    from ..releases import diff
+
+    found = diff(old, new)
+    if evaluation is None:
+        return found, None
+    from ..evaluation.judges.affected import affected_judgements
+
+    return found, affected_judgements(evaluation, old, new)
 
 
 @dataclass(frozen=True)

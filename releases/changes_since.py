@@ -15,6 +15,7 @@ from .diffing import ReleaseDiff, diff_sides
 from .diffing_sides import Side, open_side
 from .layout import CHANGES, EVENTS, FORMAT, HIDDEN_SPLIT, RELEASE
 from .options import AUTO, PackOptions
+from .suite_facts import stated_languages
 from .version_step import Version, is_enough
 
 _MOST_NAMED = 20
@@ -77,8 +78,11 @@ def options_since(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
     }
-    if side.document.get("kind") == EVENTS and isinstance(side.document.get("license"), str):
-        found["license"] = side.document["license"]  # prompts state none of their own
+    if side.document.get("kind") == EVENTS:  # prompts state neither a licence nor a language of their own
+        if isinstance(side.document.get("license"), str):
+            found["license"] = side.document["license"]
+        if languages := stated_languages(side.folder):
+            found["languages"] = languages
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
         found["creators"] = tuple(str(one) for one in creators)
@@ -156,6 +160,7 @@ def changes_document(found: ReleaseDiff, version: str) -> dict[str, Json]:
             for change in one.changes
         ],
         "schema": {"old": found.schema[0], "new": found.schema[1]},
+        **({"subsets": [one.as_json() for one in found.subsets]} if found.subsets else {}),
         "hidden_test": hidden,
     }
 

@@ -12,6 +12,7 @@ from .diffing_hidden import HiddenChange, hidden_change
 from .diffing_sides import Side, open_side
 from .diffing_statistics import Shift, shifts_between
 from .diffing_steps import due_reasons
+from .diffing_subsets import SubsetChange, subset_changes
 from .layout import ANNOTATIONS, DATA, EVENTS, PROMPTS, RELEASE, SUMS
 from .version_step import Step, Version, is_enough, next_version
 
@@ -73,6 +74,7 @@ class ReleaseDiff:
         fields: JSONL file -> field (list elements taken together) -> ``added`` or ``removed``, where records
             of both releases have it on one side only.
         about: what is said about the release as a whole, where it differs.
+        subsets: the subsets that were added, removed, or have other members.
         documents: path -> ``added``, ``removed`` or ``changed``, of the files besides records and tables.
         statistics: the statistics that differ.
         hidden: what can be seen of the hidden test.
@@ -89,6 +91,7 @@ class ReleaseDiff:
     schema: tuple[str, str]
     fields: Mapping[str, Mapping[str, str]]
     about: Sequence[Change]
+    subsets: Sequence[SubsetChange]
     documents: Mapping[str, str]
     statistics: Sequence[Shift]
     hidden: HiddenChange
@@ -142,8 +145,8 @@ class ReleaseDiff:
 def diff(old: str | Path, new: str | Path) -> ReleaseDiff:
     """Compare two releases of a benchmark, both public or both hidden.
 
-    Only records whose hashes differ are read. Nothing of the hidden test is, unless the folders compared are
-    the hidden ones.
+    Every line must be one whose hash is stated; only records whose hashes differ are parsed. Nothing of the
+    hidden test is read, unless the folders compared are the hidden ones.
 
     Args:
         old: the folder of the older release.
@@ -177,6 +180,7 @@ def diff_sides(old: Side, new: Side) -> ReleaseDiff:
         "schema": (str(old.document.get("schema_version")), str(new.document.get("schema_version"))),
         "fields": _fields(changed, differing),
         "about": tuple(_about(old, new)),
+        "subsets": subset_changes(old.folder, new.folder),
         "documents": _documents(old, new),
         "statistics": shifts_between(old.statistics, new.statistics),
         "hidden": hidden_change(old.document, new.document),

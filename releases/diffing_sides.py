@@ -1,7 +1,7 @@
 """One side of a diff: what ``release.json`` says of its records, and the lines of those that differ."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,8 +87,7 @@ class Side:
             raise InputError([_damaged(str(path), "records as packing wrote them", str(error))]) from error
         missing = sorted(set(ids) - found.keys())
         if missing:
-            shown = ", ".join(missing[:_NAMED]) + (" ..." if len(missing) > _NAMED else "")
-            expected = f"the records whose hashes {RELEASE} states"
+            expected, shown = f"the records whose hashes {RELEASE} states", _named(missing)
             raise InputError([_damaged(str(path), expected, f"{len(missing)} with another hash: {shown}")])
         return found
 
@@ -97,7 +96,8 @@ def open_side(path: str | Path) -> Side:
     """Open a release for a diff, public or hidden.
 
     Raises:
-        InputError: the folder is no release, a newer version made it, or its ``release.json`` is damaged.
+        InputError: the folder is no release, a newer version made it, its ``release.json`` is damaged, or a
+            line of its records is not one whose hash is stated there.
     """
     folder = Path(path)
     try:
@@ -115,6 +115,7 @@ def open_side(path: str | Path) -> Side:
             raise InputError([_damaged(f"{where}.{name}", "hashes as text", "other values")])
     side = Side(folder, document)
     problems = [problem for name in side.records for problem in _cut(side, name)]
+    problems = problems or [problem for name in side.records for problem in _stale(side, name)]
     if problems:
         raise InputError(problems)
     return side
@@ -132,6 +133,34 @@ def _cut(side: Side, name: str) -> Iterator[UserError]:
     stated = entry.get("bytes") if isinstance(entry, dict) else None
     if stated is not None and stated != size:
         yield _damaged(str(path), f"{stated} bytes, as {RELEASE} states", str(size))
+
+
+def _stale(side: Side, name: str) -> Iterator[UserError]:
+    """Yield a problem where lines are not those whose hashes are stated: one was changed after packing."""
+    path, stated = side.folder / name, side.records[name]
+    wanted = set(stated.values())
+    found: set[str] = set()
+    others: list[str] = []
+    try:
+        for number, line in enumerate(_lines(path), 1):
+            sha256 = sha256_bytes(line)
+            if sha256 in wanted:
+                found.add(sha256)
+            else:
+                others.append(str(number))
+    except OSError as error:
+        yield _damaged(str(path), "a file of records", error.strerror or str(error))
+        return
+    missing = sorted(one for one, sha256 in stated.items() if sha256 not in found)
+    if missing or others:
+        expected = f"the records whose hashes {RELEASE} states"
+        told = [f"{len(missing)} with another hash: {_named(missing)}"] if missing else []
+        told += [f"other lines: {_named(others)}"] if others else []
+        yield _damaged(str(path), expected, "; ".join(told))
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
 
 
 def _lines(path: Path) -> Iterator[bytes]:

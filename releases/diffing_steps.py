@@ -45,6 +45,7 @@ def due_reasons(old: Side, new: Side, found: Mapping[str, Any]) -> Iterator[tupl
     if before != after:
         due.append((Step.MAJOR, f"the schema of the records is version {after}, and was {before}"))
     due += _record_reasons(new, found)
+    due += [(one.step, one.why) for one in found["subsets"]]
     due += found["hidden"].reasons()
     if found["about"]:
         names = ", ".join(change.path.removeprefix("$.") for change in found["about"])

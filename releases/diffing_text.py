@@ -49,6 +49,7 @@ def as_json(diff: "ReleaseDiff") -> dict[str, Json]:
             "fields": {name: dict(fields) for name, fields in diff.fields.items()},
         },
         "about": [change.as_json() for change in diff.about],
+        "subsets": [one.as_json() for one in diff.subsets],
         "documents": dict(diff.documents),
         "statistics": [shift.as_json() for shift in diff.statistics],
         "hidden_test": diff.hidden.as_json(),
@@ -117,6 +118,7 @@ def sections(diff: "ReleaseDiff") -> list[Section]:
     fields = [f"{name} {path} {kind}" for name, one in diff.fields.items() for path, kind in one.items()]
     found.append(Section("schema", versions + fields))
     found.append(Section("about the release", diff.about, lambda one: f"{one.path}: {values_text(one)}"))
+    found.append(Section("subsets", diff.subsets, lambda one: one.line()))
     found.append(Section("documents", [f"{path} {kind}" for path, kind in diff.documents.items()]))
     found.append(Section("statistics", [one for one in diff.statistics if one.is_count], _shift_text))
     return [section for section in found if section.rows]

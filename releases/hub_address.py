@@ -1,9 +1,11 @@
 """Names on a Hub: of a data set repository, and of one version of it."""
 
+import os
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from ..errors import ConfigError
+from ..errors import ConfigError, HubUnavailable
 
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}", re.ASCII)
@@ -47,6 +49,29 @@ def checked_repo(text: str, where: str = "--repo") -> str:
         found=repr(text),
         fix="give the repository as its address has it, such as user/mine",
     )
+
+
+def checked_endpoint(given: str | None = None) -> None:
+    """Check the form of the Hub's address: the one given, else that of ``HF_ENDPOINT``; nobody is asked.
+
+    Raises:
+        HubUnavailable: it is no web address.
+    """
+    text = given or os.environ.get("HF_ENDPOINT")
+    if not text:
+        return
+    try:
+        place = urlsplit(text)
+        sound = place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise HubUnavailable(
+            "HF_ENDPOINT" if given is None else "the Hub's address",
+            expected="the web address of a Hub, such as https://huggingface.co",
+            found=repr(text.rpartition("@")[2]),  # a password may stand before it
+            fix="correct HF_ENDPOINT, or unset it for huggingface.co",
+        )
 
 
 def parse_reference(text: str, where: str = "REPO@VERSION") -> Reference:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, TargetError, UserError
+from ..errors import HubUnavailable, InputError, TargetError, UserError
 from ..schemas.canonical import Json
-from ..validators.dataset import as_user_error
-from .hub_address import checked_repo
+from ..validators.dataset import IMPORTED, as_user_error
+from .hub_address import checked_endpoint, checked_repo
 from .hub_client import Hub, Refs, open_hub
 from .hub_faults import HubFault
 from .hub_retry import Retries
-from .layout import RELEASE, files_in
+from .layout import LICENSE, README, RELEASE, files_in
 from .loading import read_release_document
 from .publishing_plan import (
     Local,
@@ -90,6 +90,7 @@ def plan_publishing(folder: Path, options: PublishOptions) -> PublishPlan:
             cannot be asked.
     """
     checked_repo(options.repo)
+    checked_endpoint(options.endpoint)
     local = _sound(folder)
     with _hub(options) as hub:
         return _plan(hub, local, options)
@@ -109,6 +110,7 @@ def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] =
             HubUnavailable: the Hub cannot be asked, or refuses us.
     """
     checked_repo(options.repo)
+    checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
     local = _sound(folder)
     with _hub(options) as hub:
@@ -140,6 +142,8 @@ def _sound(folder: Path) -> Local:
         )
     if document.get("visibility") != "public":
         raise _unsound(folder, "the public folder of a release", "the folder of the hidden-test stories")
+    if IMPORTED in document:
+        _require_documents(folder)
     for path in files_in(folder):
         if any(part.startswith(".") for part in Path(path).parts):
             raise _unsound(
@@ -150,6 +154,20 @@ def _sound(folder: Path) -> Local:
     if problems:
         raise InputError(problems)
     return Local(folder, document)
+
+
+def _require_documents(folder: Path) -> None:
+    """Refuse an imported package: its card and licence lie in a folder below, where no Hub looks for them.
+
+    Raises:
+        InputError: one of them is not at the top.
+    """
+    missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
+    if missing:
+        fix = f"give the package back with `fabula export katha {folder} --out PACKAGE`, and upload that"
+        found = f"an imported package without {' and '.join(missing)} at the top"
+        problem = UserError(str(folder), expected="a release with its card and licence", found=found, fix=fix)
+        raise InputError([problem])
 
 
 def _plan(hub: Hub, local: Local, options: PublishOptions, *, made: bool = False) -> PublishPlan:
@@ -244,7 +262,15 @@ def _tag(hub: Hub, plan: PublishPlan, commit: str) -> None:
 def _check(hub: Hub, local: Local, plan: PublishPlan, commit: str) -> None:
     """Look at what was published, as somebody who fetches it would."""
     refs: Refs = hub.refs(plan.repo)
-    if refs.tags.get(plan.version) != commit or not local.is_in(hub.tree(plan.repo, commit)):
+    if plan.version not in refs.tags:
+        raise HubUnavailable(
+            hub.address(plan.repo),
+            expected=f"the tag {plan.version}, which was just made",
+            found="no such tag: what answered with success was no Hub, but perhaps a web page",
+            fix="check HF_ENDPOINT, and that no login page or proxy is in between; then run the command"
+            " again, which goes on where it stopped",
+        )
+    if refs.tags[plan.version] != commit or not local.is_in(hub.tree(plan.repo, commit)):
         raise TargetError(
             f"{plan.repo}@{plan.version}",
             expected="the release as it is in the folder",

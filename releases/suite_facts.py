@@ -1,14 +1,37 @@
 """All that the documents of a released prompt suite are written from."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.events import DIFFICULTIES
-from .changes_since import Since
+from .layout import CROISSANT
 from .licence import Licence
 from .options import PackOptions
 from .selection import LeftOut
+
+if TYPE_CHECKING:
+    from .changes_since import Since
+
+
+UNSTATED = "und"
+"""Language tag of prompts whose language nobody said."""
+
+
+def stated_languages(folder: Path) -> tuple[str, ...]:
+    """Return the language tags that the metadata of a packed suite states; none where they state none."""
+    try:
+        document = json.loads((folder / CROISSANT).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ()
+    tags = document.get("inLanguage") if isinstance(document, dict) else None
+    return (
+        tuple(tag for tag in tags if isinstance(tag, str) and tag != UNSTATED)
+        if isinstance(tags, list)
+        else ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +54,7 @@ class SuiteFacts:
     statistics: Mapping[str, Any]
     left_out: Sequence[LeftOut]
     rows: Mapping[str, int]
-    since: Since | None = None
+    since: "Since | None" = None
 
     @property
     def totals(self) -> dict[str, int]:
@@ -41,7 +64,7 @@ class SuiteFacts:
     @property
     def languages(self) -> list[str]:
         """The language tags of the prompts; ``und`` where nobody said."""
-        return sorted(set(self.options.languages)) or ["und"]
+        return sorted(set(self.options.languages)) or [UNSTATED]
 
     @property
     def graded(self) -> bool:

@@ -1,4 +1,4 @@
-"""What becomes of new stories before they are added: the stages are rehearsed for them, in a scratch place."""
+"""What becomes of new stories before they are added: the stages are rehearsed for them alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -76,6 +76,10 @@ def test_load_dataset_when_asked_by_tag_reads_what_was_published(
     assert loaded.returncode == 0, loaded.stderr[-2000:]
     lines = (sample_release / "annotations.jsonl").read_text("utf-8").splitlines()
     assert json.loads(loaded.stdout) == sorted(json.loads(line)["story_id"] for line in lines)
+    # It is called by its name, and not by its place in the cache.
+    verified = fabula_command("release", "verify", f"{REPO}@0.1.0", "--quick")
+    assert verified.returncode == 0, verified.stderr
+    assert verified.stdout.startswith(f"{REPO}@0.1.0: version 0.1.0; checked ")
     # An option that takes a folder takes the version, too.
     stats = fabula_command("stats", f"{REPO}@0.1.0", "--json")
     assert stats.returncode == 0, stats.stderr

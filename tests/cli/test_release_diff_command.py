@@ -50,6 +50,19 @@ def test_diff_when_typed_tells_the_change_and_the_step(folder: Path) -> None:
     assert "step due: major" in done.stdout and "next version: 0.2.0 or higher" in done.stdout
 
 
+def test_diff_when_compared_exits_by_the_version_and_never_by_what_differs(folder: Path) -> None:
+    same, other = (
+        fabula("release", "diff", folder / "old", folder / name, "--json") for name in ("old", "new")
+    )
+    assert [(one.exit_code, json.loads(one.stdout)["step"]["due"]) for one in (same, other)] == [
+        (0, "none"), (0, "major"),
+    ]  # fmt: skip
+    swapped = fabula("release", "diff", folder / "new", folder / "old", "--json")
+    assert swapped.exit_code == 1 and "swapped" in json.loads(swapped.stdout)["step"]["problem"]
+    neither = fabula("release", "diff", folder / "new", folder / "run", "--json")
+    assert neither.exit_code == 2 and json.loads(neither.stdout)["error"]["exit_code"] == 2
+
+
 def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_path: Path) -> None:
     done = fabula("release", "diff", folder / "old", folder / "new", "--html", tmp_path / "d.html", "--json")
     document = json.loads(done.stdout)
@@ -61,10 +74,10 @@ def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_p
     ("names", "more", "code", "text"),
     [
         (("new", "old"), (), 1, "are the two swapped?"),
-        (("old", "run"), (), 1, "a release folder with a readable release.json"),
-        (("old", "nothing"), (), 1, "a readable release.json, found nothing there"),
+        (("old", "run"), (), 2, "a release folder with a readable release.json"),
+        (("old", "nothing"), (), 2, "a readable release.json, found nothing there"),
         (("old", "new"), ("--html", "/dev/null/x.html"), 2, "a file that can be written"),
-        (("old", "new"), ("--evaluation", "/dev/null"), 1, "an evaluation folder"),
+        (("old", "new"), ("--evaluation", "/dev/null"), 2, "an evaluation folder"),
         (("old",), (), 2, "Missing argument"),
     ],
 )

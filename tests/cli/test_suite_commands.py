@@ -34,6 +34,15 @@ def made(tmp_path: Path) -> tuple[Path, list[Path]]:
     return tmp_path / "suite", methods
 
 
+def test_suite_when_packed_after_another_keeps_its_languages(
+    made: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    asked = ("release", "pack", tmp_path / "run", "--version", "auto", "--since", made[0], "--out")
+    code, output = run(*asked, tmp_path / "next")
+    assert code == 0 and "not stated" not in output, output
+    assert json.loads((tmp_path / "next/croissant_metadata.json").read_text())["inLanguage"] == ["en"]
+
+
 def test_videos_when_checked_against_a_release_exit_by_what_is_found(made: tuple[Path, list[Path]]) -> None:
     release, (first, *_) = made
     code, output = run("outputs", "check", first, "--release", release)

@@ -273,10 +273,12 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
         build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
         return pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder
 
-    first = packed("one", seeds[:1], PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",)))
+    first = packed("one", seeds[:1], PackOptions("0.1.0", license="CC-BY-4.0", languages=("zh-Hant", "en")))
     known = options_since(first)
     assert (known["name"], known["license"]) == ("fabula-event-suite", "CC-BY-4.0")
-    second = packed("two", seeds, PackOptions("auto", since=first, languages=("en",), **known))
+    assert known["languages"] == ("en", "zh-Hant")
+    second = packed("two", seeds, PackOptions("auto", since=first, **known))
+    assert json.loads((second / "croissant_metadata.json").read_bytes())["inLanguage"] == ["en", "zh-Hant"]
     document = json.loads((second / "release.json").read_bytes())
     assert document["version"] == "0.2.0"
     assert document["previous"]["sha256"] == sha256_file(first / "release.json")

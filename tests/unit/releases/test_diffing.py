@@ -219,6 +219,20 @@ def test_diff_when_a_line_is_not_what_its_hash_says_refuses(old: Path, tmp_path:
         diff(old, new)
 
 
+def test_diff_when_a_line_changed_under_the_old_hash_refuses_instead_of_missing_it(
+    old: Path, tmp_path: Path, helpers: Any
+) -> None:
+    new = Path(shutil.copytree(old, tmp_path / "new"))
+    path = new / "annotations.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"the", b"teh", 1))  # release.json says what it said
+    with pytest.raises(
+        InputError, match=r"1 with another hash: kb25k_0001; other lines: 1\n.*release verify"
+    ):
+        diff(old, new)
+    with pytest.raises(InputError, match="1 with another hash"):
+        diff(new, old)
+
+
 DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
     (lambda new: (new / "release.json").unlink(), "a release folder with a readable release.json"),
     (lambda new: (new / "release.json").write_bytes(b""), "a release folder with a readable release.json"),

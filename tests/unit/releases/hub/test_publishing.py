@@ -140,6 +140,7 @@ STAYING: tuple[tuple[str, Fault, type[Exception], str], ...] = (
     ("commit", Refused(500, echo=True), HubUnavailable, "goes on where it stopped"),
     ("tag", Refused(409), TargetError, "status 409"),
     ("tag", Refused(429, retry_after=10_000), HubUnavailable, "again later"),
+    ("tag", HtmlPage(), HubUnavailable, "no such tag: what answered with success was no Hub"),
 )
 
 
