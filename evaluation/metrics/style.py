@@ -59,15 +59,28 @@ def style_cross(
         if picture is None:
             counts["without_image"] += 1
             continue
-        keys = [key for key in dict.fromkeys(expected) if key in known]
-        if not keys and known:
-            keys = [next(iter(known))]
-            counts["by_the_story"] += 1
-        cosines = [float((_chosen(known[key], definition) @ picture).mean()) for key in keys]
-        if cosines:
-            total, counted = total + sum(cosines) / len(cosines), counted + 1
+        value, own = shot_style(picture, expected, known, definition)
+        if value is not None:
+            counts["by_the_story"] += not own
+            total, counted = total + value, counted + 1
     why = "no reference picture" if not known else "no picture"
     return Score.ratio(total, counted, why, **counts)
+
+
+def shot_style(
+    picture: Floats,
+    expected: Sequence[str],
+    references: Mapping[str, Floats],
+    definition: Definition = "first",
+) -> tuple[float | None, bool]:
+    """Return how alike the styles of one shot and its references are, and whether they are its characters'.
+
+    None where no character of the story has a reference; see :func:`style_cross` for the arguments.
+    """
+    known = {key: rows for key, rows in references.items() if len(rows)}
+    own = [key for key in dict.fromkeys(expected) if key in known]
+    cosines = [float((_chosen(known[key], definition) @ picture).mean()) for key in own or list(known)[:1]]
+    return (sum(cosines) / len(cosines) if cosines else None), bool(own)
 
 
 def _chosen(rows: Floats, definition: Definition) -> Floats:
