@@ -169,7 +169,8 @@ def overlaps(one: Boxes, other: Boxes) -> Floats:
     shared = np.maximum(0, np.minimum(one[:, None, 2:], other[None, :, 2:])
                         - np.maximum(one[:, None, :2], other[None, :, :2])).prod(axis=2)  # fmt: skip
     union = _areas(one)[:, None] + _areas(other)[None, :] - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    made: Floats = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return made
 
 
 def assigned(costs: Floats, most: float) -> list[tuple[int, int]]:

@@ -1,0 +1,156 @@
+"""Stage: which tracklets of an episode are one person (EntityBench section 3.1).
+
+Agglomerative clustering with average linkage within the episode; tracklets that are seen at the same time in
+the same shot are never together. A tracklet without vectors stays a person of its own and is counted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from .clustering import Join, cluster, forbid, overlapping
+from .distances import Weighed, fused
+from .drafts import Merge, Person, Tracklet
+from .vectors import unpacked
+
+BY = "clustering"
+
+
+class Settings(Own):
+    """How tracklets become people. The limits are our choice and were not fitted to any film."""
+
+    threshold: float = Field(
+        default=1.0, gt=0, description="Highest average distance of two groups that are merged, in limits."
+    )
+    face_limit: float = Field(
+        default=0.6, gt=0, le=2, description="Cosine distance of two faces that counts as 1."
+    )
+    body_limit: float = Field(
+        default=0.35, gt=0, le=2, description="Cosine distance of two bodies that counts as 1."
+    )
+    face_weight: float = Field(default=0.7, ge=0, description="Weight of faces, where both have one.")
+    body_weight: float = Field(default=0.3, ge=0, description="Weight of bodies, where both have one.")
+    constraints: bool = Field(
+        default=True, description="Whether tracklets seen at the same time are kept apart."
+    )
+
+
+SPEC = StageSpec(
+    name="cluster_people",
+    version=1,
+    shape="map",
+    reads=("video", "shots"),
+    writes=("people", "clustering"),
+    libraries=("numpy",),
+    settings=Settings,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """What clustering made of the tracklets of an episode.
+
+    Attributes:
+        people: by first appearance.
+        without: ids of tracklets without vectors.
+        apart: pairs of tracklets that were kept apart.
+    """
+
+    people: tuple[Person, ...]
+    without: tuple[str, ...]
+    apart: int
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return the people of an episode, and how they were told apart."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    tracklets = tracklets_of(item["shots"])
+    made = people_of(tracklets, settings)
+    told: dict[str, Json] = {
+        "tracklets": len(tracklets), "people": len(made.people), "apart": made.apart,
+        "without_vectors": list(made.without), "threshold": settings.threshold,
+    }  # fmt: skip
+    return Made({"people": [person.as_json() for person in made.people], "clustering": told})
+
+
+def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
+    """Return the tracklets of all shots of an episode, by id."""
+    found = [Tracklet.model_validate(one) for shot in shots for one in shot["tracklets"]]
+    return sorted(found, key=lambda one: one.tracklet_id)
+
+
+def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
+    """Return the people that tracklets are; the order in which they are given does not matter.
+
+    Raises:
+        ValueError: two tracklets have the same id, or vectors of one kind have different lengths.
+    """
+    ordered = sorted(tracklets, key=lambda one: one.tracklet_id)
+    if len({one.tracklet_id for one in ordered}) != len(ordered):
+        raise ValueError("two tracklets have the same id")
+    known = [one for one in ordered if one.face is not None or one.body is not None]
+    unknown = [one for one in ordered if one.face is None and one.body is None]
+    groups, joins, apart = [[one] for one in unknown], _no_joins(), 0
+    if known:
+        distances = fused(_kinds(known, settings))
+        if settings.constraints:
+            apart = forbid(distances, overlapping([(one.shot, *one.span) for one in known]))
+        made = cluster(distances, settings.threshold)
+        groups += [[known[place] for place in members] for members in made.groups()]
+        joins = {known[join.one].tracklet_id: [] for join in made.joins}
+        for join in made.joins:
+            joins[known[made.labels[join.one]].tracklet_id].append(_merge(join, known, settings.threshold))
+    return Clustered(
+        numbered((members, joins.get(members[0].tracklet_id, [])) for members in groups),
+        tuple(one.tracklet_id for one in unknown),
+        apart,
+    )
+
+
+def numbered(groups: "Iterator[tuple[list[Tracklet], Sequence[Merge]]]") -> tuple[Person, ...]:
+    """Return groups of tracklets as people, numbered by first appearance."""
+    ordered = [(sorted(members, key=appearance), merges) for members, merges in groups]
+    ordered.sort(key=lambda group: appearance(group[0][0]))
+    return tuple(
+        Person(
+            person_id=f"p{number:03d}",
+            tracklets=tuple(one.tracklet_id for one in members),
+            shots=tuple(sorted({one.shot for one in members})),
+            merges=tuple(merges),
+        )
+        for number, (members, merges) in enumerate(ordered, start=1)
+    )
+
+
+def appearance(one: Tracklet) -> tuple[int, int, str]:
+    """Return when a tracklet begins: shot, frame, and its id among those that begin at once."""
+    return one.shot, one.span[0], one.tracklet_id
+
+
+def _kinds(known: Sequence[Tracklet], settings: Settings) -> list[Weighed]:
+    faces = [None if one.face is None else unpacked(one.face) for one in known]
+    bodies = [None if one.body is None else unpacked(one.body) for one in known]
+    return [
+        Weighed(faces, settings.face_limit, settings.face_weight),
+        Weighed(bodies, settings.body_limit, settings.body_weight),
+    ]
+
+
+def _merge(join: Join, known: Sequence[Tracklet], threshold: float) -> Merge:
+    distance = float(np.float32(join.distance))
+    return Merge(
+        one=known[join.one].tracklet_id,
+        other=known[join.other].tracklet_id,
+        by=BY,
+        reason=f"average distance {distance:.4f}, at most {threshold:g}",
+    )
+
+
+def _no_joins() -> dict[str, list[Merge]]:
+    return {}

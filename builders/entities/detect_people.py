@@ -1,0 +1,260 @@
+"""Stage: the people in a shot, and the face of each, in every k-th frame; or as a file says.
+
+A face belongs to a person whose box holds most of it; where several faces or people come into question, they
+are given out so that faces are as near as can be to where a head is, in the middle of the top of a box. A
+face without a person is counted and left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...errors import InputError
+from ...media.problems import MediaProblem
+from ...models.vision.types import Box
+from ...schemas.canonical import Json, sha256_file
+from .detections_file import Detections, open_detections
+from .detections_format import Row, unreadable, wrong
+from .drafts import Box4, Seen, Shot, Video
+from .faces import faces_of_people
+from .looking import LookSettings, frames_of, opened
+from .vectors import packed_rows
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {"people-yolo11n": {"threshold": 0.1}}
+"""Options of models that differ from their own: tracking makes use of boxes of low score."""
+
+
+class Settings(LookSettings):
+    """Who looks for people, and where; or the file of detections that is used instead."""
+
+    people: str | None = Field(
+        default="people-yolo11n", description="Detector of people; null: nobody looks."
+    )
+    faces: str | None = Field(default="faces-scrfd-10g", description="Detector of faces; null: none.")
+    every: int = Field(
+        default=3, ge=1, le=10_000, description="Every so many frames of a shot are looked at."
+    )
+    least: float = Field(default=0.1, ge=0, le=1, description="Least score of a person.")
+    least_face: float = Field(default=0.5, ge=0, le=1, description="Least score of a face.")
+    detections: str | None = Field(
+        default=None, description="File of detections (docs/identities.md), instead of detectors."
+    )
+    detections_sha256: str | None = Field(default=None, description="Of that file, as the run began with it.")
+
+
+SPEC = StageSpec(
+    name="detect_people",
+    version=1,
+    shape="map",
+    reads=("shot",),
+    writes=("seen", "given", "detection"),
+    libraries=("pillow", "numpy", "scipy"),
+    settings=Settings,
+)
+
+
+def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return who is seen in each shot, what vectors came with it, and what was looked at.
+
+    ``seen`` is sorted by frame, then by falling score. ``given`` is null, or has packed vectors ``face`` and
+    ``body`` for every row of the file. ``detection`` says who looked (``by``), at which frames (``looked``),
+    and counts.
+    """
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    shots = [Shot.model_validate(item["shot"]) for item in items]
+    if settings.detections is not None:
+        return [_given(shot, settings) for shot in shots]
+    if settings.people is None:
+        return [_made([], None, {"by": {}, "looked": [], "faces_alone": 0}) for _ in shots]
+    lookout = _Lookout.of(settings)
+    made: dict[str, Outcome] = {}
+    by_file: dict[str, list[Shot]] = {}
+    for shot in shots:
+        by_file.setdefault(shot.video.file, []).append(shot)
+    for file, some in by_file.items():
+        made |= _looked(file, some, lookout)
+    return [made[shot.shot_id] for shot in shots]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found in a shot so far."""
+
+    seen: list[Seen] = field(default_factory=list)
+    alone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookout:
+    """The detectors, ready."""
+
+    people: Any
+    faces: Any | None
+    settings: Settings
+
+    @classmethod
+    def of(cls, settings: Settings) -> "_Lookout":
+        """Open the detectors.
+
+        Raises:
+            MissingRequirement: a library or weights are missing. ConfigError: a setting is wrong.
+        """
+        assert settings.people is not None
+        people = opened(settings.people, settings, "detector", DEFAULTS.get(settings.people, {}))
+        faces = None if settings.faces is None else opened(settings.faces, settings, "detector", {})
+        return cls(people, faces, settings)
+
+    def by(self) -> dict[str, Json]:
+        """Return who looks."""
+        return {"people": self.people.identity, "faces": None if self.faces is None else self.faces.identity}
+
+    def look(self, images: "Sequence[Image]") -> list[tuple[list[Box], list[Box]]]:
+        """Return people and faces of each picture."""
+        people = self.people.detect(images)
+        faces = [()] * len(images) if self.faces is None else self.faces.detect(images)
+        return [
+            (
+                [one for one in some if one.score >= self.settings.least and one.area > 0],
+                [one for one in heads if one.score >= self.settings.least_face and one.area > 0],
+            )
+            for some, heads in zip(people, faces, strict=True)
+        ]
+
+
+def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
+    """Look through the shots of a video, all at once; where it cannot be read, one by one."""
+    wanted = {shot.shot_id: range(shot.first, shot.last + 1, lookout.settings.every) for shot in shots}
+    try:
+        found = _through(file, wanted, lookout)
+    except MediaProblem as problem:
+        if len(shots) == 1:
+            return {shots[0].shot_id: Failed(problem.code, str(problem))}
+        return {name: made for shot in shots for name, made in _looked(file, [shot], lookout).items()}
+    return {
+        name: _made(
+            one.seen, None, {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": one.alone}
+        )
+        for name, one in found.items()
+    }
+
+
+def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) -> dict[str, _Found]:
+    found = {name: _Found() for name in wanted}
+    waiting: list[tuple[int, tuple[str, ...], Image]] = []
+
+    def look() -> None:
+        made = lookout.look([image for _, _, image in waiting])
+        for (frame, names, _), (people, faces) in zip(waiting, made, strict=True):
+            seen, alone = _seen_in(frame, people, faces)
+            for name in names:
+                found[name].seen += seen
+                found[name].alone += alone
+        waiting.clear()
+
+    for frame, names in frames_of(file, wanted):
+        waiting.append((frame.index, names, frame.image))
+        if len(waiting) == lookout.settings.batch:
+            look()
+    if waiting:
+        look()
+    return found
+
+
+def _seen_in(frame: int, people: Sequence[Box], faces: Sequence[Box]) -> tuple[list[Seen], int]:
+    """Return the people of a frame with their faces, and how many faces are nobody's."""
+    heads = faces_of_people(people, faces)
+    seen = [
+        Seen(
+            frame=frame,
+            box=_edges(one),
+            score=one.score,
+            face=None if head is None else _edges(faces[head]),
+            face_score=None if head is None else faces[head].score,
+        )
+        for one, head in zip(people, heads, strict=True)
+    ]
+    return seen, len(faces) - sum(head is not None for head in heads)
+
+
+def _given(shot: Shot, settings: Settings) -> Outcome:
+    """Return what the file of detections says of a shot."""
+    assert settings.detections is not None
+    try:
+        detections = _file(settings.detections, settings.detections_sha256)
+        _check(detections, shot.video)
+    except InputError as error:
+        return Failed("bad_detections", str(error))
+    rows = [row for row in detections.rows(shot.video, shot.first, shot.last) if row.score >= settings.least]
+    seen = [_seen(row, place, shot.video) for place, row in enumerate(rows)]
+    pairs = list(zip(seen, rows, strict=True))
+    header = detections.header
+    told = {
+        "by": {
+            "file": Path(settings.detections).name,
+            **header.model_dump(exclude={"videos", "format", "version"}),
+        },
+        "looked": _frames_looked_at(detections.frames(shot.video), shot),
+        "clipped": sum(one.box != row.box for one, row in pairs),
+        "faces_outside": sum(one.face is None and row.face is not None for one, row in pairs),
+    }
+    given = {kind: packed_rows([row.vector(kind) for row in rows]) for kind in ("face", "body")}
+    some = any(vector is not None for vectors in given.values() for vector in vectors)
+    return _made(seen, given if some else None, told)
+
+
+@cache
+def _file(path: str, sha256: str | None) -> Detections:
+    file = Path(path)
+    detections = open_detections(file)
+    if sha256 is not None and sha256_file(file) != sha256:
+        raise unreadable(file, "another content than when the run began")
+    return detections
+
+
+def _check(detections: Detections, video: Video) -> None:
+    if not detections.looked_at(video):
+        names = ", ".join(sorted(detections.names))[:200]
+        raise InputError([wrong(str(detections.path), f"rows of {video.video_id}", f"only those of {names}")])
+    if problems := detections.problems(video):
+        raise InputError(problems)
+
+
+def _frames_looked_at(frames: Sequence[int], shot: Shot) -> list[int]:
+    """Return the frames of a shot that were looked at, in steps that all frames of the video share."""
+    if not frames:
+        return []
+    step = gcd(*(frame - frames[0] for frame in frames)) or max(1, shot.last - shot.first + 1)
+    first = shot.first + (frames[0] - shot.first) % step
+    return list(range(first, shot.last + 1, step))
+
+
+def _seen(row: Row, place: int, video: Video) -> Seen:
+    face = None if row.face is None else _within(row.face, video)
+    face = None if face is None or face[0] >= face[2] or face[1] >= face[3] else face
+    return Seen(
+        frame=row.frame, box=_within(row.box, video), score=row.score, face=face,
+        face_score=None if face is None else row.face_score, row=place,
+    )  # fmt: skip
+
+
+def _within(box: Box4, video: Video) -> Box4:
+    return _edges(Box(*box).within(video.width, video.height))
+
+
+def _edges(box: Box) -> Box4:
+    return box.left, box.top, box.right, box.bottom
+
+
+def _made(seen: Sequence[Seen], given: Json, told: Mapping[str, Json]) -> Made:
+    detection = {"people": len(seen), "faces": sum(one.face is not None for one in seen), **told}
+    return Made({"seen": [one.as_json() for one in seen], "given": given, "detection": detection})

@@ -1,0 +1,159 @@
+"""The two forms of a file of detections.
+
+In JSON lines, a row's place is the offset of its line; in Parquet, its number.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import UserError
+from .detections_format import FORMAT, Header, Row, row_of, unreadable
+
+LONGEST_LINE = 1_000_000
+"""Bytes of a line; two vectors of 8,192 numbers need less than half of it."""
+_BATCH = 2048
+
+
+class LineRows:
+    """Rows in JSON lines.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.header = Header()
+        self._skip = 0
+        with path.open("rb") as file:
+            first = file.readline(LONGEST_LINE)
+        if f'"{FORMAT}"'.encode() in first:
+            try:
+                self.header = Header.model_validate_json(first, strict=True)
+            except ValidationError as error:
+                said = error.errors(include_url=False)[0]
+                raise unreadable(path, f"a first line whose {said['loc']} is wrong: {said['msg']}") from error
+            self._skip = len(first)
+
+    def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
+        """Yield offset, name and row of every line that is not blank."""
+        number = 1 if self._skip else 0
+        with self._path.open("rb") as file:
+            file.seek(self._skip)
+            place = self._skip
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                where = f"{self._path}:{number}"
+                if len(line) > LONGEST_LINE:
+                    raise unreadable(self._path, f"line {number} with more than {LONGEST_LINE:,} bytes")
+                if line.strip():
+                    yield place, where, row_of(where, line)
+                place += len(line)
+
+    def read(self, places: Sequence[int]) -> list[Row]:
+        """Return the rows at some offsets."""
+        found = []
+        with self._path.open("rb") as file:
+            for place in places:
+                file.seek(place)
+                found.append(Row.model_validate_json(file.readline(LONGEST_LINE)))
+        return found
+
+
+class ParquetRows:
+    """Rows in Parquet.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as arrow
+        from pyarrow import parquet
+
+        self._path = path
+        try:
+            self._file = parquet.ParquetFile(path)
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            raise unreadable(path, f"no Parquet file: {str(error).splitlines()[0][:200]}") from error
+        if problem := _columns(self._file.schema_arrow):
+            raise unreadable(path, problem)
+        self.header = self._header()
+        counts = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+        self._ends = [sum(counts[: at + 1]) for at in range(len(counts))]
+        self._group = lru_cache(maxsize=2)(self._rows_of_group)
+
+    def _header(self) -> Header:
+        found = (self._file.schema_arrow.metadata or {}).get(FORMAT.encode())
+        try:
+            return Header() if found is None else Header.model_validate_json(found)
+        except ValidationError as error:
+            raise unreadable(
+                self._path, f"metadata {FORMAT} that is wrong: {error.errors()[0]['msg']}"
+            ) from error
+
+    def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
+        """Yield number, name and row of every row."""
+        number = 0
+        for batch in self._file.iter_batches(_BATCH):
+            for value in batch.to_pylist():
+                where = f"{self._path}: row {number}"
+                yield number, where, row_of(where, value)
+                number += 1
+
+    def read(self, places: Sequence[int]) -> list[Row]:
+        """Return the rows with some numbers."""
+        found = []
+        for place in places:
+            group = next(at for at, end in enumerate(self._ends) if place < end)
+            start = self._ends[group - 1] if group else 0
+            found.append(Row.model_validate(self._group(group).slice(place - start, 1).to_pylist()[0]))
+        return found
+
+    def _rows_of_group(self, group: int) -> Any:  # noqa: ANN401 - a table of pyarrow
+        return self._file.read_row_group(group)
+
+
+def _columns(schema: Any) -> str | None:  # noqa: ANN401 - of pyarrow
+    """Return what is wrong with the columns: none may be missing, unknown, or of another type."""
+    from pyarrow import types
+
+    def numbers(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
+        listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        return bool(listed and types.is_floating(kind.value_type))
+
+    def text(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+
+    wanted = {
+        "video": text, "frame": types.is_integer, "box": numbers, "score": types.is_floating, "face": numbers,
+        "face_score": types.is_floating, "face_embedding": numbers, "body_embedding": numbers,
+    }  # fmt: skip
+    for name in ("video", "frame", "box", "score"):
+        if name not in schema.names:
+            return f"no column {name}"
+    for column in schema:
+        if column.name not in wanted or schema.names.count(column.name) > 1:
+            return f"a column {column.name}, which is none of {', '.join(wanted)}, or is there twice"
+        if not wanted[column.name](column.type) and str(column.type) != "null":
+            return f"a column {column.name} of type {column.type}"
+    return None
+
+
+def open_rows(path: Path) -> LineRows | ParquetRows:
+    """Return the rows of a file by the ending of its name.
+
+    Raises:
+        InputError: it is not there, or no such file.
+    """
+    if not path.is_file():
+        raise unreadable(path, "no file")
+    if path.suffix.lower() == ".parquet":
+        return ParquetRows(path)
+    if path.suffix.lower() != ".jsonl":
+        raise unreadable(path, f"a name that ends with {path.suffix or 'nothing'}")
+    return LineRows(path)
