@@ -1,19 +1,19 @@
 """Finding shots without a network: how much the colours change from frame to frame.
 
-A frame's colours are a joint histogram of 8 x 8 x 8 bins; a pixel counts in the bins around its values in
-proportion, so that noise at the border of two bins changes little. The distance of two frames is 1 minus
-what their histograms share, from 0 to 1.
+A frame's colours are a joint histogram of 8 x 8 x 8 bins for each quarter of the frame; a pixel counts in the
+bins around its values in proportion, so that noise at the border of two bins changes little. The distance of
+two frames is 1 minus what their histograms share, from 0 to 1.
 
 - *Cut*: the distance of neighbours is at least the threshold, and three times the median of the ones around
   it or beyond doubt. A flash is none: there the frame behind the bright one looks as the one before it.
 - *Dissolve*, by twin comparison (Zhang, Kankanhalli and Smoliar, Multimedia Systems 1, 1993): as long as
   neighbours differ a little, the distance to the frame before the first of them is followed. Where it comes
-  to the threshold and the frame halfway is a blend of the outer ones, it was a dissolve; else things moved.
+  to the threshold and frames inside are blends of the outer ones, it was a dissolve; else things moved.
 - *Fade* (Lienhart, SPIE 3656, 1999): the contrast falls to a plain frame, or rises from one. Plain frames
   between shots belong to the change.
 
-It knows colours only: cuts between shots of the same colours are missed, and so are dissolves of shots in
-which much moves. TransNetV2 is the better judge wherever it can run.
+It knows colours only: cuts between shots of the same colours in the same quarters are missed, and so are
+dissolves of shots in which much moves. TransNetV2 is the better judge wherever it can run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,10 +36,10 @@ RATIO, AROUND = 3.0, 6
 """How much a cut stands out, and of how many neighbours on either side."""
 SURE = 0.6
 """Distance that is a cut whatever happens around it."""
-LOW, PAUSE, LONGEST = 0.03, 3, 150
+LOW, PAUSE, LONGEST = 0.05, 3, 150
 """Distance of neighbours in a dissolve, calm frames that end it, and frames that it has at most."""
 BLEND = 0.3
-"""Most by which the frame halfway differs from a blend, as a share of the difference of the outer frames."""
+"""Most by which frames inside differ from a blend, as a share of the difference of the outer frames."""
 PLAIN, FALL = 4.0, 1.0
 """Standard deviation of a plain frame's values at most, and by how much it changes in a fade at least."""
 
@@ -111,8 +111,9 @@ class Course:
         """Note a dissolve from a frame to another; where it is none, look between the jumps inside."""
         if last - first < 2:
             return
-        one, half, other = held[0], held[(last - first) // 2], held[last - first]
-        if distance(one[0], other[0]) >= self.threshold and _blended(one[1], half[1], other[1]):
+        near = self.near[first + 1 : last + 1]
+        differs = max(near) < SURE and distance(held[0][0], held[last - first][0]) >= self.threshold
+        if differs and _blended([pixels for _, pixels in held[: last - first + 1]]):
             self.dissolves.append(Change(first, last, gradual=True))
             return
         jumps = [number for number in range(first + 1, last + 1) if self.near[number] >= self.threshold]
@@ -193,12 +194,17 @@ def _cuts(course: Course) -> list[int]:
     return found
 
 
-def _blended(first: "Pixels", middle: "Pixels", last: "Pixels") -> bool:
+def _blended(pictures: "Sequence[Pixels]") -> bool:
+    """Return whether the pictures at a quarter, a half and three quarters are blends of the outer ones."""
     import numpy as np
 
-    one, half, other = (pixels.astype(np.float64) for pixels in (first, middle, last))
+    one, other = pictures[0].astype(np.float64), pictures[-1].astype(np.float64)
     whole = float(np.abs(one - other).mean())
-    return whole > 0 and float(np.abs(half - (one + other) / 2).mean()) <= BLEND * whole
+    for place in {(len(pictures) - 1) * quarter // 4 for quarter in (1, 2, 3)} - {0}:
+        part = place / (len(pictures) - 1)
+        if float(np.abs(pictures[place] - one * (1 - part) - other * part).mean()) > BLEND * whole:
+            return False
+    return whole > 0
 
 
 def distance(one: "Histogram", other: "Histogram") -> float:
@@ -209,21 +215,31 @@ def distance(one: "Histogram", other: "Histogram") -> float:
 
 
 def colours(pixels: "Pixels") -> "Histogram":
-    """Return the joint histogram of a frame's colours: 512 shares with the sum 1."""
+    """Return the joint histograms of a frame's colours, one after another: 4 x 512 shares with the sum 1."""
     import numpy as np
 
     lower, part = _places()
     flat = pixels.reshape(-1, 3)
     places, parts = lower[flat], part[flat]
-    total = np.zeros(BINS**3)
+    quarters = _quarters(*pixels.shape[:2])
+    total = np.zeros(4 * BINS**3)
     for corner in range(8):
-        place, share = np.zeros(len(flat), dtype=np.intp), np.ones(len(flat))
+        place, share = quarters, np.ones(len(flat))
         for channel in range(3):
             up = corner >> channel & 1
             place = place * BINS + np.minimum(places[:, channel] + up, BINS - 1)
             share = share * (parts[:, channel] if up else 1 - parts[:, channel])
-        total += np.bincount(place, weights=share, minlength=BINS**3)
+        total += np.bincount(place, weights=share, minlength=len(total))
     return total / len(flat)
+
+
+@cache
+def _quarters(height: int, width: int) -> "NDArray[np.intp]":
+    """Return the number of the quarter in which every pixel lies."""
+    import numpy as np
+
+    rows, columns = np.arange(height) * 2 // height, np.arange(width) * 2 // width
+    return (rows[:, None] * 2 + columns).reshape(-1)
 
 
 @cache
