@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,10 @@ from .loading import read_release_document
 
 _NAMED = 5
 _RESTORE = "fetch or pack it again; `fabula release verify` says what is amiss"
+
+
+_Place = tuple[int, int]
+"""Where a line begins in its file, and its length, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Side:
     folder: Path
     document: Mapping[str, Any]
     given_statistics: Mapping[str, Json] | None = None
+    _places: dict[str, dict[str, _Place]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def records(self) -> dict[str, dict[str, str]]:
@@ -79,7 +84,7 @@ class Side:
             return found
         path = self.folder / name
         try:
-            for line in _lines(path):
+            for line in self._candidates(name, wanted):
                 record_id = wanted.get(sha256_bytes(line))
                 if record_id is not None:
                     found[record_id] = json.loads(line)
@@ -90,6 +95,38 @@ class Side:
             expected, shown = f"the records whose hashes {RELEASE} states", _named(missing)
             raise InputError([_damaged(str(path), expected, f"{len(missing)} with another hash: {shown}")])
         return found
+
+    def look(self, name: str) -> tuple[list[str], list[str]]:
+        """Hash the lines of a file, and remember where they are.
+
+        Returns:
+            The ids of the records whose lines are not there, and the numbers of lines that are no record's.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        stated = self.records[name]
+        wanted, others, start = set(stated.values()), list[str](), 0
+        places = self._places.setdefault(name, {})
+        for number, line in enumerate(_lines(self.folder / name), 1):
+            sha256 = sha256_bytes(line)
+            if sha256 in wanted:
+                places[sha256] = (start, len(line))
+            else:
+                others.append(str(number))
+            start += len(line) + 1
+        return sorted(one for one, sha256 in stated.items() if sha256 not in places), others
+
+    def _candidates(self, name: str, hashes: Collection[str]) -> Iterator[bytes]:
+        """Yield the lines that had some hashes when they were looked at; all lines where none were."""
+        places = self._places.get(name)
+        if places is None:
+            yield from _lines(self.folder / name)
+            return
+        with (self.folder / name).open("rb") as lines:
+            for start, length in sorted(places[sha256] for sha256 in hashes if sha256 in places):
+                lines.seek(start)
+                yield lines.read(length)
 
 
 def open_side(path: str | Path) -> Side:
@@ -137,26 +174,16 @@ def _cut(side: Side, name: str) -> Iterator[UserError]:
 
 def _stale(side: Side, name: str) -> Iterator[UserError]:
     """Yield a problem where lines are not those whose hashes are stated: one was changed after packing."""
-    path, stated = side.folder / name, side.records[name]
-    wanted = set(stated.values())
-    found: set[str] = set()
-    others: list[str] = []
+    path = str(side.folder / name)
     try:
-        for number, line in enumerate(_lines(path), 1):
-            sha256 = sha256_bytes(line)
-            if sha256 in wanted:
-                found.add(sha256)
-            else:
-                others.append(str(number))
+        missing, others = side.look(name)
     except OSError as error:
-        yield _damaged(str(path), "a file of records", error.strerror or str(error))
+        yield _damaged(path, "a file of records", error.strerror or str(error))
         return
-    missing = sorted(one for one, sha256 in stated.items() if sha256 not in found)
-    if missing or others:
-        expected = f"the records whose hashes {RELEASE} states"
-        told = [f"{len(missing)} with another hash: {_named(missing)}"] if missing else []
-        told += [f"other lines: {_named(others)}"] if others else []
-        yield _damaged(str(path), expected, "; ".join(told))
+    told = [f"{len(missing)} with another hash: {_named(missing)}"] if missing else []
+    told += [f"other lines: {_named(others)}"] if others else []
+    if told:
+        yield _damaged(path, f"the records whose hashes {RELEASE} states", "; ".join(told))
 
 
 def _named(names: Sequence[str]) -> str:
