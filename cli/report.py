@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from .common import JsonOption, example, guarded, released, show
+from .scoring import DefineOption, image_definitions
+
+RESAMPLES, SEED = 10_000, 42
 
 
 def register(app: typer.Typer) -> None:
@@ -16,6 +19,7 @@ def register(app: typer.Typer) -> None:
             "fabula report runs/eval-a",
             "fabula report runs/eval-a --release dist/mine-0.1.0 --outputs storyboards/model-x"
             " --out pages/eval-a.html",
+            "fabula report runs/images --unranked copy-paste --story 07 --story 12",
         ),
     )(report)
 
@@ -29,11 +33,32 @@ def report(
     ] = None,
     outputs: Annotated[
         list[Path] | None,
-        typer.Option("--outputs", help="Storyboards of one method; repeatable [the run's pictures]."),
+        typer.Option(
+            "--outputs", help="Storyboards or shots of one method; repeatable [the run's pictures]."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The page, a .html file [evaluation_report.html in the folder]."),
+    ] = None,
+    define: DefineOption = None,
+    unranked: Annotated[
+        list[str] | None,
+        typer.Option("--unranked", help="Images: a method that is shown and not ranked. Repeatable."),
+    ] = None,
+    stories: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--story", help="Images: a story to show from end to end. Repeatable [those that tell most]."
+        ),
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="Images: a method whose stories are shown. Repeatable [the first 6]."),
+    ] = None,
+    megabytes: Annotated[
+        float | None,
+        typer.Option("--pictures-mb", min=0, help="Images: megabytes of pictures in the page at most [12]."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -43,5 +68,16 @@ def report(
     page = out or run / PAGE
     check_page(page)
     release = released(release)
-    show(write_report(make_report(run, release, tuple(outputs or ())), page), as_json=as_json)
+    images = None
+    if define or unranked or stories or methods or megabytes is not None:
+        from ..evaluation.report.images import ImageReport
+        from ..evaluation.report.shot_stories import Choice
+        from ..evaluation.report.snaps import MEGABYTES
+
+        images = ImageReport(
+            image_definitions(define, RESAMPLES, SEED), tuple(unranked or ()),
+            Choice(tuple(stories or ()), tuple(methods or ())),
+            MEGABYTES if megabytes is None else megabytes,
+        )  # fmt: skip
+    show(write_report(make_report(run, release, tuple(outputs or ()), images), page), as_json=as_json)
     return 0

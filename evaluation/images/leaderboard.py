@@ -30,7 +30,7 @@ class Standing:
         high: highest rank.
         shared: its mean over the stories that all ranked methods have, by which it is ranked.
         stories: how many those are.
-        better: methods than which it is better by both tests, corrected.
+        better: ranked methods than which it is better by both tests, corrected.
         worse: methods than which it is worse.
         why: why it has no rank.
     """
@@ -93,10 +93,11 @@ def leaderboard(
         if not one.accounting.get("shots_valid") and one.method not in unranked
     }
     cells: dict[str, dict[str, Standing]] = {one.method: {} for one in methods}
+    among = [one for one in comparisons if not {one.first, one.second} & unranked.keys()]
     for name in names:
         there = [one for one in methods if name in one.scores]
         for method, standing in _standings(name, there, unranked, definitions).items():
-            cells[method][name] = _tested(name, method, standing, comparisons)
+            cells[method][name] = _tested(name, method, standing, among)
     lead = lead_of(names)
     return Leaderboard(tuple(names), lead, _sorted(methods, unranked, cells, lead), unranked, cells)
 

@@ -1,8 +1,8 @@
-"""A report as CSV: every score and count on a line, and every verdict on a line."""
+"""A report as CSV: every score and count on a line, and every verdict, or every shot, on a line."""
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...schemas.score import Score
 from .model import ReportDocument
@@ -13,6 +13,8 @@ VERDICTS = (
     "vote", "outcome", "answer", "status", "confidence", "correct",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+SHOTS = ("method", "story_id", "shot", "picture", "onstage", "found", "expected", "matched")
 
 Row = tuple[object, ...]
 
@@ -27,7 +29,21 @@ def verdicts_csv(document: ReportDocument) -> str:
     return _csv(VERDICTS, _verdict_rows(document))
 
 
-def _csv(header: Sequence[str], rows: Iterator[Row]) -> str:
+def shots_csv(document: ReportDocument) -> str:
+    """Return every shot of every method, one a line; a score without a value is empty."""
+    every = document.shots.every if document.shots is not None else ()
+    names = tuple(dict.fromkeys(name for one in every for name in one.values))
+    rows = (
+        (
+            one.method, one.story_id, one.number, one.picture, one.onstage, one.found, one.expected,
+            one.matched, *(one.values.get(name) for name in names),
+        )
+        for one in every
+    )  # fmt: skip
+    return _csv((*SHOTS, *names), rows)
+
+
+def _csv(header: Sequence[str], rows: Iterable[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
@@ -55,6 +71,7 @@ def _score_rows(document: ReportDocument) -> Iterator[Row]:
             for point in points:
                 yield (f"plot_{plot.name}", group, point.series, *_numbers(point.score))
     yield from _comparison_rows(document)
+    yield from _rank_rows(document)
     for counts in (*document.controls, *document.accounting, *([document.cost] if document.cost else [])):
         for counted in counts.rows:
             for name, told in counted.values.items():
@@ -66,6 +83,17 @@ def _comparison_rows(document: ReportDocument) -> Iterator[Row]:
         yield ("comparison", f"{one.first} less {one.second}", one.measure, *_numbers(one.difference))
         for name, value in (*one.p.items(), *one.effects.items()):
             yield ("comparison", f"{one.first} less {one.second}", name, *_plain(value))
+
+
+def _rank_rows(document: ReportDocument) -> Iterator[Row]:
+    leaders = document.shots.leaders if document.shots is not None else None
+    for row in leaders.rows if leaders is not None else ():
+        for name, place in row.places.items():
+            status = "ok" if place.rank is not None else "undefined"
+            yield (
+                "rank", row.method, name, place.rank, place.low, place.high, None, place.stories, status,
+                place.why,
+            )  # fmt: skip
 
 
 def _numbers(score: Score) -> Row:

@@ -1,6 +1,6 @@
 """What a report shows, as plain data: the page, the JSON and the CSV files are three forms of this.
 
-One adapter per protocol fills it (:mod:`.katha`, :mod:`.events`); the page knows no protocol.
+One adapter per protocol fills it (:mod:`.katha`, :mod:`.events`, :mod:`.images`); the page knows no protocol.
 """
 
 from typing import Any, Literal
@@ -10,10 +10,11 @@ from pydantic import Field
 from ...schemas.base import Own
 from ...schemas.judgement import Protocol
 from ...schemas.score import Score
+from .shots_model import ShotsPart
 
 REPORT_VERSION = "1"
 
-Unit = Literal["percent", "points", "number", "usd"]
+Unit = Literal["percent", "points", "number", "plain", "usd"]
 
 
 class Measure(Own):
@@ -23,7 +24,8 @@ class Measure(Own):
     label: str = Field(description="Name for readers.")
     unit: Unit = Field(
         default="percent",
-        description="How a value is printed: percent and points as 100 times the value, the others as it is.",
+        description="How a value is printed: percent and points as 100 times the value, the others as it is; "
+        "number with three digits, plain with two.",
     )
     better: Literal["low", "high"] | None = Field(default=None, description="Which end is the good one.")
 
@@ -90,12 +92,14 @@ class Comparison(Own):
     first: str = Field(description="Method.")
     second: str = Field(description="Method.")
     difference: Score = Field(description="First less second, with its paired interval.")
+    unit: Unit = Field(default="points", description="How the difference is printed.")
     p: dict[str, float | None] = Field(
         description="Test -> its p-value, corrected for the number of comparisons; null where undefined."
     )
     effects: dict[str, float | None] = Field(description="Name of an effect size -> its value.")
     pairs: int = Field(description="Stories that both have.")
     verdict: str = Field(description="What this says, in words.")
+    shown: bool = Field(default=True, description="Whether the page lists it; there may be too many.")
 
 
 class Frame(Own):
@@ -179,7 +183,7 @@ class ReportDocument(Own):
     """All that a report shows."""
 
     schema_version: str = Field(default=REPORT_VERSION, description="Version of this form.")
-    kind: Protocol = Field(description="katha or events.")
+    kind: Protocol = Field(description="katha, events or images.")
     title: str = Field(description="Title of the page.")
     facts: dict[str, str] = Field(description="Label -> what the evaluation is about, in short.")
     warnings: tuple[str, ...] = Field(default=(), description="What readers must know first.")
@@ -200,6 +204,7 @@ class ReportDocument(Own):
         default=(), description="What was asked, answered, valid and left out."
     )
     cases: Cases | None = Field(default=None, description="What is behind the scores.")
+    shots: ShotsPart | None = Field(default=None, description="What is shown of shot images alone.")
     agreement: tuple[ScoreTable, ...] = Field(default=(), description="Between judges.")
     agreement_note: str = Field(default="", description="How agreement was measured, or why it was not.")
     cost: CountTable | None = Field(default=None, description="Per judge.")

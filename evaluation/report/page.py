@@ -12,6 +12,7 @@ from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
 from .model import Case, CaseItem, CountTable, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
+from .shot_filters import SHOT_FILTERS
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
 
 
@@ -26,6 +27,8 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
         beside: name for readers -> name of a file in the same folder.
     """
     style, script = _resource("page.css"), _resource("page.js")
+    if document.shots is not None:
+        style += _resource("shots.css")
     page: str = (
         _environment()
         .get_template("page.j2")
@@ -72,7 +75,7 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     environment = Environment(
-        loader=DictLoader({name: _resource(name) for name in ("page.j2", "parts.j2")}),
+        loader=DictLoader({name: _resource(name) for name in ("page.j2", "parts.j2", "shots.j2")}),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -92,6 +95,7 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "legend": _legend,
         "wrong": _wrong,
         "wordy": _wordy,
+        **SHOT_FILTERS,
     }
     environment.globals["made_by"] = _made_by
     return environment

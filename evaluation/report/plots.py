@@ -65,8 +65,13 @@ def described(plot: Plot) -> str:
     )
 
 
-def legend_mark(number: int) -> Markup:
+def legend_mark(number: int, *, square: bool = False) -> Markup:
     """Return the mark of the series with this number, as a small picture for the legend."""
+    if square:  # of colours that stand for groups, whose members are numbered
+        return Markup(
+            '<svg width="16" height="16" aria-hidden="true" focusable="false">'
+            '<rect class="c{}" x="2" y="2" width="12" height="12"/></svg>'
+        ).format(number % 8)
     return Markup(
         '<svg width="16" height="16" aria-hidden="true" focusable="false">'
         '<svg x="8" y="8" overflow="visible">{}</svg></svg>'

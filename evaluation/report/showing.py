@@ -32,13 +32,15 @@ def _misleads(character: str) -> bool:
 
 
 def value_text(value: float | None, unit: Unit) -> str:
-    """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431 for a number, $0.12."""
+    """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, $0.12."""
     if value is None:
         return DASH
     if unit == "usd":
         return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.4f}"
     if unit == "number":
         text = f"{value:.3f}"
+    elif unit == "plain":
+        text = f"{value:.2f}"
     elif unit == "points":
         text = f"{100 * value:+.1f}"
     else:

@@ -4,15 +4,18 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ..archive import read_manifest
-from .flat import scores_csv, verdicts_csv
+from .flat import scores_csv, shots_csv, verdicts_csv
 from .model import ReportDocument
 from .page import render_page
 from .showing import interval_text, value_text
+
+if TYPE_CHECKING:
+    from .images import ImageReport
 
 PAGE = "evaluation_report.html"
 """Name of the page, in the evaluation folder, where no other is given."""
@@ -58,29 +61,39 @@ class Written:
         yield from (f"{name}: {path}" for name, path in self.files.items())
 
 
-def make_report(folder: Path, release: Path | None = None, outputs: Sequence[Path] = ()) -> ReportDocument:
-    """Return the report on an evaluation folder of either kind.
+def make_report(
+    folder: Path,
+    release: Path | None = None,
+    outputs: Sequence[Path] = (),
+    images: "ImageReport | None" = None,
+) -> ReportDocument:
+    """Return the report on an evaluation folder of any kind.
 
     Args:
         folder: the evaluation folder.
         release: release, or for events the suite, that was judged; None for the place that the evaluation
             names.
-        outputs: folders with the generated storyboards; none for the pictures that the run keeps.
+        outputs: folders with the generated storyboards or shots; none for those that the run keeps or names.
+        images: of shot images, how they are scored and what is shown; None for all defaults.
 
     Raises:
         InputError: something cannot be read, or does not belong together.
         ConfigError: the release is not to be found, or an option does not fit the kind.
     """
-    if read_manifest(folder).kind == "katha":
+    kind = read_manifest(folder).kind
+    if kind == "images":
+        from .images import images_report
+
+        return images_report(folder, release, outputs, images)
+    if images is not None:
+        raise ConfigError(
+            "--define, --unranked, --story, --method, --pictures-mb",
+            expected="an evaluation of shots (images)", found=f"one of kind {kind}", fix="leave them out",
+        )  # fmt: skip
+    if kind == "katha":
         from .katha import katha_report
 
         return katha_report(folder, release, outputs)
-    if read_manifest(folder).kind == "images":
-        problem = UserError(
-            str(folder), expected="an evaluation of storyboards or videos", found="one of shot images",
-            fix="fabula score shows its numbers, and with --tables writes them as a table",
-        )  # fmt: skip
-        raise InputError([problem])
     from .events import events_report
 
     if outputs:
@@ -117,14 +130,17 @@ def write_report(document: ReportDocument, page: Path) -> Written:
         "page": page,
         "JSON": page.with_name(f"{stem}.json"),
         "scores as CSV": page.with_name(f"{stem}.csv"),
-        "verdicts as CSV": page.with_name(f"{stem}_verdicts.csv"),
     }
+    if document.shots is None:
+        files["verdicts as CSV"] = page.with_name(f"{stem}_verdicts.csv")
+    else:
+        files["shots as CSV"] = page.with_name(f"{stem}_shots.csv")
     beside = {name: path.name for name, path in list(files.items())[1:]}
     contents = (
         render_page(document, beside).encode("utf-8"),
         pretty_bytes(_stored(document.as_json())),
         scores_csv(document).encode("utf-8"),
-        verdicts_csv(document).encode("utf-8"),
+        (verdicts_csv if document.shots is None else shots_csv)(document).encode("utf-8"),
     )
     try:
         page.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,200 @@
+"""Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+
+from ...releases.shot_tree import SCRIPT
+from ...schemas.shots import Shot, ShotScript, TwoTexts
+from ..images.found import FoundStory
+from ..images.per_shot import Key, ShotScore, style_table
+from ..images.scores import ImageScores
+from .shot_files import ShotFiles
+from .shots_model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
+from .snaps import Snaps
+
+LANGUAGE = "en"
+
+
+@dataclass
+class Looked:
+    """An evaluation as its report looks at it.
+
+    Attributes:
+        scores: the scores.
+        found: method and story -> the line of the archive.
+        shots: method and story -> its shots.
+        files: where the pictures are.
+        snaps: makes them small.
+        side: longer side of the pictures that judges saw; None where they kept their size.
+    """
+
+    scores: ImageScores
+    found: Mapping[Key, FoundStory]
+    shots: Mapping[Key, tuple[ShotScore, ...]]
+    files: ShotFiles
+    snaps: Snaps
+    side: int | None = None
+    _scripts: dict[str, ShotScript | None] = field(default_factory=dict, repr=False)
+
+    def card(self, shot: ShotScore) -> ShotCard:
+        """Return one shot."""
+        found = self.found[shot.method, shot.story_id]
+        file, whole = self._picture(shot, found)
+        picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
+        who = {match.crop: match.character for match in shot.matches if match.crop is not None}
+        boxes = []
+        if size is not None and whole and picture.data is not None:
+            for place, box in enumerate(shot.boxes or ()):
+                drawn = _drawn(box, size, place + 1, who.get(place))
+                boxes.extend([drawn] if drawn is not None else [])
+        return ShotCard(
+            method=shot.method,
+            story_id=shot.story_id,
+            number=shot.number,
+            picture=picture,
+            boxes=tuple(boxes),
+            onstage=shot.onstage,
+            found=None if shot.boxes is None else len(shot.boxes),
+            cast=tuple(
+                Onstage(
+                    character=match.character,
+                    box=None if match.crop is None else match.crop + 1,
+                    similarity=match.cross,
+                    missed=None if match.missed is None else match.missed.replace("image", "picture"),
+                )
+                for match in shot.matches
+            ),
+            values=dict(shot.values),
+            missing=dict(shot.missing),
+            texts=self._texts(found, shot.number),
+        )
+
+    def wall(self, found: FoundStory) -> tuple[WallRow, ...]:
+        """Return the characters of a story, each with its references and crops."""
+        if found.crops is None:
+            return ()
+        shots = self.shots[found.method, found.story_id]
+        return tuple(self._row(found, key, tag, shots) for key, tag in found.characters.items())
+
+    def _row(self, found: FoundStory, key: str, tag: str | None, shots: tuple[ShotScore, ...]) -> WallRow:
+        boxes = (found.boxes or {}).get("references", {}).get(key, [])
+        references = []
+        for place, sha256 in enumerate(found.references.get(key, ())):
+            box = boxes[place][0] if place < len(boxes) and boxes[place] else None
+            references.append(self.snaps.crop(self.files.reference(found, sha256), box))
+        crops, missed = [], []
+        for shot in shots:
+            for match in shot.matches:
+                if match.character != key:
+                    continue
+                if match.crop is None:
+                    missed.append(f"{shot.number} ({(match.missed or '').replace('image', 'picture')})")
+                    continue
+                crops.append(
+                    WallCrop(
+                        shot=shot.number,
+                        picture=self._crop(found, shot, key, match.crop),
+                        similarity=match.cross,
+                    )
+                )
+        known = [one.similarity for one in crops if one.similarity is not None]
+        mean = sum(known) / len(known) if known else None
+        return WallRow(
+            character=key, tag=tag, references=tuple(references), crops=tuple(crops), mean=mean,
+            missed=tuple(missed),
+        )  # fmt: skip
+
+    def _crop(self, found: FoundStory, shot: ShotScore, key: str, place: int) -> Snap:
+        box = (shot.boxes or ())[place] if place < len(shot.boxes or ()) else None
+        file, whole = self._picture(shot, found)
+        if file is not None and whole and box is not None:
+            return self.snaps.crop(file, box)
+        for one in found.views.get("crops", ()):  # what a judge was shown of this very box
+            if (
+                one.get("shot") == shot.number
+                and one.get("character") == key
+                and one.get("box") == list(box or ())
+            ):
+                return self.snaps.crop(self.files.view(one.get("file")), None)
+        return self.snaps.none()
+
+    def _picture(self, shot: ShotScore, found: FoundStory) -> tuple[Path | None, bool]:
+        """Return a shot's picture, and whether boxes fit it: those that judges saw may be smaller."""
+        file = self.files.shot(shot.method, shot.story_id, shot.number, shot.sha256)
+        if file is not None:
+            return file, True
+        view = found.views.get("shots", {}).get(str(shot.number))
+        if not isinstance(view, dict):
+            return None, False
+        longest = max(int(view.get("width", 0)), int(view.get("height", 0)))
+        return self.files.view(view.get("file")), self.side is None or longest < self.side
+
+    def _texts(self, found: FoundStory, number: int) -> dict[str, str]:
+        script = self._script(found)
+        shot = None if script is None else next((one for one in script.shots if one.index == number), None)
+        if shot is None:
+            return {}
+        parts = {"Setting": shot.setting, "Framing": shot.perspective, "Description": shot.static}
+        return {name: text for name, part in parts.items() if (text := _text(part))}
+
+    def _script(self, found: FoundStory) -> ShotScript | None:
+        """Return a story's script; None where it is not at hand, or names other shots or characters."""
+        if found.story_id not in self._scripts:
+            folder, script = self.files.story_folder(found.story_id), None
+            try:
+                if folder is not None:
+                    script = ShotScript.model_validate_json((folder / SCRIPT).read_bytes())
+            except (OSError, ValueError):
+                script = None
+            self._scripts[found.story_id] = script
+        script = self._scripts[found.story_id]
+        return script if script is not None and _fits(script, found) else None
+
+
+_NOTHING = Snap(lost="no picture was generated")
+
+
+def style_matrix(looked: Looked, key: Key) -> StyleMatrix | None:
+    """Return how alike the styles of a story's pictures are; None where nobody looked."""
+    told = style_table(looked.found[key])
+    story = next(
+        one for method in looked.scores.methods if method.method == key[0]
+        for one in method.stories if one.story_id == key[1]
+    )  # fmt: skip
+    if told is None or "csd_self" not in story.scores:
+        return None
+    numbers, table = told
+    cross = {shot.number: shot.values.get("csd_cross") for shot in looked.shots[key]}
+    return StyleMatrix(
+        shots=numbers,
+        rows=tuple(tuple(None if isnan(one) else float(one) for one in row) for row in table),
+        cross=tuple(cross.get(number) for number in numbers),
+        score=story.scores["csd_self"],
+    )
+
+
+def _drawn(
+    box: tuple[float, ...], size: tuple[int, int], number: int, character: str | None
+) -> DrawnBox | None:
+    """Return a box as shares of its picture; None where it lies outside."""
+    left, top = max(0.0, box[0] / size[0]), max(0.0, box[1] / size[1])
+    right, bottom = min(1.0, box[2] / size[0]), min(1.0, box[3] / size[1])
+    if not (right > left and bottom > top):
+        return None
+    return DrawnBox(
+        left=left, top=top, width=right - left, height=bottom - top, number=number, character=character
+    )
+
+
+def _fits(script: ShotScript, found: FoundStory) -> bool:
+    def cast(shot: Shot) -> tuple[str, ...]:
+        return tuple(key for key in dict.fromkeys(shot.characters) if key in script.characters)
+
+    told = [(shot.index, cast(shot)) for shot in script.shots]
+    return told == [(shot.number, shot.expected) for shot in found.shots]
+
+
+def _text(texts: TwoTexts | None) -> str:
+    return "" if texts is None else (texts.of(LANGUAGE) or texts.of("ch")).strip()

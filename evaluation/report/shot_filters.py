@@ -1,0 +1,90 @@
+"""What the page of a report on shot images needs beside the general parts: numbers, boxes, words."""
+
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+
+from ...schemas.score import Score
+from ..words import counted
+from .polar import draw_polar, polar_key
+from .shots_model import DrawnBox, ShotCard
+from .showing import DASH, MINUS, readable
+
+WARMEST = 7
+_FLAG = 15  # width and height of a box's number, in pixels of the embedded picture
+_COLOURS = 6
+
+
+def digits_text(value: float | None, digits: int) -> str:
+    """Return a number with so many digits; a dash where there is none."""
+    if value is None:
+        return DASH
+    text = f"{value:,.{digits}f}"
+    return (text.lstrip("-") if float(text.replace(",", "")) == 0 else text).replace("-", MINUS)
+
+
+def warmth(value: float) -> int:
+    """Return how dark the cell of a cosine is: 0 for none or less, to 7 for 1."""
+    return min(WARMEST, max(0, int(value * (WARMEST + 1))))
+
+
+def covered(score: Score) -> str:
+    """Return on how many stories a score stands, where not on all, and what was missed in them."""
+    counts, told = score.counts, []
+    stories, valued = counts.get("stories"), counts.get("stories_counted")
+    if stories is not None and valued is not None and valued < stories:
+        told.append(f"{valued:,} of {stories:,} stories")
+    if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
+        told.append(f"{counts['expected'] - counts['matched']:,} of {counts['expected']:,} not matched")
+    if counts.get("asked", 0) > counts.get("answered", counts.get("asked", 0)):
+        told.append(f"{counts['asked'] - counts['answered']:,} of {counts['asked']:,} ratings missing")
+    if counts.get("without_image"):
+        told.append(f"{counted(counts['without_image'], 'shot')} without picture")
+    if stories is None and "pictures" in counts:
+        told.append(counted(counts["pictures"], "picture"))
+    return ", ".join(told)
+
+
+def told(card: ShotCard) -> str:
+    """Return a shot in words, for those who cannot see its picture."""
+    parts = []
+    for who in card.cast:
+        name = readable(who.character, 80)
+        parts.append(f"{name} {who.missed}" if who.box is None else f"{name} in box {who.box}")
+    shown = "; ".join(parts) or "nobody expected"
+    return (
+        f"Shot {card.number} of story {readable(card.story_id, 60)} by {readable(card.method, 80)}: {shown}"
+    )
+
+
+def drawn_boxes(card: ShotCard) -> Markup:
+    """Return the boxes of a shot as SVG, in pixels of its embedded picture; dashed where it is nobody."""
+    width, height = card.picture.width, card.picture.height
+    return Markup("").join(_box(box, width, height) for box in reversed(card.boxes))
+
+
+def _box(box: DrawnBox, width: int, height: int) -> Markup:
+    left, top = box.left * width, box.top * height
+    edges = Markup('x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"').format(
+        left, top, box.width * width, box.height * height
+    )
+    colour = f"b{(box.number - 1) % _COLOURS}"
+    nobody = "" if box.character is not None else " nobody"
+    x, y = min(left, width - _FLAG), min(top, height - _FLAG)
+    return Markup(
+        '<rect class="box under" {0}/><rect class="box over {1}{2}" {0}/>'
+        '<rect class="flag {1}" x="{3:.1f}" y="{4:.1f}" width="{5}" height="{5}"/>'
+        '<text class="flagtext" x="{6:.1f}" y="{7:.1f}" text-anchor="middle">{8}</text>'
+    ).format(edges, colour, nobody, x, y, _FLAG, x + _FLAG / 2, y + _FLAG - 4, box.number)
+
+
+SHOT_FILTERS: dict[str, Callable[..., Any]] = {
+    "digits": digits_text,
+    "warmth": warmth,
+    "covered": covered,
+    "told": told,
+    "boxes": drawn_boxes,
+    "polar": draw_polar,
+    "polarkey": polar_key,
+}

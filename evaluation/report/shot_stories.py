@@ -1,0 +1,162 @@
+"""Which shots and stories a report shows: the worst shots by each score, and stories from end to end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...errors import ConfigError
+from ...schemas.canonical import digest
+from ..images.naming import SCORES, known_of, label_of, lead_of
+from ..images.per_shot import SHOT_SCORES, ShotScore
+from .shot_cards import Looked, style_matrix
+from .shots_model import StoryGrid, StoryOfMethod, WorstShots
+
+EACH = 8
+"""Worst shots by each score."""
+METHODS = 6
+"""Methods whose stories are shown, where no others are asked for."""
+CARDS = 480
+"""Shots in all stories that are shown, about: whole stories are taken until there are so many."""
+LOWEST, TYPICAL, HIGHEST = 4, 2, 2
+"""Stories of each kind, where there are more than :data:`CARDS` shots."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is shown with pictures.
+
+    Attributes:
+        stories: ids that were asked for; none for those that tell most.
+        methods: names that were asked for; none for the first ones.
+    """
+
+    stories: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
+    """Return the worst shots by each score that single shots have; a perfect one is none of them."""
+    every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
+    share = max(1, EACH // max(1, len(methods)))
+    made = []
+    for name in SHOT_SCORES:
+        valued = [shot for shot in every if name in shot.values]
+        top = SCORES[name].top if name != "aesthetic" else None
+        left = [shot for shot in valued if top is None or shot.values[name] < top - 1e-9]
+        ordered = sorted(left, key=lambda one: _order(one, name))
+        first: list[ShotScore] = []
+        for method in methods:
+            first += [shot for shot in ordered if shot.method == method][:share]
+        taken = {(shot.method, shot.story_id, shot.number) for shot in first}
+        rest = [shot for shot in ordered if (shot.method, shot.story_id, shot.number) not in taken]
+        first = sorted(first, key=lambda one: _order(one, name))[:EACH]
+        picked = sorted([*first, *rest[: EACH - len(first)]], key=lambda one: _order(one, name))
+        if picked:
+            made.append(
+                WorstShots(
+                    name=name, label=SCORES[name].label, digits=SCORES[name].digits, total=len(valued),
+                    cards=tuple(looked.card(shot) for shot in picked),
+                )
+            )  # fmt: skip
+    return tuple(made)
+
+
+def _order(shot: ShotScore, name: str) -> tuple[float, str]:
+    """Return by what shots are sorted: value, and a hash, so that of equal ones not the first are shown."""
+    return round(shot.values[name], 9), digest([shot.method, shot.story_id, shot.number])
+
+
+def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
+    """Return the methods whose stories are shown.
+
+    Raises:
+        ConfigError: a method that was asked for is not in the evaluation.
+    """
+    _check("--method", choice.methods, order)
+    return choice.methods or tuple(order[:METHODS])
+
+
+def shown_stories(
+    looked: Looked, methods: Sequence[str], choice: Choice
+) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return ids of the stories that are shown, each with why, and how they were chosen.
+
+    Raises:
+        ConfigError: a story that was asked for is not in the evaluation.
+    """
+    there = list(dict.fromkeys(story for method, story in looked.found if method in methods))
+    _check("--story", choice.stories, there)
+    if choice.stories:
+        note = f"{len(choice.stories)} of {len(there)} stories, as asked for."
+        return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
+    cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
+    if sum(cards.values()) <= CARDS:
+        return tuple((story, "all") for story in there), f"All {len(there)} stories."
+    lead = lead_of(dict.fromkeys(name for one in looked.scores.methods for name in one.scores))
+    ordered = _by_value(looked, methods, there, lead)
+    middle = max(0, (len(ordered) - TYPICAL) // 2)
+    wanted = [
+        *((story, "lowest") for story in ordered[:LOWEST]),
+        *((story, "typical") for story in ordered[middle : middle + TYPICAL]),
+        *((story, "highest") for story in ordered[-HIGHEST:]),
+    ]
+    taken: dict[str, str] = {}
+    used = 0
+    for story, why in _by_turns(wanted):
+        if story not in taken and (not taken or used + cards[story] <= CARDS):
+            taken[story] = why
+            used += cards[story]
+    by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
+    note = f"{len(taken)} of {len(there)} stories: lowest, in the middle and highest{by}."
+    rank = {"lowest": 0, "typical": 1, "highest": 2}
+    return tuple(sorted(taken.items(), key=lambda one: rank[one[1]])), note
+
+
+def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
+    """Return one story by several methods."""
+    made = []
+    for method in methods:
+        key = (method, story)
+        if key not in looked.found:
+            continue
+        scored = next(one for one in looked.scores.methods if one.method == method)
+        scores = next(one.scores for one in scored.stories if one.story_id == story)
+        made.append(
+            StoryOfMethod(
+                method=method, scores=dict(scores),
+                cards=tuple(looked.card(shot) for shot in looked.shots[key]),
+                wall=looked.wall(looked.found[key]), styles=style_matrix(looked, key),
+            )
+        )  # fmt: skip
+    return StoryGrid(story_id=story, why=why, methods=tuple(made))
+
+
+def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], lead: str | None) -> list[str]:
+    """Return stories from the lowest mean over methods; those without any value come last."""
+    values: dict[str, list[float]] = {story: [] for story in stories}
+    for one in looked.scores.methods:
+        for story in one.stories if one.method in methods else ():
+            score = story.scores.get(lead or "")
+            if score is not None and score.value is not None:
+                values[story.story_id].append(score.value)
+    known = [story for story in stories if values[story]]
+    sign = 1 if lead is None or known_of(lead).higher else -1
+    known.sort(key=lambda story: (sign * sum(values[story]) / len(values[story]), digest(story)))
+    return [*known, *(story for story in stories if not values[story])]
+
+
+def _by_turns(wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return lowest, typical and highest stories by turns, so that a limit leaves some of each."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for one in wanted:
+        kinds.setdefault(one[1], []).append(one)
+    longest = max((len(some) for some in kinds.values()), default=0)
+    return [some[place] for place in range(longest) for some in kinds.values() if place < len(some)]
+
+
+def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:
+    unknown = [one for one in asked if one not in there]
+    if unknown:
+        raise ConfigError(
+            option, expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),
+            fix="check the spelling",
+        )  # fmt: skip

@@ -1,0 +1,357 @@
+"""Tables of a report on shot images: scores, where methods stand, polar charts, what is missing."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from ...schemas.score import Score
+from ..images.compare import ImageComparison
+from ..images.leaderboard import Leaderboard, significant
+from ..images.naming import POLAR, base_of, in_order, known_of, label_of
+from ..images.per_shot import ShotScore
+from ..images.scores import ImageScores, MethodScores
+from .model import Comparison, CountRow, CountTable, Measure, ScoreRow, ScoreTable, Unit
+from .shots_model import (
+    LeaderColumn,
+    LeaderRow,
+    Leaders,
+    Place,
+    Polar,
+    PolarAxis,
+    PolarChart,
+    Sector,
+    ShotRow,
+)
+
+MOST_PAIRS = 60
+"""Pairs of methods in all scores up to which the page lists every one."""
+MOST_CELLS = 4000
+"""Values of single stories up to which the page lists them."""
+MISSED = ("no_image", "no_reference", "nothing_detected", "not_matched")
+
+
+def unit_of(name: str) -> Unit:
+    """Return how a score is printed."""
+    return "number" if known_of(name).digits == 3 else "plain"
+
+
+def measure_of(name: str) -> Measure:
+    """Return the column of a score."""
+    better: Literal["low", "high"] = "high" if known_of(name).higher else "low"
+    return Measure(name=name, label=label_of(name), unit=unit_of(name), better=better)
+
+
+def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
+    """Return every score of every method."""
+    methods = {one.method: one for one in scores.methods}
+    names = in_order(dict.fromkeys(name for one in scores.methods for name in one.scores))
+    return ScoreTable(
+        name="headline", title="Scores",
+        note="Means over the stories that have a value, with 95 % intervals over stories.",
+        measures=tuple(measure_of(name) for name in names),
+        rows=tuple(
+            ScoreRow(label=name, scores={key: _covered(one) for key, one in methods[name].scores.items()})
+            for name in order
+        ),
+    )  # fmt: skip
+
+
+def _covered(score: Score) -> Score:
+    """Return a score that says first on how many stories it stands, and what was missed."""
+    counts = score.counts
+    told: dict[str, int] = {}
+    if "stories" in counts:
+        told = {f"of {counts['stories']:,} stories": counts.get("stories_counted", 0)}
+        if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
+            told["characters not matched"] = counts["expected"] - counts["matched"]
+        elif counts.get("asked", 0) > counts.get("answered", 0):
+            told["ratings missing"] = counts["asked"] - counts["answered"]
+    return score.model_copy(update={"counts": {**told, **counts}})
+
+
+def leaders(board: Leaderboard) -> Leaders:
+    """Return a leaderboard for the page."""
+    columns = []
+    for name in board.names:
+        ranked = sum(name in cells and cells[name].rank is not None for cells in board.cells.values())
+        known = known_of(name)
+        columns.append(
+            LeaderColumn(
+                name=name, label=label_of(name), digits=known.digits, higher=known.higher, ranked=ranked
+            )
+        )
+    rows = tuple(
+        LeaderRow(
+            method=method,
+            unranked=board.unranked.get(method),
+            places={
+                name: Place(
+                    score=one.score, rank=one.rank, low=one.low, high=one.high, shared=one.shared,
+                    stories=one.stories, better=one.better, worse=one.worse, why=one.why,
+                )
+                for name, one in board.cells[method].items()
+            },
+        )
+        for method in board.methods
+    )  # fmt: skip
+    by = "" if board.lead is None else f" Rows are sorted by {label_of(board.lead)}."
+    return Leaders(
+        note="A rank is by the mean over the stories of which all ranked methods have a value; ranks x to y "
+        "are its 95 % interval over drawn stories. Better than n: so many methods are worse by both the "
+        "paired bootstrap and the signed-rank test at 0.05, corrected by Bonferroni for the pairs of "
+        f"methods.{by} There is no overall rank: scores measure different things.",
+        columns=tuple(columns),
+        rows=rows,
+    )
+
+
+def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
+    """Return the polar charts; None where there are fewer than three scores to show."""
+    names = [name for name in in_order(board.names) if base_of(name) in POLAR]
+    methods = {one.method: one for one in scores.methods}
+    several = len(methods) > 1
+    full: dict[str, float] = {}
+    for name in names:
+        top = _best(name, methods, board) if several else known_of(name).top
+        if top is not None and top > 0:
+            full[name] = top
+    if len(full) < 3:
+        return None
+    axes = tuple(
+        PolarAxis(
+            name=name, label=label_of(name), group=known_of(name).group, digits=known_of(name).digits,
+            full=top,
+        )
+        for name, top in full.items()
+    )  # fmt: skip
+    charts = tuple(
+        PolarChart(
+            method=method,
+            sectors=tuple(_sector(methods[method].scores.get(axis.name), axis) for axis in axes),
+            values={
+                axis.name: methods[method].scores[axis.name]
+                for axis in axes
+                if axis.name in methods[method].scores
+            },
+        )
+        for method in board.methods
+    )
+    note = (
+        "A sector's length is the score as a share of the best score of all ranked methods, which reaches "
+        "the rim (Table S6 of the ViStoryBench paper)."
+        if several
+        else "With one method there is no best to compare with: a sector's length is the score as a share of "
+        "the value that counts as full in the table (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
+        "aesthetics); the inception score has none and is left out."
+    )
+    return Polar(
+        note=f"{note} The line across a sector is its 95 % interval; what would be longer than the rim or "
+        "below 0 is cut off. A score without a value has no sector. The copy-paste rate (less is better) "
+        "and the CLIP score (not in Table S6) are not shown.",
+        axes=axes, charts=charts,
+    )  # fmt: skip
+
+
+def _best(name: str, methods: Mapping[str, MethodScores], board: Leaderboard) -> float | None:
+    ranked = [one for method, one in methods.items() if method not in board.unranked]
+    values = [
+        score.value
+        for one in ranked or methods.values()
+        if (score := one.scores.get(name)) is not None and score.value is not None
+    ]
+    return max(values, default=None)
+
+
+def _sector(score: Score | None, axis: PolarAxis) -> Sector:
+    def share(value: float | None) -> float | None:
+        return None if value is None else min(1.0, max(0.0, value / axis.full))
+
+    if score is None:
+        return Sector(name=axis.name, radius=None)
+    return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
+
+
+def comparisons(found: Sequence[ImageComparison], board: Leaderboard) -> tuple[Comparison, ...]:
+    """Return every pair in every score; the page shows all, or each method against the first of a score."""
+    first = {
+        name: next((method for method in board.methods if _rank(board, method, name) == 1), None)
+        for name in board.names
+    }
+    made = []
+    for name in board.names:
+        higher = known_of(name).higher
+        for one in found:
+            if one.metric != name:
+                continue
+            words = "These data do not tell them apart."
+            if significant(one):
+                winner = one.first if (one.difference > 0) == higher else one.second
+                words = f"{winner} is better."
+            elif one.p_wilcoxon is None or one.p_bootstrap is None:
+                words = "Cannot be said."
+            elif min(one.p_wilcoxon, one.p_bootstrap) < 0.05:
+                words = "The two tests disagree."
+            made.append(
+                Comparison(
+                    measure=label_of(name), first=one.first, second=one.second, unit=unit_of(name),
+                    difference=Score(value=one.difference, status="ok", low=one.low, high=one.high),
+                    p={"Wilcoxon": one.p_wilcoxon, "bootstrap": one.p_bootstrap},
+                    effects={"Cohen's d": one.cohen_d}, pairs=one.stories, verdict=words,
+                    shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
+                )
+            )  # fmt: skip
+    return tuple(made)
+
+
+def _rank(board: Leaderboard, method: str, name: str) -> int | None:
+    standing = board.cells[method].get(name)
+    return None if standing is None else standing.rank
+
+
+def by_story(scores: ImageScores) -> Iterator[ScoreTable]:
+    """Yield a table of every story's scores per method, where that is not too much for a page."""
+    names = in_order(
+        dict.fromkeys(name for one in scores.methods for story in one.stories for name in story.scores)
+    )
+    cells = sum(len(one.stories) for one in scores.methods) * len(names)
+    if not names or cells > MOST_CELLS:
+        return
+    for place, one in enumerate(scores.methods):
+        yield ScoreTable(
+            name=f"stories_{place + 1}", title=f"Stories of {one.method}", heading="Story",
+            measures=tuple(measure_of(name) for name in names if name in one.scores),
+            rows=tuple(ScoreRow(label=story.story_id, scores=dict(story.scores)) for story in one.stories),
+        )  # fmt: skip
+
+
+def accounting(
+    scores: ImageScores, told: Mapping[str, Any], shots: Mapping[str, Sequence[ShotScore]]
+) -> Iterator[CountTable]:
+    """Yield what was asked for and is there, per method, and what was missed of the characters."""
+    columns = {
+        "stories_requested": "Stories", "stories_complete": "Complete",
+        "stories_without_shot": "Without any shot",
+        "shots_requested": "Shots", "shots_valid": "With picture", "missing": "Missing", "boxes": "Boxes",
+    }  # fmt: skip
+    rows = []
+    for one in scores.methods:
+        about = {**one.accounting, **_plain(told.get(one.method))}
+        values = {name: about.get(name) for name in columns}
+        asked, there = about.get("shots_requested"), about.get("shots_valid")
+        if isinstance(asked, int) and isinstance(there, int):
+            values["missing"] = asked - there
+        rows.append(CountRow(label=one.method, values=values))
+    yield CountTable(
+        name="shots", title="Shots that were asked for, and those with a picture", columns=columns,
+        rows=tuple(rows),
+        note="A shot without a usable picture has no score; it counts as missing, never as 0.",
+    )  # fmt: skip
+    yield from _missing(shots)
+    yield from _characters(scores)
+    yield from _findings(scores, told)
+
+
+def _missing(shots: Mapping[str, Sequence[ShotScore]]) -> Iterator[CountTable]:
+    rows = []
+    for method, every in shots.items():
+        gone: dict[str, list[int]] = {}
+        for shot in every:
+            if shot.sha256 is None:
+                gone.setdefault(shot.story_id, []).append(shot.number)
+        if gone:
+            listed = "; ".join(f"{story}: {', '.join(map(str, some))}" for story, some in gone.items())
+            rows.append(
+                CountRow(label=method, values={"count": sum(map(len, gone.values())), "which": listed})
+            )
+    if rows:
+        yield CountTable(
+            name="missing", title="Shots without a picture", rows=tuple(rows),
+            columns={"count": "Shots", "which": "Story: shots"},
+        )  # fmt: skip
+
+
+def _characters(scores: ImageScores) -> Iterator[CountTable]:
+    columns = {
+        "expected": "Expected", "matched": "Matched", "no_image": "No picture",
+        "no_reference": "No reference",
+        "nothing_detected": "Nothing detected", "not_matched": "Not matched",
+    }  # fmt: skip
+    rows = [
+        CountRow(
+            label=one.method,
+            values={name: one.scores["cids_cross"].counts.get(name, 0) for name in columns},
+        )
+        for one in scores.methods
+        if "cids_cross" in one.scores
+    ]
+    if rows:
+        yield CountTable(
+            name="characters", title="Characters on stage, shot by shot", columns=columns, rows=tuple(rows),
+            note="How many of the expected characters were matched to a crop, and why the others were not.",
+        )  # fmt: skip
+
+
+def _findings(scores: ImageScores, told: Mapping[str, Any]) -> Iterator[CountTable]:
+    counts = {
+        one.method: Counter(
+            {str(code): count for code, count in _plain(_plain(told.get(one.method)).get("findings")).items()
+             if isinstance(count, int)}
+        )
+        for one in scores.methods
+    }  # fmt: skip
+    codes = sorted({code for some in counts.values() for code in some})
+    if codes:
+        yield CountTable(
+            name="findings", title="Findings about the outputs",
+            columns={code: code for code in codes}, note="fabula outputs check lists them.",
+            rows=tuple(
+                CountRow(label=method, values={code: some.get(code, 0) for code in codes})
+                for method, some in counts.items()
+            ),
+        )  # fmt: skip
+
+
+def stability(scores: ImageScores) -> Iterator[ScoreTable]:
+    """Yield the sub-scores over repeated runs of the judges (section H.6), where there are several."""
+    rows = []
+    for one in scores.methods:
+        for judge, told in one.stability.items():
+            values = {
+                f"{name}_{kind}": Score(value=value, status="ok", counts={"runs": len(runs.runs)})
+                for name, runs in told.items()
+                for kind, value in (("mean", runs.mean), ("deviation", runs.deviation))
+                if value is not None and runs.deviation is not None
+            }
+            if values:
+                rows.append(ScoreRow(label=f"{one.method} · {judge}", scores=values))
+    if rows:
+        kinds = ("mean", "deviation")
+        names = [name for name in ("scene", "shot", "interaction", "action", "alignment")]
+        yield ScoreTable(
+            name="stability", title="Ratings over repeated runs", heading="Method and judge",
+            note="Mean and sample standard deviation over runs of the same judge.",
+            measures=tuple(
+                Measure(name=f"{name}_{kind}", label=f"{known_of(name).label}, {kind}", unit="plain")
+                for name in names for kind in kinds
+            ),
+            rows=tuple(rows),
+        )  # fmt: skip
+
+
+def shot_rows(shots: Mapping[str, Sequence[ShotScore]], names: Sequence[str]) -> Iterator[ShotRow]:
+    """Yield every shot of every method, for the CSV."""
+    for every in shots.values():
+        for shot in every:
+            cast = shot.matches
+            yield ShotRow(
+                method=shot.method, story_id=shot.story_id, number=shot.number,
+                picture=shot.sha256 is not None, onstage=shot.onstage,
+                found=None if shot.boxes is None else len(shot.boxes),
+                matched=sum(one.crop is not None for one in cast) if cast else None,
+                expected=len(cast) if cast else None,
+                values={name: shot.values.get(name) for name in names},
+            )  # fmt: skip
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
