@@ -81,11 +81,13 @@ class EpisodeView:
 
     def type_of(self, name: str) -> EntityType | None:
         """Return the type of a name: that of its label; of a label without one, that of its list."""
-        for label in self.labels.get(name, ()):
-            found = type_of_label(label)
-            if found is not None:
-                return found
-        return next((kind for kind, other in self.appearances if other == name), None)
+        listed = next((kind for kind, other in self.appearances if other == name), None)
+        return self.label_type(name) or listed
+
+    def label_type(self, name: str) -> EntityType | None:
+        """Return the type of the labels of a name; None where they name none."""
+        found = (type_of_label(label) for label in self.labels.get(name, ()))
+        return next((kind for kind in found if kind is not None), None)
 
 
 def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:

@@ -1,0 +1,87 @@
+"""Values of a table: whole numbers, means with their spread, shares; none where there is nothing to count."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...schemas.canonical import Json
+
+_PLACES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean with the population standard deviation (ddof 0), over ``of`` values."""
+
+    mean: float
+    sd: float
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The share, 0 to 1."""
+        return self.count / self.of
+
+
+Value = int | float | Spread | Share | None
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return mean and population standard deviation; None of nothing."""
+    middle = mean(values)
+    if middle is None:
+        return None
+    squares = math.fsum((value - middle) ** 2 for value in values)
+    return Spread(middle, math.sqrt(squares / len(values)), len(values))
+
+
+def median(values: Iterable[float]) -> float | None:
+    """Return the median, the mean of the two middle ones for an even number; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    return (ordered[half - 1 + len(ordered) % 2] + ordered[half]) / 2
+
+
+def share(count: int, of: int) -> Share | None:
+    """Return a share; None of nothing."""
+    return Share(count, of) if of else None
+
+
+def ratio(above: float, below: float) -> float | None:
+    """Return a quotient; None where there is nothing to divide by."""
+    return above / below if below else None
+
+
+def value_json(value: Value) -> Json:
+    """Return a value as plain JSON, fractions to six places."""
+    if isinstance(value, Spread):
+        return {"mean": round(value.mean, _PLACES), "sd": round(value.sd, _PLACES), "of": value.of}
+    if isinstance(value, Share):
+        return {"count": value.count, "of": value.of, "share": round(value.share, _PLACES)}
+    return round(value, _PLACES) if isinstance(value, float) else value
+
+
+def value_text(value: Value) -> str:
+    """Return a value for people: fractions to two places, shares in per cent with their count."""
+    if value is None:
+        return "–"
+    if isinstance(value, Spread):
+        return f"{value.mean:.2f} ± {value.sd:.2f}"
+    if isinstance(value, Share):
+        return f"{100 * value.share:.1f}% ({value.count:,})"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
