@@ -1,5 +1,6 @@
 """``fabula calibrate``: an evaluation beside what people said."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from ..errors import ConfigError
 from .common import JsonOption, example, guarded, released, show
-from .scoring import NonresponseOption
+from .scoring import DefineOption, NonresponseOption, image_definitions
 
 ConfidenceOption = Annotated[
     list[str] | None,
@@ -22,6 +23,7 @@ def register(app: typer.Typer) -> None:
         epilog=example(
             "fabula calibrate runs/eval-a --human human.jsonl",
             "fabula calibrate runs/eval-b --human people.csv --key key.json --json",
+            "fabula calibrate runs/eval-c --human people.csv --define clip-text=mean",
         ),
     )(calibrate)
 
@@ -59,12 +61,17 @@ def calibrate(
         typer.Option("--fit-weights", help="Write judges' weights here, fitted on the validation split."),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples.")] = 10_000,
+    define: DefineOption = None,
     save: Annotated[
         bool, typer.Option("--save", help="Keep it beside the evaluation, so that fabula report shows it.")
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare judges with people, and show what people said; asks no model."""
+    """Compare judges with people, and show what people said; asks no model.
+
+    Of shot images, every score is compared with people's ratings of stories and shots.
+    """
+    from ..evaluation.archive import read_manifest
     from ..evaluation.human.against import LEVELS
     from ..evaluation.human.calibrate import calibrate as compare
     from ..evaluation.human.calibrate import write_weights
@@ -82,14 +89,39 @@ def calibrate(
         fit_split=None if fit_weights is None else "validation",
     )
     release = released(release)
+    images = read_manifest(run).kind == "images"
+    _check_options(
+        {
+            "--release": release, "--suite": suite, "--key": key, "--nonresponse": nonresponse,
+            "--confidence": confidence, "--fit-weights": fit_weights, "--save": save,
+        }
+        if images
+        else {"--define": define},
+        images=images,
+    )  # fmt: skip
     source = release if release is not None else suite
-    report = compare(run, human, source, settings, key)
+    report = compare(run, human, source, settings, key, image_definitions(define, 0, 42) if images else None)
     if fit_weights is not None:
         write_weights(report, fit_weights)
     if save:
         write_calibration(run, report.document)
     show(report, as_json=as_json)
     return 0
+
+
+def _check_options(given: Mapping[str, object], *, images: bool) -> None:
+    """Refuse options that say nothing about this kind of evaluation.
+
+    Raises:
+        ConfigError: such options were given; all of them are named.
+    """
+    wrong = [name for name, value in given.items() if value]
+    if wrong:
+        of = ("storyboards or videos", "shot images") if images else ("shot images", "another kind")
+        raise ConfigError(
+            ", ".join(wrong), expected=f"an evaluation of {of[0]}", found=f"one of {of[1]}",
+            fix="leave out what says nothing here",
+        )  # fmt: skip
 
 
 def _levels(texts: list[str], known: tuple[str, ...]) -> dict[str, float]:

@@ -54,7 +54,8 @@ def score(
     tables: Annotated[
         Path | None,
         typer.Option(
-            "--tables", help="Also write normalised answers, matches and masks here; of images, scores.csv."
+            "--tables",
+            help="Also write tables here: answers, matches, masks; of images, scores.csv and shots.csv.",
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -157,15 +157,18 @@ def image_definitions(define: Sequence[str] | None, resamples: int, seed: int) -
 
 
 def image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None) -> "ImageScores":
-    """Return the scores of an evaluation of shot images; write them as a table into a folder, too.
+    """Return the scores of an evaluation of shot images; write them as tables into a folder, too.
 
     Raises:
         InputError: the evaluation cannot be read. TargetError: the folder cannot be written.
     """
+    from ..evaluation.archive import read_archive
+    from ..evaluation.images.found import read_found
     from ..evaluation.images.score import score_folder
+    from ..evaluation.images.shot_table import scored_shots
     from ..evaluation.images.writing import write_scores
 
     scores = score_folder(run, definitions)
     if tables is not None:
-        write_scores(tables, scores)
+        write_scores(tables, scores, scored_shots(read_archive(run), read_found(run), scores))
     return scores

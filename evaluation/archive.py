@@ -178,13 +178,19 @@ def export_archive(source: str | Path, target: Path) -> Archive:
         InputError: as for :func:`read_archive`.
         TargetError: the new folder is not empty, or cannot be written.
     """
+    from .images.found import read_found
+    from .merging_images import write_found
+
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)
+    found = read_found(source) if read.manifest.kind == "images" else None
     try:
         target.mkdir(parents=True, exist_ok=True)
         taken = next((path.name for path in target.iterdir()), None)
         if taken is None:
             write_archive(target, archive.manifest, archive.judgements)
+            if found is not None:
+                write_found(target, found)
     except OSError as error:
         raise TargetError(
             str(target), expected="a folder that can be written", found=str(error), fix="choose another --out"

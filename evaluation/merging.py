@@ -27,6 +27,7 @@ from .archive import (
     write_manifest,
 )
 from .lacking import INCOMPLETE
+from .merging_images import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
 from .merging_lacking import still_lacking
 from .merging_matches import MatchVotes
 from .merging_subjects import merged_subject
@@ -36,6 +37,7 @@ from .words import counted
 JOINED = {
     "katha": ("conditions", "judges", "labels", "matcher", "models", "prompts", "stories"),
     "events": ("judges", "models", "prompts", "units", "votes"),
+    "images": ("dimensions", "judge_models", "judges", "models", "prompts", "stories", "votes"),
 }
 """Kind -> the parts of the protocol that are put together; all others must be the same."""
 CONDITIONS = ("text", "image", "text_image", "contrast")
@@ -51,12 +53,14 @@ class Merged:
         judgements: how many replies it holds.
         parts: folder -> how many replies it holds, and how many of them no folder before it held.
         passed_over: replies that were left out, as an earlier folder answers the same differently.
+        stories: of shot images, how many stories of methods it holds.
     """
 
     manifest: EvaluationManifest = field(repr=False)
     judgements: int
     parts: Mapping[str, tuple[int, int]]
     passed_over: int
+    stories: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -66,6 +70,7 @@ class Merged:
             "judgements": self.judgements,
             "parts": parts,
             "passed_over": self.passed_over,
+            **({} if self.stories is None else {"stories": self.stories}),
         }
 
     def lines(self) -> Iterator[str]:
@@ -75,7 +80,10 @@ class Merged:
         if self.passed_over:
             passed = counted(self.passed_over, "judgement")
             yield f"passed over, as an earlier folder answers the same differently: {passed}"
-        yield f"{counted(self.judgements, 'judgement')}, {self.manifest.kind}"
+        looked_at = (
+            "" if self.stories is None else f", stories of methods that were looked at: {self.stories}"
+        )
+        yield f"{counted(self.judgements, 'judgement')}, {self.manifest.kind}{looked_at}"
 
 
 def merge_archives(
@@ -101,16 +109,13 @@ def merge_archives(
     """
     places = _distinct(folders)
     manifests = [read_manifest(place) for place in places]
-    for place, one in zip(places, manifests, strict=True):
-        if one.kind not in JOINED:
-            problem = UserError(
-                str(place), expected="an evaluation of storyboards or videos", found=f"one of {one.kind}",
-                fix="evaluate all methods of a set into one folder; nothing is encoded again",
-            )  # fmt: skip
-            raise InputError([problem])
     for other in manifests[1:]:
         check_alike(manifests[0], other, {*JOINED[manifests[0].kind], *allowed})
     joined = _Joined(places, first_wins=first_wins)
+    looked = None
+    if manifests[0].kind == "images":
+        _check_models(manifests, allowed)
+        looked = merge_found(places, first_wins=first_wins)
     out = _new_folder(Path(target))
     try:
         try:
@@ -121,17 +126,30 @@ def merge_archives(
             placed = MatchVotes().placed
             merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
             raise
-        manifest = _manifest_of(places, manifests, joined, allowed)
+        manifest = _manifest_of(places, manifests, joined, allowed, looked)
+        if looked is not None:
+            write_found(out, looked.found)
         if manifest.kind == "events":
             write_suite(out / SUITE, load_suite(_suite(places)))
         write_manifest(out, manifest)
     except BaseException as error:
-        for name in (JUDGEMENTS, SUITE):
+        for name in (JUDGEMENTS, SUITE, IMAGES):
             (out / name).unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, FabulaError):
             raise _unwritable(out, error) from error
         raise
-    return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over)
+    stories = None if looked is None else len(looked.found)
+    return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over, stories)
+
+
+def _check_models(manifests: Sequence[EvaluationManifest], allowed: Collection[str]) -> None:
+    """Refuse evaluations in which other models looked for the same, before what they found is compared."""
+    problems: list[UserError] = []
+    values = [told for one in manifests if isinstance(told := one.protocol.get("models"), Mapping)]
+    if values and "models" not in allowed:
+        _united("models", values, problems)
+    if problems:
+        raise InputError(problems)
 
 
 class _Joined:
@@ -179,11 +197,15 @@ class _Joined:
 
 
 def _manifest_of(
-    places: Sequence[Path], manifests: Sequence[EvaluationManifest], joined: _Joined, allowed: Collection[str]
+    places: Sequence[Path],
+    manifests: Sequence[EvaluationManifest],
+    joined: _Joined,
+    allowed: Collection[str],
+    looked: Looked | None,
 ) -> EvaluationManifest:
     """Return the manifest of the whole; manifests may come from anybody, and hold anything."""
     try:
-        return _manifest(manifests, joined, allowed)
+        return _manifest(manifests, joined, allowed, looked)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise InputError(
             [
@@ -197,9 +219,15 @@ def _manifest_of(
 
 
 def _manifest(
-    manifests: Sequence[EvaluationManifest], joined: _Joined, allowed: Collection[str]
+    manifests: Sequence[EvaluationManifest],
+    joined: _Joined,
+    allowed: Collection[str],
+    looked: Looked | None,
 ) -> EvaluationManifest:
-    subject, stories = merged_subject(manifests, joined.units)
+    if looked is None:
+        subject, stories = merged_subject(manifests, joined.units)
+    else:
+        subject, stories = image_subject(manifests, looked), set[str]()
     protocol = dict(manifests[0].protocol)
     problems: list[UserError] = []
     for name in JOINED[manifests[0].kind]:
@@ -209,7 +237,9 @@ def _manifest(
     if problems:
         raise InputError(problems)
     told = [one.protocol.get("stories") for one in manifests]
-    if "stories" in protocol and any(one != told[0] for one in told):
+    if looked is not None:
+        protocol |= image_protocol(protocol, looked.found)
+    elif "stories" in protocol and any(one != told[0] for one in told):
         protocol["stories"] = {"count": len(stories), "sha256": digest(sorted(stories))}
     return EvaluationManifest(
         kind=manifests[0].kind,

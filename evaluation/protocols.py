@@ -52,7 +52,7 @@ def check_alike(
             [
                 UserError(
                     "protocol kind", expected=first.kind, found=second.kind,
-                    fix="compare evaluations of one kind: storyboards (katha) or videos (events)",
+                    fix="compare one kind: katha (storyboards), events (videos), images (shots)",
                 )
             ]
         )  # fmt: skip

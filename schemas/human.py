@@ -18,8 +18,8 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "attention": ("item", "value"),
 }
 """Kind -> the columns that it cannot do without, besides ``kind`` and ``rater``."""
-VALUES: dict[str, tuple[int, int]] = {"rating": (1, 5), "preference": (-2, 2), "attention": (0, 1)}
-"""Kind -> least and greatest ``value``."""
+VALUES: dict[str, tuple[int, int]] = {"preference": (-2, 2), "attention": (0, 1)}
+"""Kind -> least and greatest ``value``; what a rating may be depends on the evaluation."""
 
 
 class HumanRow(Own):
@@ -32,8 +32,9 @@ class HumanRow(Own):
     rater: str = Field(min_length=1, description="Anonymised id of the person.")
     item: str | None = Field(
         default=None,
-        description="Question id for an answer; story id for a moral label, a rating or a preference; file "
-        "name of the video in the suite for a completion; any id for an attention check.",
+        description="Question id for an answer; story id for a moral label, a rating or a preference, or a "
+        "shot such as 01/shot_03; file name of the video in the suite for a completion; any id for an "
+        "attention check.",
     )
     condition: Literal["text", "image", "text_image"] | None = Field(
         default=None, description="Evidence that the person saw; for answers and moral labels."
@@ -55,7 +56,8 @@ class HumanRow(Own):
     )
     value: int | None = Field(
         default=None,
-        description="Rating 1 to 5; preference -2 to 2; attention check 1 (passed) or 0.",
+        description="Rating 1 to 5, of shot images 0 to 4; preference -2 to 2; attention check 1 (passed) "
+        "or 0.",
     )
     baseline: str | None = Field(default=None, description="Method that negative values favour.")
     completion: tuple[Literal[0, 1], ...] = Field(

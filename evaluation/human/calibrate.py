@@ -16,10 +16,15 @@ from ..completion.score import score_archive, subject_methods
 from ..completion.scores import PanelScore
 from ..completion.voting import Definitions, NonResponse
 from ..hashes import release_sha256
+from ..images.definitions import Definitions as ImageDefinitions
+from ..images.found import read_found
+from ..images.score import score_archive as score_images
+from ..images.shot_table import scored_shots
 from .alignment import ALL, alignment, human_rates
 from .consistency import agreements
 from .exclude import exclude
 from .known import Known
+from .pictures import KINDS, RATING, shot_item, study_pictures
 from .plain import as_plain
 from .read import read_human
 from .sampling import read_key
@@ -55,6 +60,7 @@ def calibrate(
     source: str | Path | None = None,
     settings: StudySettings | None = None,
     key: str | Path | None = None,
+    define: ImageDefinitions | None = None,
 ) -> HumanReport:
     """Compare an evaluation with what people said.
 
@@ -64,6 +70,7 @@ def calibrate(
         source: the release or suite that was judged with; None: where the evaluation found it.
         settings: definitions; None for the defaults.
         key: the key of anonymised tasks, if the answers name tasks.
+        define: how shot images are scored; None for the defaults.
 
     Raises:
         InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
@@ -73,17 +80,29 @@ def calibrate(
     chosen = settings or StudySettings()
     if archive.manifest.kind == "events":
         return _events(archive, Path(folder), Path(human), (source, key), chosen)
-    if archive.manifest.kind != "katha":
-        problem = UserError(
-            str(folder), expected="an evaluation of storyboards or videos",
-            found=f"one of {archive.manifest.kind}",
-            fix="correlate its scores with those of people: fabula score --tables, fabula correlate",
-        )  # fmt: skip
-        raise InputError([problem])
+    if archive.manifest.kind == "images":
+        return _images(archive, Path(folder), Path(human), chosen, define)
     release = _release(archive, source)
     methods = frozenset(archive.manifest.subject.get("methods", ()))
     rows = read_human(human, Known.of_records(release.records, methods))
     return HumanReport(study_storyboards(rows, release.records, archive.judgements, chosen))
+
+
+def _images(
+    archive: Archive, folder: Path, human: Path, settings: StudySettings, define: ImageDefinitions | None
+) -> HumanReport:
+    found = read_found(folder)
+    scoring = replace(define or ImageDefinitions(), resamples=0)
+    scores = score_images(archive, found, scoring)
+    shots = scored_shots(archive, found, scores)
+    known = Known(
+        methods=frozenset(one.method for one in found),
+        pictures=frozenset(one.story_id for one in found)
+        | {shot_item(one.story_id, shot.number) for one in found for shot in one.shots},
+        rating=RATING,
+        kinds=KINDS,
+    )
+    return HumanReport(study_pictures(read_human(human, known), scores, shots, settings))
 
 
 def write_weights(report: HumanReport, path: Path) -> None:

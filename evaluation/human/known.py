@@ -24,6 +24,8 @@ class Known:
         events: file name of a video in the suite -> how many events its prompt has.
         classes: file name of a video in the suite -> the classes of its prompt.
         kinds: the kinds of lines that fit the evaluation; none: every kind.
+        pictures: stories and shots of an evaluation of shot images.
+        rating: least and greatest rating.
     """
 
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -32,6 +34,8 @@ class Known:
     events: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kinds: frozenset[str] = frozenset()
+    pictures: frozenset[str] = frozenset()
+    rating: tuple[int, int] = (1, 5)
 
     @classmethod
     def of_records(cls, records: tuple[StoryRecord, ...], methods: frozenset[str] = frozenset()) -> "Known":
@@ -54,16 +58,22 @@ class Known:
             items, what = self.questions, "a question of the release"
         elif row.kind == "completion":
             items, what = self.events, "a video of the suite"
+        elif self.pictures:
+            items = dict.fromkeys(self.pictures)
+            what = "a story of the evaluation, or of one of its shots, such as 01/shot_03"
         else:
             items, what = self.morals, "a story of the release"
         if row.item not in items:
             return "item", f"the id of {what}", repr(row.item)
-        judged = row.kind in ("answer", "moral_label", "completion")
+        judged = self.pictures or row.kind in ("answer", "moral_label", "completion")
         if judged and row.method is not None and self.methods and row.method not in self.methods:
             return "method", f"one of {', '.join(sorted(self.methods))}", repr(row.method)
         return self._unknown_detail(row)
 
     def _unknown_detail(self, row: HumanRow) -> tuple[str, str, str] | None:
+        low, high = self.rating
+        if row.kind == "rating" and row.value is not None and not low <= row.value <= high:
+            return "value", f"a rating from {low} to {high}", str(row.value)
         strange = [label for label in row.labels if label not in self.labels]
         if strange:
             return "labels", "moral labels, or unclear", ", ".join(map(repr, strange))

@@ -10,7 +10,7 @@ def told(document: Json) -> Iterator[str]:
     """Return a study's results as lines."""
     yield from _people(document["people"])
     for method, found in document.get("methods", {}).items():
-        yield from _method(method, found)
+        yield from _ratings(method, found) if document["kind"] == "images" else _method(method, found)
     if document.get("preferences"):
         yield from ("", "preferences, -2 to 2 (one-sided Wilcoxon, Bonferroni)")
     for one in document.get("preferences", ()):
@@ -26,6 +26,8 @@ def told(document: Json) -> Iterator[str]:
         kappa = "" if one["kappa"] is None else f"  Fleiss' kappa {_score(one['kappa'])}"
         alpha = f"Krippendorff's alpha ({one['level']}) {_score(one['alpha'])}"
         yield f"  {one['what']}: {_percent(one['pairs'])} of pairs agree{kappa}  {alpha}"
+    for criterion, found in document.get("scores", {}).items():
+        yield from _pictures(criterion, found)
     for judge, found in document["judges"].items():
         yield from ("", f"{judge} against people")
         yield from _classes(found) if document["kind"] == "events" else _judge(found)
@@ -60,8 +62,32 @@ def _method(method: str, found: Json) -> Iterator[str]:
         for name, score in scores.items():
             if score["value"] is not None:
                 yield f"  {name}, {condition}: {_percent(score)}"
+    yield from _criteria(found)
+
+
+def _ratings(method: str, found: Json) -> Iterator[str]:
+    yield from ("", method)
+    yield from _criteria(found)
+
+
+def _criteria(found: Json) -> Iterator[str]:
     for criterion, rated in found["ratings"].items():
         yield f"  {criterion}: {_score(rated['mean'])}, standard deviation {_number(rated['deviation'])}"
+
+
+def _pictures(criterion: str, found: Json) -> Iterator[str]:
+    """Tell how scores of shot images go with a criterion that people rated."""
+    yield from ("", f"{criterion} against scores (Pearson, Spearman)")
+    for scores in found.values():
+        for name, one in scores.items():
+            parts = [
+                f"over {one[over]['pearson']['pairs']} {over}"
+                f" {_number(one[over]['pearson']['value'])}, {_number(one[over]['spearman']['value'])}"
+                for over in ("stories", "shots", "methods")
+                if over in one
+            ]
+            lost = one.get("without_score", 0)
+            yield f"  {name}: {'; '.join(parts)}" + (f"; {lost} rated without a score" if lost else "")
 
 
 def _judge(found: Json) -> Iterator[str]:

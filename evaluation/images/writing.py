@@ -1,34 +1,45 @@
-"""Scores of shot images as a table: one row per method, story and metric."""
+"""Scores of shot images as tables: one row per method, story and metric; and one row per shot."""
 
 import csv
 import io
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...errors import TargetError
 from ...schemas.canonical import write_atomic
+from .per_shot import ShotScore
 from .scores import ImageScores
+from .shot_table import NAMES, shot_rows
 
 TABLE = "scores.csv"
+SHOTS = "shots.csv"
 
 
-def write_scores(folder: Path, scores: ImageScores) -> Path:
-    """Write ``scores.csv`` into a folder, made if missing; an empty story is the whole set.
+def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) -> tuple[Path, Path]:
+    """Write ``scores.csv`` and ``shots.csv`` into a folder, made if missing; return both.
+
+    An empty story is the whole set. An empty cell of a shot is a score that it does not have.
 
     Raises:
         TargetError: the folder cannot be written.
     """
-    rows = list(scores.rows())
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / TABLE, [text.getvalue().encode("utf-8")])
+        write_atomic(folder / TABLE, [_csv(scores.rows(), ())])
+        write_atomic(folder / SHOTS, [_csv(shot_rows(shots), NAMES)])
     except OSError as error:
         raise TargetError(
             str(folder), expected="a folder that can be written", found=error.strerror or str(error),
             fix="choose another with --tables",
         ) from error  # fmt: skip
-    return folder / TABLE
+    return folder / TABLE, folder / SHOTS
+
+
+def _csv(rows: Iterable[Mapping[str, object]], names: Iterable[str]) -> bytes:
+    every = list(rows)
+    columns = list(dict.fromkeys([*names, *(name for row in every for name in row)]))
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    table.writeheader()
+    table.writerows(every)
+    return text.getvalue().encode("utf-8")

@@ -111,7 +111,7 @@ def test_file_when_many_lines_are_wrong_names_them_all(
     assert [text.split(".jsonl:")[1][0] for text in found] == ["5", "6", "1", "2", "3", "4"] or len(
         found
     ) == 6
-    assert any("goes from 1 to 5, and this is 6" in text for text in found)
+    assert any("value: expected a rating from 1 to 5, found 6" in text for text in found)
     assert any("compares two methods" in text for text in found)
     assert any("'speed'" in text for text in found)
     assert any("a story of the release" in text for text in found)

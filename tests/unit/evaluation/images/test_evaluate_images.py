@@ -20,8 +20,6 @@ from fabula.evaluation.images.found import read_found
 from fabula.evaluation.images.looking import packed, unpacked
 from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.merging import merge_archives
-from fabula.evaluation.report.writing import make_report
 from fabula.models.vision.store import VectorStore
 from fabula.releases.shot_tree import read_shot_set
 from fabula.testing.alignment_model import AlignmentModel
@@ -158,6 +156,13 @@ def test_alignment_when_judged_in_several_runs_tells_mean_and_deviation(
     assert (len(told.runs), told.mean) == (3, pytest.approx(3.0))
     assert method.scores["scene"].value == pytest.approx(3.0)
     assert method.scores["alignment"].value is None
+    ones = np.array(told.runs)
+    assert told.deviation == pytest.approx(np.sqrt(((ones - 3) ** 2).sum() / 2)) and told.deviation > 0
+    line = f"  openai:tested scene: 3.00 +- {told.deviation:.2f} over 3 runs"
+    assert line in list(scores.lines())
+    assert scores.as_json()["methods"][0]["stability"]["openai:tested"]["scene"] == {
+        "runs": told.runs, "mean": told.mean, "deviation": told.deviation,
+    }  # fmt: skip
 
 
 def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
@@ -353,17 +358,6 @@ def test_evaluation_when_the_budget_ends_keeps_what_was_rated(
             evaluate(model_x, **given)
     scores = score_folder(tmp_path / "run", FEW)
     assert any("not finished" in note for note in scores.notes)
-
-
-def test_archive_when_of_images_is_refused_where_it_says_nothing(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, metrics="occm")
-    with pytest.raises(InputError, match="one of shot images"):
-        make_report(tmp_path / "run")
-    evaluate(model_x, metrics="occm", out="other")
-    with pytest.raises(InputError, match="one of images"):
-        merge_archives([tmp_path / "run", tmp_path / "other"], tmp_path / "merged")
 
 
 def test_evaluation_when_the_folder_would_lose_something_is_refused_unless_replaced(
