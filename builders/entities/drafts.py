@@ -185,7 +185,7 @@ class Repair(Own):
         shot: number of the shot; None for the episode as a whole.
         entity: label of the entity, where it is about one.
         found: in words.
-        done: ``added``, ``dropped``, ``merged``, ``rewritten``; or ``left``, where it remains and is reported.
+        done: ``added``, ``dropped``, ``merged``, ``rewritten``; or ``left``: it remains and is reported.
     """
 
     code: str

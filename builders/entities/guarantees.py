@@ -1,0 +1,96 @@
+"""What holds of every script at the end, whoever wrote it; what had to be changed for it is recorded.
+
+Every slot is of a registered entity and mentioned in the action, else it is dropped. Every entity of the
+registry has a slot and a description. Entities are numbered without holes.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from .drafts import Entity, Repair, Script
+from .mentions import mentions, unmentioned
+from .planner import Checked
+from .scheduling import in_order, without_slots
+from .spelling import spelled
+
+_PLAIN = {
+    "character": "A person of this story.",
+    "location": "A place of this story.",
+    "object": "A thing of this story.",
+}
+
+
+def settle(script: Script, entities: Iterable[Entity]) -> Checked:
+    """Return script and registry as they are to stand, with what was done added to the script's repairs."""
+    registry = list(entities)
+    repairs = list(script.repairs)
+    script = _spelled(script, registry, repairs)
+    registry = _without_unmentioned(script, registry, repairs)
+    registry = _described(registry, repairs)
+    repairs += [
+        _repair("never-scheduled", None, one, "is in no shot any more", "dropped")
+        for one in registry
+        if not one.shots
+    ]
+    for shot in script.shots:
+        shown = {one.label for one in registry if shot.number in one.shots}
+        named = mentions(shot.action, registry)
+        repairs += [
+            _repair("unscheduled-mention", shot.number, one, "is named and not scheduled", "left")
+            for one in registry
+            if one.label in named and one.label not in shown and one.shots
+        ]
+        if not shown:
+            said = "nothing is scheduled"
+            repairs.append(Repair(code="empty-shot", shot=shot.number, entity=None, found=said, done="left"))
+    ordered, labels = in_order(registry)
+    known = tuple(dict.fromkeys(_relabelled(repair, labels) for repair in repairs))
+    return Checked(script=script.model_copy(update={"repairs": known}), entities=tuple(ordered))
+
+
+def _spelled(script: Script, registry: Sequence[Entity], repairs: list[Repair]) -> Script:
+    """Return the script with each scheduled entity that goes by another name named letter for letter."""
+    shots = []
+    for shot in script.shots:
+        action = shot.action
+        for one in registry:
+            how = mentions(action, registry).get(one.label) if shot.number in one.shots else None
+            text = spelled(action, one) if how in ("alias", "folded") else action
+            # Kept only if nobody else loses a mention by it.
+            if text != action and mentions(action, registry).keys() <= mentions(text, registry).keys():
+                repairs.append(_repair("other-name", shot.number, one, "went by another name", "rewritten"))
+                action = text
+        shots.append(shot.model_copy(update={"action": action}))
+    return script.model_copy(update={"shots": tuple(shots)})
+
+
+def _without_unmentioned(script: Script, registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity]:
+    dropped: dict[str, list[int]] = {}
+    for shot in script.shots:
+        scheduled = [one for one in registry if shot.number in one.shots]
+        for one in unmentioned(shot.action, scheduled, registry):
+            dropped.setdefault(one.label, []).append(shot.number)
+            repairs.append(_repair("unmentioned", shot.number, one, "is not named in the action", "dropped"))
+    return [without_slots(one, dropped.get(one.label, ())) for one in registry]
+
+
+def _described(registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity]:
+    made = []
+    for one in registry:
+        if not one.description.strip() and one.shots:
+            repairs.append(_repair("no-description", None, one, "has no description", "added"))
+            one = one.model_copy(update={"description": _PLAIN[one.kind]})  # noqa: PLW2901
+        made.append(one)
+    return made
+
+
+def _repair(code: str, shot: int | None, one: Entity, said: str, done: str) -> Repair:
+    return Repair.model_validate(
+        {"code": code, "shot": shot, "entity": one.label, "found": f"{one.name} {said}", "done": done}
+    )
+
+
+def _relabelled(repair: Repair, labels: dict[str, str]) -> Repair:
+    """Return a repair with the new label of its entity; None for one that is gone."""
+    if repair.entity is None:
+        return repair
+    return repair.model_copy(update={"entity": labels.get(repair.entity)})

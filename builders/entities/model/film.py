@@ -1,0 +1,276 @@
+"""What a model finds in a whole video: registries of its chunks, and the entities that they make together."""
+
+import asyncio
+from collections.abc import Sequence
+
+from ....engine.asking import NoAnswer
+from ....engine.stage import Tools
+from ....schemas.canonical import Json
+from ...katha.model.asking import Told
+from ..drafts import Entity, Person, Repair
+from ..naming import with_unique_names
+from ..planner import Drafted, Film, Identities
+from ..registries import Local, LocalRegistry, chunks_of
+from ..rules.names import person_name
+from ..scheduling import in_order, with_slots, without_slots
+from ..settings import ListSettings, MergeSettings
+from .asking import Shown, ask, attempt, maker_of, public_name, why
+from .read_identities import Merged, read_identities
+from .read_registry import noted, read_registry
+from .read_texts import Seen, read_seen
+
+_ROUNDS = 4
+"""Times that merged entities are merged again with those of other batches."""
+
+
+async def list_chunks(tools: Tools, film: Film) -> Drafted:
+    """Return the registry of each chunk, all asked for at once; one without an answer is empty and noted."""
+    settings = tools.settings
+    assert isinstance(settings, ListSettings)
+    chunks = [
+        [film.numbers[place] for place in places]
+        for places in chunks_of(len(film.numbers), settings.chunk, settings.overlap)
+    ]
+    told = await asyncio.gather(
+        *(_list_chunk(tools, film, number, shots) for number, shots in enumerate(chunks, 1))
+    )
+    registries = [
+        one.value if isinstance(one, Told) else _unlisted(number, shots, one)
+        for number, (shots, one) in enumerate(zip(chunks, told, strict=True), 1)
+    ]
+    return Drafted([registry.as_json() for registry in registries], maker_of(told))
+
+
+async def _list_chunk(
+    tools: Tools, film: Film, number: int, shots: Sequence[int]
+) -> Told[LocalRegistry] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, ListSettings)
+    people = [person for person in film.cast if set(person.shots) & set(shots)]
+    ids = [person.person_id for person in people]
+    crops = [Shown(f"Person {name}", film.views.of_person(name).files[: settings.crops]) for name in ids]
+    return await attempt(
+        tools,
+        "entities/list_entities",
+        lambda reply: read_registry(reply, number, shots, ids),
+        [*_frames(film, shots), *crops],
+        persons=ids,
+        shots=[
+            {"shot": shot, "people": [person.person_id for person in film.people_in(shot)]} for shot in shots
+        ],
+    )
+
+
+def _frames(film: Film, shots: Sequence[int]) -> list[Shown]:
+    return [Shown(f"Shot {shot}", film.views.of_shot(shot).files) for shot in shots]
+
+
+def _unlisted(number: int, shots: Sequence[int], failure: NoAnswer) -> LocalRegistry:
+    said = f"shots {shots[0]} to {shots[-1]} are not listed: {why(failure)}"
+    return LocalRegistry(chunk=number, shots=tuple(shots), repairs=(noted("unlisted", said, "left"),))
+
+
+async def merge_chunks(tools: Tools, film: Film, registries: Sequence[LocalRegistry]) -> Drafted:
+    """Return the entities of the film: merged, named, and looked for in the frames."""
+    settings = tools.settings
+    assert isinstance(settings, MergeSettings)
+    merged, makers = await _merged(tools, film, registries)
+    entities, labels = in_order(merged.entities)
+    members = {labels[old]: ids for old, ids in merged.members.items() if old in labels}
+    entities, renamed = with_unique_names(entities, _spare)
+    entities, places = _with_one_place(entities)
+    repairs = [*merged.repairs, *renamed, *places]
+    if settings.verify:
+        entities, found, told = await _looked_for(tools, film, entities)
+        repairs += found
+        makers += [one.maker for one in told if isinstance(one, Told)]
+    repairs += [
+        noted("not-seen", f"{one.name} is seen in no shot", "dropped") for one in entities if not one.shots
+    ]
+    final, last = in_order(entities)
+    made = Identities(
+        entities=tuple(final),
+        merges=merged.merges,
+        repairs=tuple(
+            repair.model_copy(update={"entity": last.get(repair.entity or "")}) for repair in repairs
+        ),
+        members={last[old]: ids for old, ids in members.items() if old in last},
+    )
+    return Drafted(made.as_json(), "; ".join(dict.fromkeys(makers)) or "rules@1")
+
+
+async def _merged(tools: Tools, film: Film, registries: Sequence[LocalRegistry]) -> tuple[Merged, list[str]]:
+    """Return what the model makes of the local entities: of all at once, or of batches and then of these."""
+    settings = tools.settings
+    assert isinstance(settings, MergeSettings)
+    locals_ = [one for registry in registries for one in registry.entities]
+    batches = _batches(locals_, settings.at_once)
+    if len(batches) <= 1:
+        return await _merge(tools, film, registries, (film.cast, locals_))
+    makers: list[str] = []
+    members: dict[str, tuple[str, ...]] = {one.local_id: (one.local_id,) for one in locals_}
+    repairs: list[Repair] = []
+    for _ in range(_ROUNDS):
+        told = await asyncio.gather(
+            *(_merge(tools, film, registries, ((), batch)) for batch in _batches(locals_, settings.at_once))
+        )
+        makers += [maker for _, by in told for maker in by]
+        repairs += [repair for merged, _ in told for repair in merged.repairs]
+        entities = [entity for merged, _ in told for entity in merged.entities]
+        joined = {label: ids for merged, _ in told for label, ids in merged.members.items()}
+        members = {
+            label: tuple(deep for one in ids for deep in members[one]) for label, ids in joined.items()
+        }
+        before, locals_ = len(locals_), [_as_local(entity) for entity in entities]
+        if len(locals_) <= settings.at_once or len(locals_) == before:
+            break
+    last, by = await _merge(tools, film, registries, (film.cast, locals_))
+    deep = {
+        label: tuple(one for member in ids for one in members.get(member, (member,)))
+        for label, ids in last.members.items()
+    }
+    return Merged(last.entities, deep, last.merges, (*repairs, *last.repairs)), [*makers, *by]
+
+
+def _batches(locals_: Sequence[Local], size: int) -> list[Sequence[Local]]:
+    return [locals_[start : start + size] for start in range(0, len(locals_), size)]
+
+
+def _as_local(entity: Entity) -> Local:
+    return Local(
+        local_id=entity.label, kind=entity.kind, name=entity.name, looks=entity.description,
+        shots=entity.shots,
+    )  # fmt: skip
+
+
+async def _merge(
+    tools: Tools,
+    film: Film,
+    registries: Sequence[LocalRegistry],
+    given: tuple[Sequence[Person], Sequence[Local]],
+) -> tuple[Merged, list[str]]:
+    """Return what the model makes of people and local entities; nothing is asked where there are none."""
+    cast, locals_ = given
+    settings = tools.settings
+    assert isinstance(settings, MergeSettings)
+    by = public_name(settings)
+    if not cast and not locals_:
+        return Merged((), {}, (), ()), []
+    told = await ask(
+        tools,
+        "entities/merge_entities",
+        lambda reply: read_identities(reply, cast, locals_, by, film.numbers),
+        cast=[_person(person, registries) for person in cast],
+        locals=[
+            {"id": one.local_id, "name": one.name, "looks": one.looks, "shots": list(one.shots)}
+            for one in locals_
+        ],
+    )
+    return told.value, [told.maker]
+
+
+def _person(person: Person, registries: Sequence[LocalRegistry]) -> Json:
+    notes = (note for registry in registries for note in registry.persons)
+    looks = [note.looks for note in notes if note.person == person.person_id and note.looks]
+    return {"person": person.person_id, "shots": list(person.shots), "looks": looks}
+
+
+def _spare(entity: Entity) -> str:
+    number = int(entity.label.rpartition(" ")[2])
+    if entity.kind == "character":
+        return person_name(number)
+    if entity.kind == "location":
+        return f"Place {number}"
+    return f"the thing numbered {number}"
+
+
+def _with_one_place(entities: Sequence[Entity]) -> tuple[list[Entity], list[Repair]]:
+    """Return entities of which no two places have one shot: the place with more shots keeps it."""
+    places = [entity for entity in entities if entity.kind == "location"]
+    owner: dict[int, Entity] = {}
+    for place in sorted(places, key=lambda one: -len(one.shots)):
+        for shot in place.shots:
+            owner.setdefault(shot, place)
+    repairs, made = [], []
+    for entity in entities:
+        lost = [
+            shot for shot in entity.shots if entity.kind == "location" and owner[shot].label != entity.label
+        ]
+        repairs += [
+            noted("several-places", f"{owner[shot].name} stays, {entity.name} goes", "dropped", shot)
+            for shot in lost
+        ]
+        made.append(without_slots(entity, lost))
+    return made, repairs
+
+
+async def _looked_for(
+    tools: Tools, film: Film, entities: Sequence[Entity]
+) -> tuple[list[Entity], list[Repair], list[Told[tuple[dict[int, Seen], list[Repair]]] | NoAnswer]]:
+    """Return entities that are scheduled where a model sees them again; without an answer as they were."""
+    settings = tools.settings
+    assert isinstance(settings, MergeSettings)
+    asked: list[tuple[list[int], list[Entity]]] = []
+    for places in chunks_of(len(film.numbers), settings.chunk):
+        shots = [film.numbers[place] for place in places]
+        shown = [one for one in entities if one.kind != "character" and set(one.shots) & set(shots)]
+        if shown:
+            asked.append((shots, shown))
+    told = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))
+    made = {entity.label: entity for entity in entities}
+    repairs: list[Repair] = []
+    for (shots, shown), one in zip(asked, told, strict=True):
+        if not isinstance(one, Told):
+            said = f"shots {shots[0]} to {shots[-1]} were not looked at again: {why(one)}"
+            repairs.append(noted("unverified", said, "left"))
+            continue
+        seen, strange = one.value
+        repairs += strange
+        for shot in shots:
+            _take_seen(made, repairs, (shot, seen[shot]), shown)
+    return list(made.values()), repairs, list(told)
+
+
+async def _look(
+    tools: Tools, film: Film, shots: Sequence[int], shown: Sequence[Entity]
+) -> Told[tuple[dict[int, Seen], list[Repair]]] | NoAnswer:
+    numbers = {entity.label: number for number, entity in enumerate(shown, 1)}
+    return await attempt(
+        tools,
+        "entities/check_registry",
+        lambda reply: read_seen(reply, shots, len(shown)),
+        _frames(film, shots),
+        entities=[
+            {"number": numbers[one.label], "kind": one.kind, "name": one.name, "looks": one.description}
+            for one in shown
+        ],
+        shots=[
+            {"shot": shot, "entries": [numbers[one.label] for one in shown if shot in one.shots]}
+            for shot in shots
+        ],
+    )
+
+
+def _take_seen(
+    made: dict[str, Entity], repairs: list[Repair], at: tuple[int, Seen], shown: Sequence[Entity]
+) -> None:
+    """Schedule in one shot what is seen in it; of places only one, and none is taken away for nothing."""
+    shot, seen = at
+    others = dict(seen.contradicted)
+    inside = {shown[number - 1].label for number in seen.entries if number not in others}
+    places = [one.label for one in shown if one.kind == "location" and one.label in inside]
+    scheduled = [one.label for one in shown if one.kind == "location" and shot in made[one.label].shots]
+    kept = next((label for label in scheduled if label in places), places[0] if places else None)
+    for number, entity in enumerate(shown, 1):
+        label, name = entity.label, entity.name
+        there = shot in made[label].shots
+        wanted = label == kept if entity.kind == "location" else label in inside
+        if entity.kind == "location" and kept is None and number not in others:
+            continue
+        if there and not wanted:
+            why_not = f"the frames contradict it: {others[number]}" if number in others else "it is not seen"
+            repairs.append(noted("not-seen", f"{name}: {why_not}", "dropped", shot, label))
+            made[label] = without_slots(made[label], [shot])
+        elif wanted and not there:
+            repairs.append(noted("seen-besides", f"{name} is seen, too", "added", shot, label))
+            made[label] = with_slots(made[label], [shot])

@@ -1,0 +1,221 @@
+"""Several passes in which a model makes schedules, actions and descriptions of an episode agree."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ....engine.asking import NoAnswer
+from ....engine.stage import Tools
+from ...katha.model.asking import Told
+from ..drafts import Entity, Repair, ScriptShot
+from ..guarantees import settle
+from ..mentions import mentions
+from ..planner import Drafted, Episode
+from ..registries import chunks_of
+from ..scheduling import with_slots, without_slots
+from ..settings import VerifySettings
+from .asking import attempt, why
+from .read_registry import noted
+from .read_texts import Problem, Settled, read_problems, read_settled
+from .telling import shot_told
+
+Open = Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
+"""Number of a shot -> the entities that its action misses, and those that it names besides."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """An episode under verification, what was done so far, and who did it.
+
+    ``tried`` holds what was put to the model before, and ``clean`` the shots in which it found nothing wrong,
+    each with the action that it was asked about.
+    """
+
+    episode: Episode
+    repairs: list[Repair] = field(default_factory=list)
+    makers: list[str] = field(default_factory=list)
+    clean: set[tuple[int, str]] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+
+async def verify(tools: Tools, episode: Episode) -> Drafted:
+    """Return script and registry as they are to stand.
+
+    In each pass mentions are settled first, then contradictions and impossible actions are looked for where
+    something changed. It ends when nothing changes, or with the last pass; the rules have the last word.
+    """
+    settings = tools.settings
+    assert isinstance(settings, VerifySettings)
+    work = _Work(episode)
+    for _ in range(settings.passes):
+        before = (work.episode.script, work.episode.entities)
+        await _settle_mentions(tools, work)
+        await _find_problems(tools, work)
+        if (work.episode.script, work.episode.entities) == before:
+            break
+    script = work.episode.script
+    script = script.model_copy(update={"repairs": (*script.repairs, *work.repairs)})
+    checked = settle(script, work.episode.entities)
+    return Drafted(checked.as_json(), "; ".join(dict.fromkeys([*work.makers, "rules@1"])))
+
+
+def open_shots(episode: Episode) -> Open:
+    """Return the shots whose actions and schedules do not agree."""
+    found: dict[int, tuple[Sequence[Entity], Sequence[Entity]]] = {}
+    for shot in episode.script.shots:
+        named = mentions(shot.action, episode.entities)
+        shown = episode.scheduled(shot.number)
+        missing = [one for one in shown if one.label not in named]
+        extra = [one for one in episode.entities if one.label in named and one not in shown]
+        if missing or extra:
+            found[shot.number] = (missing, extra)
+    return found
+
+
+async def _settle_mentions(tools: Tools, work: _Work) -> None:
+    settings = tools.settings
+    assert isinstance(settings, VerifySettings)
+    waiting = open_shots(work.episode)
+    numbers = list(waiting)
+    parts = [
+        {number: waiting[number] for number in numbers[part.start : part.stop]}
+        for part in chunks_of(len(numbers), settings.at_once)
+    ]
+    told = await asyncio.gather(*(_ask_mentions(tools, work.episode, part) for part in parts))
+    for part, one in zip(parts, told, strict=True):
+        if not isinstance(one, Told):
+            _fail(work, "mentions", list(part), one)
+            continue
+        work.makers.append(one.maker)
+        settled, strange = one.value
+        work.repairs += strange
+        for number, how in settled.items():
+            _take(work, number, how, part[number])
+
+
+async def _ask_mentions(
+    tools: Tools, episode: Episode, part: Open
+) -> Told[tuple[dict[int, Settled], list[Repair]]] | NoAnswer:
+    shots = {shot.number: shot for shot in episode.script.shots}
+    return await attempt(
+        tools,
+        "entities/repair_mentions",
+        lambda reply: read_settled(reply, part),
+        overview=episode.script.overview,
+        shots=[
+            {
+                **shot_told(episode, shots[number]),
+                "missing": [{"name": one.name, "looks": one.description} for one in missing],
+                "extra": [one.name for one in extra],
+            }
+            for number, (missing, extra) in part.items()
+        ],
+    )
+
+
+def _take(work: _Work, number: int, how: Settled, asked: tuple[Sequence[Entity], Sequence[Entity]]) -> None:
+    """Take over how the model settles a shot, and note what came of it."""
+    missing, extra = asked
+    old = next(shot for shot in work.episode.script.shots if shot.number == number)
+    named = mentions(how.action, work.episode.entities)
+    for one in missing:
+        if one.label in how.dropped:
+            work.repairs.append(
+                noted("unmentioned", f"{one.name} does not fit the action", "dropped", number, one.label)
+            )
+        elif one.label in named:
+            work.repairs.append(noted("unmentioned", f"{one.name} was not named", "added", number, one.label))
+    for one in extra:
+        if one.label in how.scheduled:
+            said = f"{one.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "added", number, one.label))
+        elif one.label not in named:
+            said = f"{one.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "rewritten", number, one.label))
+    entities = []
+    for entity in work.episode.entities:
+        if entity.label in how.dropped:
+            entities.append(without_slots(entity, [number]))
+        elif entity.label in how.scheduled:
+            entities.append(with_slots(entity, [number]))
+        else:
+            entities.append(entity)
+    work.episode = replace(work.episode, entities=tuple(entities))
+    _rewrite(work, old, how.action)
+
+
+def _rewrite(work: _Work, old: ScriptShot, action: str) -> None:
+    shots = tuple(
+        shot.model_copy(update={"action": action}) if shot.number == old.number else shot
+        for shot in work.episode.script.shots
+    )
+    work.episode = work.episode.with_script(work.episode.script.model_copy(update={"shots": shots}))
+
+
+async def _find_problems(tools: Tools, work: _Work) -> None:
+    """Look for contradictions in the shots that were not found to be clean as they are."""
+    settings = tools.settings
+    assert isinstance(settings, VerifySettings)
+    shots = work.episode.script.shots
+    parts = [
+        part
+        for part in chunks_of(len(shots), settings.at_once)
+        if any((shots[at].number, shots[at].action) not in work.clean for at in part)
+    ]
+    told = await asyncio.gather(*(_ask_problems(tools, work.episode, part) for part in parts))
+    for part, one in zip(parts, told, strict=True):
+        numbers = [shots[at].number for at in part]
+        if not isinstance(one, Told):
+            _fail(work, "contradictions", numbers, one)
+            continue
+        work.makers.append(one.maker)
+        problems, strange = one.value
+        work.repairs += strange
+        wrong = {problem.shot: problem for problem in problems}
+        for at in part:
+            shot = shots[at]
+            if shot.number in wrong:
+                _put_right(work, shot, wrong[shot.number])
+            else:
+                work.clean.add((shot.number, shot.action))
+
+
+def _put_right(work: _Work, shot: ScriptShot, problem: Problem) -> None:
+    """Take over an action that was put right, unless it loses the name of something scheduled."""
+    named = mentions(problem.action, work.episode.entities)
+    lost = [one.name for one in work.episode.scheduled(shot.number) if one.label not in named]
+    if lost:
+        said = f"{problem.found}; the rewritten action lost {', '.join(lost)} and was not taken"
+        work.repairs.append(noted(problem.kind, said, "left", shot.number))
+        work.clean.add((shot.number, shot.action))
+        return
+    work.repairs.append(noted(problem.kind, problem.found, "rewritten", shot.number))
+    _rewrite(work, shot, problem.action)
+
+
+async def _ask_problems(
+    tools: Tools, episode: Episode, part: range
+) -> Told[tuple[list[Problem], list[Repair]]] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, VerifySettings)
+    known = [shot_told(episode, shot) for shot in episode.script.shots]
+    here = known[part.start : part.stop]
+    numbers = [one["shot"] for one in here]
+    shown = [one for one in episode.entities if set(one.shots) & set(numbers)]
+    return await attempt(
+        tools,
+        "entities/check_actions",
+        lambda reply: read_problems(reply, numbers),
+        after=known[part.stop : part.stop + settings.context],
+        before=known[max(0, part.start - settings.context) : part.start],
+        entities=[{"kind": one.kind, "name": one.name, "looks": one.description} for one in shown],
+        shots=here,
+    )
+
+
+def _fail(work: _Work, what: str, numbers: Sequence[int], failure: NoAnswer) -> None:
+    """Note, once for the same shots, that the model did not check them."""
+    said = f"{what} of shots {numbers[0]} to {numbers[-1]} were not checked: {why(failure)}"
+    if said not in work.failed:
+        work.failed.add(said)
+        work.repairs.append(noted("unchecked", said, "left"))

@@ -1,0 +1,228 @@
+"""Stage: the windows of shots of a video that become episodes, by what they ask of a memory.
+
+Every contiguous run of kept shots whose length a tier has is scored; those are chosen that share no shot and
+whose scores, each times its number of shots, add up to most. See :mod:`.window_score` and
+:mod:`.window_choice`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
+
+from pydantic import Field, field_validator
+
+from ...engine.stage import Child, Item, Made, Rejected, StageSpec, Tools
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from .drafts import Repair, Script, ScriptShot
+from .planner import Identities
+from .scheduling import in_order, slots_of, within
+from .tiers import RELEASED, Bounds, lengths_of, problem_of, tier_of
+from .views import Views
+from .window_choice import Window, choose_windows
+from .window_score import UNITS, Load, ShotSlots, Traits, Weights, load_of, score_of, traits_of
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    tiers: dict[str, Bounds] = Field(
+        default=dict(RELEASED),
+        description="Tier -> fewest and most shots. Default: as released. The paper's text has easy 8-12.",
+    )
+    weights: Weights = Field(default=Weights(), description="How much each part of the score counts.")
+    least_score: float = Field(default=0.0, ge=0, le=1, description="Windows below it are not taken.")
+    most: int | None = Field(default=None, ge=1, description="Episodes of a video at most. Null: any number.")
+    hole: int = Field(
+        default=3, ge=0, description="Shots left out in a row that a window may span; the release has 0 to 3."
+    )
+
+    @field_validator("tiers")
+    @classmethod
+    def _tiers_can_be_told_apart(cls, tiers: dict[str, Bounds]) -> dict[str, Bounds]:
+        problem = problem_of(tiers)
+        if problem is not None:
+            raise ValueError(problem)
+        return tiers
+
+
+class Place(Own):
+    """A window that was chosen, the field ``window``.
+
+    Attributes:
+        video_id: of which video.
+        file: name of its file.
+        numbers: of its shots, in the video.
+        shot_ids: the same as ids.
+        start: place of its first shot among the kept ones, from 0.
+        tier: by its length.
+        score: 0 to 1.
+        traits: what the score is made of, and more.
+        load: what it asks of a memory.
+    """
+
+    video_id: str
+    file: str
+    numbers: tuple[int, ...]
+    shot_ids: tuple[str, ...]
+    start: int
+    tier: str
+    score: float
+    traits: Traits
+    load: Load
+
+
+SPEC = StageSpec(
+    name="plan_windows",
+    version=1,
+    shape="expand",
+    reads=(
+        "video", "shots", "cast", "views", "local_registries", "identities", "draft", "listed_by",
+        "merged_by", "draft_by",
+    ),
+    writes=("window", "entities", "written", "pictures", "origin"),
+    reject_codes={
+        "too_short": "The video has fewer kept shots in a row than the smallest tier asks for.",
+        "low_score": "No window scores more than nothing, or as much as least_score asks for.",
+    },
+    settings=Settings,
+)  # fmt: skip
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield a child for each window that is chosen; one that is rejected where there is none."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    shots = [entry["shot"] for entry in item["shots"]]
+    script = Script.model_validate(item["draft"])
+    slots = slots_of(script, Identities.model_validate(item["identities"]).entities)
+    windows, longest = _windows([shot["number"] for shot in shots], slots, settings)
+    chosen = choose_windows(windows, settings.most)
+    if not chosen:
+        least = lengths_of(settings.tiers)[0]
+        yield Child(_id_of(item["video"], shots), _why_none(longest, least, settings))
+    for window in chosen:
+        yield _child(item, script, (window, slots), settings)
+
+
+def _windows(
+    numbers: Sequence[int], slots: Sequence[ShotSlots], settings: Settings
+) -> tuple[list[Window], int]:
+    """Return all windows that may be chosen, and how long the longest run without a large hole is."""
+    holes = [0, *(b - a - 1 > settings.hole for a, b in pairwise(numbers))]
+    # run[place]: shots in the run that a place begins, up to the next large hole.
+    run = [0] * (len(numbers) + 1)
+    for place in range(len(numbers) - 1, -1, -1):
+        after = place + 1
+        run[place] = 1 + (run[after] if after < len(numbers) and not holes[after] else 0)
+    least = round(settings.least_score * UNITS)
+    windows = []
+    for start in range(len(numbers)):
+        for length in lengths_of(settings.tiers):
+            if length <= run[start]:
+                score = score_of(slots[start : start + length], settings.weights)
+                if score >= least:
+                    windows.append(Window(start, length, score * length))
+    return windows, max(run)
+
+
+def _why_none(longest: int, least: int, settings: Settings) -> Rejected:
+    if longest < least:
+        smaller = f" --set 'plan_windows.tiers={{easy = [{longest}, {least}]}}'" if longest > 1 else ""
+        return Rejected(
+            "too_short",
+            f"{longest} kept shots in a row, and the smallest tier takes {least}; take a longer video, or"
+            f" keep more of its shots, see funnel.json{smaller and ', or give smaller tiers:'}{smaller}",
+        )
+    return Rejected(
+        "low_score",
+        f"no window scores above {settings.least_score:g}; nobody and nothing is seen again in it",
+    )
+
+
+def _child(
+    item: Item, script: Script, found: tuple[Window, Sequence[ShotSlots]], settings: Settings
+) -> Child:
+    window, slots = found
+    part = slice(window.start, window.stop)
+    shots = [entry["shot"] for entry in item["shots"]][part]
+    numbers = tuple(shot["number"] for shot in shots)
+    identities = Identities.model_validate(item["identities"])
+    entities, labels = in_order(within(entity, numbers) for entity in identities.entities)
+    place = Place(
+        video_id=item["video"]["video_id"],
+        file=item["video"]["file"].replace("\\", "/").rpartition("/")[2],
+        numbers=numbers,
+        shot_ids=tuple(shot["shot_id"] for shot in shots),
+        start=window.start,
+        tier=str(tier_of(window.length, settings.tiers)),
+        score=round(window.value / window.length / UNITS, 6),
+        traits=traits_of(slots[part]),
+        load=load_of(slots[part]),
+    )
+    views = Views.model_validate(item["views"])
+    people = [person for entity in entities for person in entity.persons]
+    fields: Mapping[str, Json] = {
+        "window": place.as_json(),
+        "entities": [entity.as_json() for entity in entities],
+        "written": _part(script, part, labels).as_json(),
+        "pictures": views.part(numbers, people).as_json(),
+        "origin": {
+            "makers": {name: item[name] for name in ("listed_by", "merged_by", "draft_by")},
+            "members": {labels[old]: list(ids) for old, ids in identities.members.items() if old in labels},
+            "merges": _merges(item, identities, people),
+            "repairs": [repair.as_json() for repair in _repairs(item, identities, (set(numbers), labels))],
+        },
+    }
+    return Child(_id_of(item["video"], shots), Made(fields))
+
+
+def _part(script: Script, part: slice, labels: Mapping[str, str]) -> Script:
+    """Return the shots of a window, its scenes numbered from 1; it begins anew."""
+    shots: list[ScriptShot] = []
+    scene = 0
+    before = None
+    for shot in script.shots[part]:
+        begins = shot.scene != before
+        before = shot.scene
+        scene += begins
+        shots.append(shot.model_copy(update={"scene": scene, "cut": shot.cut or begins}))
+    kept = {shot.number for shot in shots}
+    repairs = tuple(
+        repair.model_copy(update={"entity": labels.get(repair.entity or "")})
+        for repair in script.repairs
+        if repair.shot in kept
+    )
+    return Script(overview="", shots=tuple(shots), repairs=repairs)
+
+
+def _merges(item: Item, identities: Identities, people: Sequence[str]) -> list[Json]:
+    """Return what made the people of a window one, and what was refused, by whomever."""
+    own = frozenset(people)
+    by_cast = [merge for person in item["cast"] if person["person_id"] in own for merge in person["merges"]]
+    by_names = [merge.as_json() for merge in identities.merges if {merge.one, merge.other} & own]
+    return [*by_cast, *by_names]
+
+
+def _repairs(
+    item: Item, identities: Identities, window: tuple[set[int], Mapping[str, str]]
+) -> Iterator[Repair]:
+    """Yield what was repaired in the registries as far as it is about a window."""
+    numbers, labels = window
+    for registry in item["local_registries"]:
+        for one in registry["repairs"]:
+            repair = Repair.model_validate(one)
+            if repair.shot in numbers or (repair.shot is None and numbers & set(registry["shots"])):
+                yield repair
+    for repair in identities.repairs:
+        if repair.entity in labels or (repair.shot in numbers and repair.entity is None):
+            yield repair.model_copy(update={"entity": labels.get(repair.entity or "")})
+
+
+def _id_of(video: Json, shots: Sequence[Json]) -> str:
+    """Return the id of an episode in the form of the release: video, first and last shot from 0, seconds."""
+    if not shots:
+        return f"{video['video_id']}__i0_j0__T0"
+    first, last = shots[0], shots[-1]
+    seconds = ceil(last["end"] - first["start"])
+    return f"{video['video_id']}__i{first['number'] - 1}_j{last['number'] - 1}__T{seconds}"

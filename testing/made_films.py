@@ -1,0 +1,115 @@
+"""Videos as the stages that write scripts get them: who is seen where, without a file or a detector.
+
+A film is a list of shots; each is written as letters of the people in it, and the number of its place::
+
+    ["AB1", "A1", "B2", "2"]
+
+People are the letters in the order of first appearance. Shots at one place have one colour.
+"""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..builders.entities.drafts import Person
+from ..builders.entities.views import PersonView, ShotView, Views, keep
+from .drawn import draw_panel
+
+SHOT_FRAMES, FPS = 25, 25
+TONES = ("red", "green", "blue", "orange", "purple", "grey")
+
+
+def made_film(
+    shots: Sequence[str],
+    *,
+    name: str = "film",
+    store: Path | None = None,
+    left_out: Sequence[int] = (),
+    more_tracklets: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the fields ``video``, ``shots``, ``cast`` and ``views`` of a film.
+
+    Args:
+        shots: the shots, as the module says.
+        name: id of the video.
+        store: where the pictures go; None draws none that can be read.
+        left_out: numbers of shots that were not kept; they are in ``shots`` all the same.
+        more_tracklets: tracklets that belong to nobody, in the first shot.
+    """
+    frames = SHOT_FRAMES * len(shots)
+    video = {
+        "video_id": name, "file": f"/videos/{name}.mp4", "sha256": "0" * 64, "frames": frames,
+        "seconds": frames / FPS, "fps": float(FPS), "width": 64, "height": 48,
+    }  # fmt: skip
+    letters = list(dict.fromkeys(char for shot in shots for char in shot if char.isalpha()))
+    rows, views = [], []
+    seen: dict[str, list[int]] = {letter: [] for letter in letters}
+    for number, text in enumerate(shots, 1):
+        if number in left_out:
+            continue
+        first = (number - 1) * SHOT_FRAMES
+        people = [char for char in text if char.isalpha()]
+        for char in people:
+            seen[char].append(number)
+        rows.append(
+            {
+                "shot": {
+                    "shot_id": f"{name}__shot{number:04d}", "number": number, "first": first,
+                    "last": first + SHOT_FRAMES - 1, "start": first / FPS,
+                    "end": (first + SHOT_FRAMES) / FPS, "opens": "start" if number == 1 else "cut",
+                },
+                "quality": {},
+                "tracklets": [_tracklet(name, number, letters.index(char), first) for char in people],
+            }
+        )  # fmt: skip
+        place = int("".join(char for char in text if char.isdigit()) or 0)
+        views.append(_shot_view(number, place, store))
+    if rows:
+        rows[0]["tracklets"] = [*rows[0]["tracklets"], *more_tracklets]
+    cast = [
+        Person(
+            person_id=f"p{place:03d}",
+            tracklets=tuple(f"{name}__shot{number:04d}__t{place:03d}" for number in seen[letter]),
+            shots=tuple(seen[letter]),
+        )
+        for place, letter in enumerate(letters, 1)
+    ]
+    crops = [
+        PersonView(
+            person=person.person_id, files=(_picture(place, store),), tone=TONES[(place - 1) % 6],
+            shots=person.shots[:1],
+        )
+        for place, person in enumerate(cast, 1)
+    ]  # fmt: skip
+    return {
+        "video": video,
+        "shots": rows,
+        "cast": [person.as_json() for person in cast],
+        "views": Views(shots=tuple(views), people=tuple(crops)).as_json(),
+    }
+
+
+def _tracklet(name: str, shot: int, person: int, first: int) -> dict[str, Any]:
+    box = [4.0 + 10 * person, 8.0, 12.0 + 10 * person, 40.0]
+    seen = [{"frame": first + at, "box": box, "score": 0.9} for at in (2, 12, 22)]
+    return {
+        "tracklet_id": f"{name}__shot{shot:04d}__t{person + 1:03d}",
+        "shot": shot,
+        "seen": seen,
+        "best": [1],
+    }
+
+
+def _shot_view(number: int, place: int, store: Path | None) -> ShotView:
+    colours = [0] * 64
+    colours[place % 64] = 1000
+    return ShotView(
+        shot=number, files=(_picture(100 + number, store),), colours=tuple(colours), tone=TONES[place % 6]
+    )
+
+
+def _picture(number: int, store: Path | None) -> str:
+    file = io.BytesIO()
+    draw_panel(number % 20 + 1, (64 + number // 20, 48)).save(file, "JPEG", quality=60)
+    return keep(file.getvalue(), store)
