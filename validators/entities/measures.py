@@ -20,6 +20,8 @@ class Track:
         kind: type of the list that schedules it.
         name: its name.
         shots: the shots that schedule it, ascending.
+        steps: index differences of consecutive appearances: 1 where it is in neighbouring shots.
+        longest_run: most shots in a row that schedule it.
         scenes: how many scenes these are in.
         registered: whether the registry has its name.
         described: whether the prompt of its first shot describes it.
@@ -29,29 +31,17 @@ class Track:
     kind: EntityType
     name: str
     shots: tuple[int, ...]
+    steps: tuple[int, ...]
+    longest_run: int
     scenes: int
     registered: bool
     described: bool
     decorated: bool
 
     @property
-    def steps(self) -> tuple[int, ...]:
-        """Index differences of consecutive appearances: 1 where it is in neighbouring shots."""
-        return tuple(after - before for before, after in pairwise(self.shots))
-
-    @property
     def recurs(self) -> bool:
         """Whether it is in two shots or more."""
         return len(self.shots) > 1
-
-    @property
-    def longest_run(self) -> int:
-        """Most shots in a row that schedule it."""
-        longest = run = 1
-        for step in self.steps:
-            run = run + 1 if step == 1 else 1
-            longest = max(longest, run)
-        return longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +152,15 @@ def _declared(view: EpisodeView) -> dict[EntityType, set[str]]:
 def _tracks(view: EpisodeView) -> list[Track]:
     tracks = []
     for (kind, name), numbers in view.appearances.items():
+        steps = tuple(after - before for before, after in pairwise(numbers))
         lines = [line for line in view.headers[numbers[0] - 1].lines if line.name == name]
         tracks.append(
             Track(
                 kind=kind,
                 name=name,
                 shots=numbers,
+                steps=steps,
+                longest_run=_longest_run(steps),
                 scenes=len({view.shots[number - 1].scene for number in numbers}),
                 registered=name in view.labels,
                 described=any(not line.decorated for line in lines),
@@ -175,6 +168,14 @@ def _tracks(view: EpisodeView) -> list[Track]:
             )
         )
     return sorted(tracks, key=lambda track: (TYPES.index(track.kind), track.shots[0]))
+
+
+def _longest_run(steps: Sequence[int]) -> int:
+    longest = run = 1
+    for step in steps:
+        run = run + 1 if step == 1 else 1
+        longest = max(longest, run)
+    return longest
 
 
 def _chains(cuts: Sequence[bool]) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Every number of the tables of the EntityBench paper, recomputed over a set of episodes; pure functions.
 
-Tables 3, 6, 7, 8, 9, 10 and sections A.1 to A.5, by tier. Where definitions and numbers of the paper
-differ, both conventions have a row: gaps as difference of numbers and as shots between, memory-only by headers
-and by the schedule, first appearances by schedule and by registry, carry-over by type.
+Tables 3, 6, 7, 8, 9, 10 and sections A.1 to A.5, by tier. Where what the paper defines and what it
+counts differ, both conventions have a row: gaps as difference of numbers and as shots between, memory-only by
+headers and by the schedule, first appearances by schedule and by registry, carry-over by type.
 """
 
 from collections import Counter
