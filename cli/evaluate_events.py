@@ -132,7 +132,7 @@ def events(
             warn(line)
     reporter = choose_reporter(as_json=as_json)
     with summary_first(out, as_json=as_json):
-        check_request(request, replace=replace)
+        check_request(request, replace=replace, reporter=reporter)
         tell_events(request, reporter)
         report = run_evaluation(request, reporter)
     if as_json:

@@ -4,8 +4,7 @@ What stays is what the new evaluation asks for as well: more methods, judges, vo
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from ..releases.loading import load
 from ..releases.suites import load_suite
 from ..schemas.canonical import Json
 from ..schemas.judgement import EvaluationManifest, Judgement
+from ..schemas.paths import format_path
 from .archive import EVALUATION, JUDGEMENTS, read_manifest
 from .completion.load_videos import SUITE_ROLE
 from .completion.load_videos import chosen_prompts as chosen_videos
@@ -32,6 +32,7 @@ from .judges.load_items import OUTPUTS, RELEASE
 from .judges.prompt_sets import PromptSet, of_sets
 from .judges.selection import chosen_records
 from .judges.settings import JudgeSettings, SelectionSettings, public_judge
+from .words import counted
 
 STAGES = {"contrast": "judge_contrasts", "match": "match_answers", "completion": "judge_events"}
 """Kind of a judgement -> the stage that asked; questions and labels go by their condition."""
@@ -73,25 +74,29 @@ class Plan:
         }
 
 
-def check_kept(request: RunRequest) -> None:
+def check_kept(request: RunRequest) -> tuple[str, ...]:
     """Refuse an evaluation by which a run folder would lose replies that it shows.
+
+    Returns:
+        What a person should know: lines there that nobody can read, and that finishing the run replaces.
 
     Raises:
         ConfigError: it would; what would go is listed with how many replies each.
     """
     folder = Path(request.folder)
     if not (folder / JUDGEMENTS).is_file() or not (folder / EVALUATION).is_file():
-        return
+        return ()
     try:
         manifest = read_manifest(folder)
     except FabulaError:
-        return  # damaged: nobody could read it, and finishing the run writes it anew
+        return ()  # damaged: nobody could read it, and finishing the run writes it anew
     kind = "events" if request.pipeline.name == EVENTS else "katha"
     if manifest.kind != kind:
-        return  # the engine refuses a run of another kind
-    total, lost = _losses(folder / JUDGEMENTS, manifest, _plan(request, kind))
+        return ()  # the engine refuses a run of another kind
+    unread: list[str] = []
+    total, lost = _losses(_judgements(folder / JUDGEMENTS, unread), manifest, _plan(request, kind))
     if not lost:
-        return
+        return _told(folder / JUDGEMENTS, unread)
     listed = [f"{count} {why}" for why, count in lost.most_common(SHOWN)]
     more = ["others"] if len(lost) > SHOWN else []
     raise ConfigError(
@@ -102,7 +107,18 @@ def check_kept(request: RunRequest) -> None:
     )  # fmt: skip
 
 
-def _losses(path: Path, manifest: EvaluationManifest, plan: Plan) -> tuple[int, Counter[str]]:
+def _told(path: Path, unread: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines that cannot be read, one by one as far as they are few, and how many they are."""
+    if not unread:
+        return ()
+    more = [f"{path}: {len(unread) - SHOWN} more"] if len(unread) > SHOWN else []
+    count = f"{counted(len(unread), 'line')} of {path} cannot be read and will be replaced from the journal"
+    return (count, *unread[:SHOWN], *more)
+
+
+def _losses(
+    judgements: Iterable[Judgement], manifest: EvaluationManifest, plan: Plan
+) -> tuple[int, Counter[str]]:
     """Return how many replies an archive has, and why how many of them would go."""
     protocol, lost, total = manifest.protocol, Counter[str](), 0
     everything = _changed_ground(protocol, plan)
@@ -110,7 +126,7 @@ def _losses(path: Path, manifest: EvaluationManifest, plan: Plan) -> tuple[int, 
     decoding = {stage: _changed_settings(protocol, stage, plan) for stage in plan.stages}
     votes = protocol.get("votes")
     before: Mapping[str, Json] = votes if isinstance(votes, Mapping) else {}
-    for one in _judgements(path):
+    for one in judgements:
         total += 1
         why = everything or (pictures if one.condition != "text" else None)
         why = why or _gone(one, plan, before) or decoding.get(_stage(one))
@@ -198,12 +214,15 @@ def _stage(one: Judgement) -> str:
     return STAGES.get(one.kind) or CONDITIONS.get(one.condition, "")
 
 
-def _judgements(path: Path) -> Iterator[Judgement]:
-    """Yield what anybody could read of a file of judgements."""
+def _judgements(path: Path, unread: list[str]) -> Iterator[Judgement]:
+    """Yield what anybody could read of a file of judgements; the other lines are named in the list."""
     with path.open("rb") as lines:
-        for line in lines:
-            with suppress(ValidationError):
+        for number, line in enumerate(lines, 1):
+            try:
                 yield Judgement.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                unread.append(f"{path}:{number} {format_path(first['loc'])}: {first['msg']}")
 
 
 def _plan(request: RunRequest, kind: str) -> Plan:

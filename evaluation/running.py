@@ -1,9 +1,11 @@
 """Running an evaluation: what is checked before anybody is asked, and what is kept when it stops early."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.execute import RunRequest, execute
+from ..engine.progress import Event
 from ..errors import (
     BelowThreshold,
     BudgetStop,
@@ -29,8 +31,10 @@ RELEASE = "release"
 STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 
 
-def check_request(request: RunRequest, *, replace: bool) -> None:
+def check_request(request: RunRequest, *, replace: bool, reporter: "Reporter | None" = None) -> None:
     """Check what an evaluation is about to be made from, and what it would replace.
+
+    Lines of an earlier archive that nobody can read are told to the reporter, or as a Python warning.
 
     Raises:
         InputError: the release is not what was packed.
@@ -40,7 +44,11 @@ def check_request(request: RunRequest, *, replace: bool) -> None:
         if source.role == RELEASE:
             check_intact(source.path)
     if not replace:
-        check_kept(request)
+        for line in check_kept(request):
+            if reporter is None:
+                warnings.warn(line, stacklevel=2)
+            else:
+                reporter.emit(Event("warning", data={"message": line}))
 
 
 def run_evaluation(request: RunRequest, reporter: "Reporter | None" = None) -> "RunReport":

@@ -93,7 +93,7 @@ def evaluate_katha(
     from .spending import tell_judging
 
     request = evaluation_request(release, _listed(outputs), out, options)
-    check_request(request, replace=options.replace)
+    check_request(request, replace=options.replace, reporter=reporter)
     if reporter is not None:
         tell_judging(request, reporter)
     return run_evaluation(request, reporter)

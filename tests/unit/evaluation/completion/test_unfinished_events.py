@@ -1,5 +1,6 @@
 """Evaluations of videos that stop early, or are begun again with less: nothing goes, nothing becomes zero."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fabula.engine.progress import PlainReporter
 from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.completion.requests import EventOptions, events_request
@@ -96,3 +98,43 @@ def test_events_when_votes_would_go_are_refused_unless_told(
             "openai:one", "openai:two",
         ]  # fmt: skip
         assert judge(server, replace=True) == first
+
+
+def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_names_and_replaces_them(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = tmp_path / "run" / "judgements.jsonl"
+    with ModelServer(EventModel()) as server:
+        whole = judge(server)
+        lines = path.read_bytes().splitlines(keepends=True)
+        damaged = [lines[0], b"{torn\n", lines[2].replace(b'"vote":', b'"votes":'), *lines[3:]]
+        path.write_bytes(b"".join(damaged))
+        with pytest.warns(UserWarning) as told:
+            again = judge(server, votes=4)
+    texts = [str(one.message) for one in told]
+    assert texts[0].startswith(f"2 lines of {path} cannot be read and will be replaced")
+    assert texts[1].startswith(f"{path}:2 $: ") and texts[2].startswith(f"{path}:3 $.vote: ")
+    assert len(texts) == 3
+    assert len(again.judgements) > len(whole.judgements) == len(lines)
+
+
+def test_check_when_there_is_a_reporter_tells_it_which_lines_cannot_be_read(
+    judge: Judge, tmp_path: Path
+) -> None:
+    with ModelServer(EventModel()) as server:
+        judge(server)
+        path = tmp_path / "run" / "judgements.jsonl"
+        path.write_bytes(b"\xff\n" * 9 + path.read_bytes())
+        given = EventOptions(
+            judges=("openai:one",), models={"openai:one": {"base_url": server.openai_url}}, workers=0
+        )
+        request = events_request(
+            tmp_path / "suite.json", [tmp_path / "videos/model-x"], tmp_path / "run", given
+        )
+        stream = io.StringIO()
+        check_request(request, replace=False, reporter=PlainReporter(stream))
+        check_request(request, replace=True, reporter=PlainReporter(stream))
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("warning: 9 lines of ")
+    assert [f"jsonl:{number} $" in line for number, line in enumerate(lines[1:7], 1)] == [True] * 6
+    assert lines[7:] == [f"warning: {path}: 3 more"]
