@@ -1,0 +1,114 @@
+"""The stages of the episode builder, in order, and the files that a finished run holds."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...releases.entity_tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.entities import ALL, TIERS
+from .assemble_episodes import SPLIT, in_official_order
+
+STAGES = (
+    "load_videos",
+    "detect_shots",
+    "list_shots",
+    "measure_quality",
+    "read_subtitles",
+    "judge_style",
+    "filter_shots",
+    "detect_people",
+    "track_people",
+    "embed_tracklets",
+    "group_shots",
+    "cluster_people",
+    "consolidate_people",
+    "take_keyframes",
+    "list_entities",
+    "merge_entities",
+    "write_script",
+    "plan_windows",
+    "write_overview",
+    "polish_descriptions",
+    "enrich_actions",
+    "verify_script",
+    "assemble_episodes",
+)
+
+EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
+IDENTITIES, FINDINGS = "identities.jsonl", "findings.jsonl"
+"""Files beside the official tree; see docs/episodes.md."""
+
+PIPELINE = Pipeline(
+    name="entities",
+    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    finish=f"{__name__}:finish",
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write the official tree; beside it the same as flat rows, identities with their merges, findings."""
+    records = [item["record"] for item in items]
+    records.sort(key=lambda record: str(record["episode"]["episode_id"]))
+    episodes = tuple(Episode.of(in_official_order(record)) for record in records)
+    write_tree(folder / FOLDER, EntitySet(episodes, (SplitFile.of(SPLIT, tiers_of(records)),)))
+    write_atomic(folder / EPISODES, jsonl_lines(record["episode"] for record in records))
+    write_atomic(folder / SHOTS, jsonl_lines(row for record in records for row in _shots(record)))
+    write_atomic(folder / ENTITIES, jsonl_lines(row for record in records for row in _entities(record)))
+    write_atomic(folder / IDENTITIES, jsonl_lines(map(_identities, records)))
+    write_atomic(folder / FINDINGS, jsonl_lines(map(_findings, records)))
+
+
+def tiers_of(records: Sequence[Json]) -> dict[str, list[str]]:
+    """Return tier -> ids of its episodes: the usual tiers first, ``all`` last."""
+    tiers: dict[str, list[str]] = {}
+    for record in records:
+        tiers.setdefault(record["window"]["tier"], []).append(record["episode"]["episode_id"])
+    order = [*(tier for tier in TIERS if tier in tiers), *sorted(set(tiers) - set(TIERS))]
+    return {**{tier: tiers[tier] for tier in order}, ALL: [one for tier in order for one in tiers[tier]]}
+
+
+def _shots(record: Json) -> Iterable[Json]:
+    episode = in_official_order(record)
+    ids, numbers = record["window"]["shot_ids"], record["window"]["numbers"]
+    for shot_id, number, shot in zip(ids, numbers, episode.shots(), strict=True):
+        yield {
+            "episode_id": record["episode"]["episode_id"], "shot": shot.key, "source_shot": shot_id,
+            "source_number": number, "cut": shot.cut, "action": shot.action, "prompt": shot.prompt,
+            "characters": list(shot.scheduled.characters), "places": list(shot.scheduled.places),
+            "objects": list(shot.scheduled.objects),
+        }  # fmt: skip
+
+
+def _entities(record: Json) -> Iterable[Json]:
+    episode = in_official_order(record)
+    shown = {label: [] for label in episode.entity_descriptions}  # type: dict[str, list[str]]
+    labels = {entry.name: label for label, entry in episode.entity_descriptions.items()}
+    for shot in episode.shots():
+        scheduled = shot.scheduled
+        for name in (*scheduled.characters, *scheduled.places, *scheduled.objects):
+            shown[labels[name]].append(shot.key)
+    for label, entry in episode.entity_descriptions.items():
+        yield {
+            "episode_id": record["episode"]["episode_id"], "label": label, "name": entry.name,
+            "description": entry.description, "shots": shown[label], "made_of": record["members"][label],
+        }  # fmt: skip
+
+
+def _identities(record: Json) -> Json:
+    window = record["window"]
+    return {
+        "episode_id": record["episode"]["episode_id"],
+        "members": record["members"],
+        "merges": record["merges"],
+        **{name: window[name] for name in ("video_id", "tier", "score", "start", "traits", "load")},
+    }
+
+
+def _findings(record: Json) -> Json:
+    return {
+        "id": record["episode"]["episode_id"],
+        "findings": record["findings"],
+        "repairs": record["repairs"],
+    }
