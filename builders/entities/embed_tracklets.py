@@ -1,0 +1,197 @@
+"""Stage: the vectors of each tracklet, from its best views: faces by ArcFace, bodies by DINOv2.
+
+A vector is the direction of the mean over the best views. Vectors that came with a file of detections are
+used as they are; else the views are decoded and encoded, each crop once (the user's store of vectors).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...media.problems import MediaProblem
+from ...media.video import Frame
+from ...models.vision.store import VectorStore
+from ...schemas.canonical import Json
+from .best_views import ViewWeights, best, candidates, qualities, sharpness_of
+from .drafts import Shot, Tracklet
+from .looking import LookSettings, cut_out, frames_of, opened
+from .vectors import Rows, mean_vector, packed, unpacked
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+KINDS = ("face", "body")
+
+
+class Settings(LookSettings):
+    """Who encodes people, and which views of them."""
+
+    face: str | None = Field(default="arcface-r100", description="Encoder of faces; null: none.")
+    body: str | None = Field(default="dinov2-l-14", description="Encoder of bodies; null: none.")
+    views: int = Field(default=5, ge=1, le=100, description="Best views of a tracklet that are encoded.")
+    candidates: int = Field(default=12, ge=1, le=500, description="Views whose sharpness is looked at.")
+    face_weight: float = Field(default=0.5, ge=0, description="How much the face counts in a view.")
+    size_weight: float = Field(default=0.3, ge=0, description="How much size counts in a view.")
+    sharp_weight: float = Field(default=0.2, ge=0, description="How much sharpness counts in a view.")
+    around_face: float = Field(
+        default=0.4, ge=0, le=2, description="Share of a face's sides around its crop."
+    )
+
+    def weights(self) -> ViewWeights:
+        """Return the weights of views."""
+        return ViewWeights(self.face_weight, self.size_weight, self.sharp_weight)
+
+
+SPEC = StageSpec(
+    name="embed_tracklets",
+    version=1,
+    shape="map",
+    reads=("shot", "tracklets", "given"),
+    writes=("embedded", "embedding"),
+    libraries=("pillow", "numpy"),
+    settings=Settings,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One shot.
+
+    Attributes:
+        tracklets: of it.
+        wanted: frame -> place of a tracklet, and of a view in it, for all views to be cut out of the frame.
+        crops: place of a tracklet and of a view -> the crops of body and face, as far as there are any.
+    """
+
+    tracklets: tuple[Tracklet, ...]
+    wanted: Mapping[int, Sequence[tuple[int, int]]]
+    crops: "dict[tuple[int, int], dict[str, Image]]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoders:
+    """The encoders by kind, and what keeps their vectors."""
+
+    models: Mapping[str, Any]
+    store: VectorStore
+    settings: Settings
+
+    def by(self) -> dict[str, Json]:
+        """Return who encodes."""
+        return {kind: model.identity for kind, model in self.models.items()}
+
+
+def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return the tracklets of each shot with their vectors and best views, and counts."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    made: dict[str, Outcome] = {}
+    waiting: dict[str, dict[str, _Work]] = {}
+    for item in items:
+        shot = Shot.model_validate(item["shot"])
+        tracklets = tuple(Tracklet.model_validate(one) for one in item["tracklets"])
+        if item["given"] is not None:
+            some = [_from_given(one, item["given"], settings) for one in tracklets]
+            made[item.id] = _outcome(some, {"by": "given"})
+        elif not tracklets or (settings.face is None and settings.body is None):
+            made[item.id] = _outcome([_plain(one, settings) for one in tracklets], {"by": None})
+        else:
+            waiting.setdefault(shot.video.file, {})[item.id] = _work(tracklets, settings)
+    if waiting:
+        names = {"face": settings.face, "body": settings.body}
+        models = {
+            kind: opened(name, settings, "encoder", {}) for kind, name in names.items() if name is not None
+        }
+        with VectorStore.of_user() as store:
+            for file, works in waiting.items():
+                made |= _encoded(file, works, _Encoders(models, store, settings))
+    return [made[item.id] for item in items]
+
+
+def _plain(tracklet: Tracklet, settings: Settings) -> Tracklet:
+    """Return a tracklet with its best views, by what is known without its pixels."""
+    quality = dict(enumerate(qualities(tracklet.seen, settings.weights())))
+    return tracklet.model_copy(update={"best": tuple(best(quality, settings.views))})
+
+
+def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet:
+    """Return a tracklet with the vectors of a file: of each kind, those of the best views that have one."""
+    quality = dict(enumerate(qualities(tracklet.seen, settings.weights())))
+    vectors: dict[str, str | None] = {}
+    for kind in KINDS:
+        rows = {place: given[kind][one.row] for place, one in enumerate(tracklet.seen) if one.row is not None}
+        there = {place: quality[place] for place, row in rows.items() if row is not None}
+        chosen = [unpacked(rows[place]) for place in best(there, settings.views)]
+        vectors[kind] = _packed(mean_vector(chosen))
+    return tracklet.model_copy(update={"best": tuple(best(quality, settings.views)), **vectors})
+
+
+def _work(tracklets: tuple[Tracklet, ...], settings: Settings) -> _Work:
+    wanted: dict[int, list[tuple[int, int]]] = {}
+    for place, one in enumerate(tracklets):
+        for view in candidates(one.seen, settings.weights(), settings.candidates):
+            wanted.setdefault(one.seen[view].frame, []).append((place, view))
+    return _Work(tracklets, wanted)
+
+
+def _encoded(file: str, works: Mapping[str, _Work], encoders: _Encoders) -> dict[str, Outcome]:
+    """Encode the tracklets of some shots of a video; where it cannot be read, shot by shot."""
+    made: dict[str, Outcome] = {}
+    try:
+        wanted = {name: sorted(work.wanted) for name, work in works.items()}
+        for frame, names in frames_of(file, wanted):
+            for name in names:
+                work = works[name]
+                _crop(frame, work, encoders.settings)
+                if frame.index == wanted[name][-1]:
+                    some = [_with_vectors(place, work, encoders) for place in range(len(work.tracklets))]
+                    made[name] = _outcome(some, {"by": encoders.by()})
+                    work.crops.clear()
+    except MediaProblem as problem:
+        left = {name: work for name, work in works.items() if name not in made}
+        if len(works) == 1:
+            return made | {name: Failed(problem.code, str(problem)) for name in left}
+        for name, work in left.items():
+            work.crops.clear()
+            made |= _encoded(file, {name: work}, encoders)
+    return made
+
+
+def _crop(frame: Frame, work: _Work, settings: Settings) -> None:
+    for place, view in work.wanted[frame.index]:
+        seen = work.tracklets[place].seen[view]
+        body = cut_out(frame.image, seen.box)
+        face = None if seen.face is None else cut_out(frame.image, seen.face, settings.around_face)
+        crops: dict[str, Image | None] = {"body": body, "face": face}
+        work.crops[place, view] = {kind: image for kind, image in crops.items() if image is not None}
+
+
+def _with_vectors(place: int, work: _Work, encoders: _Encoders) -> Tracklet:
+    settings, tracklet = encoders.settings, work.tracklets[place]
+    crops = {view: some for (whose, view), some in work.crops.items() if whose == place}
+    sharp = {view: sharpness_of(some["body"]) for view, some in crops.items() if "body" in some}
+    quality = qualities(tracklet.seen, settings.weights(), sharp)
+    chosen = best({view: quality[view] for view in crops}, settings.views)
+    vectors: dict[str, str | None] = {}
+    for kind, model in encoders.models.items():
+        images = [crops[view][kind] for view in chosen if kind in crops[view]]
+        rows: Sequence[Rows] = list(encoders.store.rows(model, images, settings.batch)) if images else ()
+        vectors[kind] = _packed(mean_vector(rows))
+    return tracklet.model_copy(update={"best": tuple(chosen), **vectors})
+
+
+def _packed(vector: Rows | None) -> str | None:
+    return None if vector is None else packed(vector)
+
+
+def _outcome(tracklets: Sequence[Tracklet], told: Mapping[str, Json]) -> Made:
+    counts = {
+        "tracklets": len(tracklets),
+        "with_face": sum(one.face is not None for one in tracklets),
+        "with_body": sum(one.body is not None for one in tracklets),
+        "without_vectors": sum(one.face is None and one.body is None for one in tracklets),
+    }
+    return Made({"embedded": [one.as_json() for one in tracklets], "embedding": {**counts, **told}})
