@@ -65,6 +65,7 @@ class ShotBoundaries:
         frames: how many frames the video has.
         seconds: how long it is, exact.
         method: what found them: name, version and threshold.
+        size: width and height, upright.
         lost: frames that could not be decoded; each counts as a copy of the one before it.
     """
 
@@ -72,6 +73,7 @@ class ShotBoundaries:
     frames: int
     seconds: Fraction
     method: str
+    size: tuple[int, int]
     lost: int = 0
 
 
@@ -113,7 +115,8 @@ def detect(
         openings = openings_of(spans, said.changes.tolist(), level)
     return ShotBoundaries(
         tuple(_timed(video, span, opens) for span, opens in zip(spans, openings, strict=True)),
-        len(video), video.end, identity(method, level), video.lost,
+        len(video), video.end, identity(method, level), video.size or (0, 0),
+        video.lost,
     )  # fmt: skip
 
 

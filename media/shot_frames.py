@@ -37,6 +37,7 @@ class SmallVideo:
         base: unit of the times in the index, in seconds.
         end: when the last frame ends, in seconds after the first one.
         lost: frames that could not be decoded so far; each counts as a copy of the one before it.
+        size: width and height of the first frame, upright; None before it was decoded.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class SmallVideo:
     base: Fraction
     end: Fraction
     lost: int = 0
+    size: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -118,6 +120,8 @@ class SmallVideo:
                 except av.error.InvalidDataError:
                     continue  # what it should have held is counted as lost
                 for frame in frames:
+                    if self.size is None:
+                        self.size = _upright(frame)
                     yield frame.pts, scaler.small(frame)
 
 
@@ -183,7 +187,7 @@ class _Scaler:
         """
         import numpy as np
 
-        turn = int(getattr(frame, "rotation", 0) or 0) % 360
+        turn = _turn(frame)
         width, height = (HEIGHT, WIDTH) if turn in (90, 270) else (WIDTH, HEIGHT)
         shape = (frame.width, frame.height, frame.format.name, frame.color_range, frame.colorspace, width)
         if shape != self._shape:
@@ -191,6 +195,15 @@ class _Scaler:
         self._graph.push(frame)
         pixels = self._graph.pull().to_ndarray()
         return np.ascontiguousarray(np.rot90(pixels, turn // 90)) if turn else pixels
+
+
+def _turn(frame: Any) -> int:  # noqa: ANN401 - PyAV's
+    return int(getattr(frame, "rotation", 0) or 0) % 360
+
+
+def _upright(frame: Any) -> tuple[int, int]:  # noqa: ANN401 - PyAV's
+    turned = _turn(frame) in (90, 270)
+    return (frame.height, frame.width) if turned else (frame.width, frame.height)
 
 
 def _graph(frame: Any, width: int, height: int) -> Any:  # noqa: ANN401 - PyAV's

@@ -1,0 +1,81 @@
+"""Stage: the shots of a video, found to the frame; a file that is no video that can be read fails here."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...media.problems import MediaProblem
+from ...media.shot_detection import Method, ShotBoundaries, detect
+from ...media.video import VideoLimits
+from ...models.vision.types import Device
+from ...schemas.base import Own
+from ...schemas.canonical import Json
+from .drafts import Video
+
+
+class Settings(Own):
+    """How shots are found, and what a video may be at most."""
+
+    method: Method = Field(
+        default="transnetv2", description="transnetv2, or histogram, which needs no network."
+    )
+    threshold: float | None = Field(
+        default=None, gt=0, lt=1, description="Value above which shots change; null: that of the method."
+    )
+    device: Device = Field(default="cpu", description="Where the network runs: cpu, cuda or mps.")
+    max_bytes: int = Field(default=64_000_000_000, ge=1, description="Size of a file at most.")
+    max_frames: int = Field(default=1_000_000, ge=1, description="Frames of a video at most.")
+    max_pixels: int = Field(
+        default=40_000_000, ge=1, description="Pixels of a frame at most; 8K has 33 million."
+    )
+
+
+SPEC = StageSpec(
+    name="detect_shots",
+    version=1,
+    shape="map",
+    reads=("found",),
+    writes=("video", "boundaries"),
+    libraries=("av", "numpy"),
+    settings=Settings,
+)
+
+
+def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return what each video is, and its shots: ``spans``, the ``method``, frames that were ``lost``.
+
+    Codes of failures are those of :class:`~fabula.media.problems.MediaProblem`.
+    """
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    return [_detected(item["found"], settings) for item in items]
+
+
+def _detected(found: Json, settings: Settings) -> Outcome:
+    limits = VideoLimits(settings.max_bytes, settings.max_frames, settings.max_pixels)
+    try:
+        shots = detect(
+            Path(found["file"]), settings.method, threshold=settings.threshold, device=settings.device,
+            limits=limits,
+        )  # fmt: skip
+    except MediaProblem as problem:
+        return Failed(problem.code, f"expected {problem.expected}, found {problem.found}")
+    video = Video(
+        video_id=found["video_id"], file=found["file"], sha256=found["sha256"], frames=shots.frames,
+        seconds=float(shots.seconds), fps=float(shots.frames / shots.seconds),
+        width=shots.size[0], height=shots.size[1],
+    )  # fmt: skip
+    return Made({"video": video.as_json(), "boundaries": _boundaries(shots)})
+
+
+def _boundaries(shots: ShotBoundaries) -> Json:
+    spans = [
+        {
+            "first": span.first, "last": span.last, "start": float(span.start), "end": float(span.end),
+            "opens": span.opens,
+        }
+        for span in shots.spans
+    ]  # fmt: skip
+    return {"spans": spans, "method": shots.method, "lost": shots.lost}

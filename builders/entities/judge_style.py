@@ -1,0 +1,47 @@
+"""Stage: what kind of footage a shot is, asked of a chat model about a few shots of each video. Optional."""
+
+from ...engine.asking import UNAVAILABLE, NoAnswer
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...models.settings import ModelSettings
+from ...schemas.canonical import Json
+from .model.asking import Shown, ask
+
+PROMPT = "entities/judge_style"
+NARRATIVE = "narrative"
+DOCUMENTARY = ("documentary", "interview", "news", "presentation")
+"""Kinds of documentary-style footage, in the words of the prompt."""
+
+SPEC = StageSpec(
+    name="judge_style",
+    version=1,
+    shape="map",
+    reads=("shot", "quality"),
+    writes=("style",),
+    settings=ModelSettings,
+    asks=(PROMPT,),
+)
+
+
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return the ``kind`` of footage, why, and who said so; null for shots that nobody is asked about.
+
+    Where there is no answer the kind is null, with the reason why.
+
+    Raises:
+        NoAnswer: the model could not be reached.
+    """
+    view = item["quality"]["view"]
+    if tools.asker is None or view is None:
+        return Made({"style": None})
+    try:
+        told = await ask(tools, PROMPT, read_kind, [Shown("The frame:", (view,))])
+    except NoAnswer as failure:
+        if failure.code == UNAVAILABLE:
+            raise
+        return Made({"style": {"kind": None, "reason": failure.code, "by": None}})
+    return Made({"style": {**told.value, "by": told.maker}})
+
+
+def read_kind(reply: Json) -> dict[str, Json]:
+    """Return the kind of footage and the reason for it."""
+    return {"kind": reply["kind"], "reason": str(reply["reason"])}

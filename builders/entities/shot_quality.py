@@ -1,0 +1,100 @@
+"""What is measured of a shot, the field ``quality``; and which of its frames are looked at."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...media.quality import (
+    Bars,
+    black_bars,
+    difference,
+    inside,
+    picture_hash,
+    sharpness,
+)
+from ...schemas.base import Own
+from .drafts import Shot
+
+if TYPE_CHECKING:
+    from ...media.quality import Luma
+
+_STEP = 0.1  # seconds between the two frames whose difference is motion
+
+
+class Quality(Own):
+    """How good a shot looks; medians over the frames that were looked at.
+
+    Attributes:
+        sharpness: variance of the Laplacian between the bars.
+        brightness: mean luma between the bars, 0 to 255.
+        contrast: standard deviation of luma between the bars.
+        bars: shares of the frame that are black bars: top, bottom, left, right.
+        width: of the picture between the bars, in pixels.
+        height: of it.
+        motion: mean absolute difference of frames a tenth of a second apart, 0 to 255.
+        change: largest difference of any two frames that were looked at, 0 to 255.
+        hashes: of the frames between the bars, 64 hexadecimal digits each, in order of time.
+        aesthetic: what the predictor says of the middle frame; None where nobody looks.
+        view: file of the middle frame in the run's store; None where none was kept.
+        frames: how many frames were looked at.
+    """
+
+    sharpness: float
+    brightness: float
+    contrast: float
+    bars: tuple[float, float, float, float]
+    width: int
+    height: int
+    motion: float
+    change: float
+    hashes: tuple[str, ...]
+    aesthetic: float | None = None
+    view: str | None = None
+    frames: int
+
+
+def looked_at(shot: Shot, count: int) -> tuple[tuple[int, int], ...]:
+    """Return pairs of frames of a shot: evenly spread, each with one a tenth of a second behind it.
+
+    Frame i of n lies in the middle of the i-th of n equal parts. A shot of fewer frames gives all of them.
+    """
+    frames = shot.last - shot.first + 1
+    step = max(1, round(shot.video.fps * _STEP))
+    places = dict.fromkeys((2 * part + 1) * frames // (2 * count) for part in range(count))
+    return tuple((shot.first + place, min(shot.first + place + step, shot.last)) for place in places)
+
+
+def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
+    """Return what a shot's frames measure.
+
+    Args:
+        shot: the shot.
+        pairs: luma of the frames that :func:`looked_at` names, at least one pair.
+    """
+    frames = [one for one, _ in pairs]
+    bars = black_bars([frame for pair in pairs for frame in pair])
+    seen = [inside(frame, bars) for frame in frames]
+    last = pairs[-1][1]
+    return Quality(
+        sharpness=_median([sharpness(frame) for frame in seen]),
+        brightness=_median([float(frame.mean()) for frame in seen]),
+        contrast=_median([float(frame.std()) for frame in seen]),
+        bars=(round(bars.top, 4), round(bars.bottom, 4), round(bars.left, 4), round(bars.right, 4)),
+        width=round(shot.video.width * (1 - bars.left - bars.right)),
+        height=round(shot.video.height * (1 - bars.top - bars.bottom)),
+        motion=_median([difference(*pair) for pair in pairs]),
+        change=round(max(difference(frames[0], other) for other in [*frames[1:], last]), 4),
+        hashes=tuple(f"{picture_hash(frame):064x}" for frame in seen),
+        frames=len(frames),
+    )  # fmt: skip
+
+
+def bars_of(quality: Quality) -> Bars:
+    """Return the bars of a shot."""
+    return Bars(*quality.bars)
+
+
+def _median(values: Sequence[float]) -> float:
+    """Return the middle value, rounded; of an even number the mean of the two in the middle."""
+    ordered, half = sorted(values), len(values) // 2
+    middle = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return round(middle, 4)

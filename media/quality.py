@@ -1,0 +1,108 @@
+"""How good a shot looks, by plain arithmetic on a few of its frames.
+
+A frame comes as luma (Rec. 601), values 0 to 255, made small so that its shorter side has 360 pixels at most:
+so the same picture has about the same values at every resolution. All functions are pure.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    Luma = NDArray[np.float64]
+
+SIDE = 360
+"""Shorter side of a measured frame at most, in pixels."""
+BLACK = 24.0
+"""Luma of a black bar at most: video black is 16, and encoders blur the border."""
+HASH = 16
+"""A picture's hash has so many bits squared."""
+
+
+class Bars(NamedTuple):
+    """Black bars around a picture, as shares of its height (top, bottom) or width (left, right)."""
+
+    top: float
+    bottom: float
+    left: float
+    right: float
+
+    @property
+    def area(self) -> float:
+        """Share of the frame that they cover, from 0 to 1."""
+        return 1 - (1 - self.top - self.bottom) * (1 - self.left - self.right)
+
+
+def luma(image: "Image") -> "Luma":
+    """Return the luma of an RGB picture, small, shape (height, width)."""
+    import numpy as np
+    from PIL.Image import Resampling
+
+    shorter = min(image.size)
+    if shorter > SIDE:
+        size = [max(1, (side * SIDE + shorter // 2) // shorter) for side in image.size]
+        image = image.resize((size[0], size[1]), Resampling.BOX)
+    return np.asarray(image.convert("L"), dtype=np.float64)
+
+
+def sharpness(values: "Luma") -> float:
+    """Return the variance of the Laplacian: small where nothing has a crisp edge.
+
+    The Laplacian of a pixel is the sum of its four neighbours minus four times itself; pixels at the border
+    have none. 0 for a picture of less than 3 x 3 pixels.
+    """
+    if min(values.shape) < 3:
+        return 0.0
+    inner = values[:-2, 1:-1] + values[2:, 1:-1] + values[1:-1, :-2] + values[1:-1, 2:]
+    return float((inner - 4 * values[1:-1, 1:-1]).var())
+
+
+def black_bars(frames: "Sequence[Luma]") -> Bars:
+    """Return the bars that all frames have; none where all frames are black as a whole."""
+    import numpy as np
+
+    brightest = np.maximum.reduce(list(frames))
+    rows, columns = brightest.max(axis=1) > BLACK, brightest.max(axis=0) > BLACK
+    if not rows.any():
+        return Bars(0.0, 0.0, 0.0, 0.0)
+    height, width = brightest.shape
+    top, bottom = int(rows.argmax()), int(rows[::-1].argmax())
+    left, right = int(columns.argmax()), int(columns[::-1].argmax())
+    return Bars(top / height, bottom / height, left / width, right / width)
+
+
+def inside(values: "Luma", bars: Bars) -> "Luma":
+    """Return what lies between the bars."""
+    height, width = values.shape
+    top, left = round(bars.top * height), round(bars.left * width)
+    return values[top : height - round(bars.bottom * height), left : width - round(bars.right * width)]
+
+
+def difference(one: "Luma", other: "Luma") -> float:
+    """Return the mean absolute difference of two frames, 0 to 255."""
+    import numpy as np
+
+    return float(np.abs(one - other).mean())
+
+
+def picture_hash(values: "Luma") -> int:
+    """Return 256 bits of a picture: whether each of 16 x 16 places is brighter than the one to its right.
+
+    Small changes of size, quality or brightness change few bits (a difference hash).
+    """
+    import numpy as np
+    from PIL import Image
+    from PIL.Image import Resampling
+
+    small = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).resize((HASH + 1, HASH), Resampling.BOX)
+    places = np.asarray(small, dtype=np.int16)
+    bits = places[:, :-1] > places[:, 1:]
+    return int.from_bytes(np.packbits(bits.reshape(-1)).tobytes(), "big")
+
+
+def bits_apart(one: int, other: int) -> int:
+    """Return in how many bits two hashes differ."""
+    return (one ^ other).bit_count()
