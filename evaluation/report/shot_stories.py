@@ -1,5 +1,6 @@
 """Which shots and stories a report shows: the worst shots by each score, and stories from end to end."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,33 +37,39 @@ class Choice:
 def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
     """Return the worst shots by each score that single shots have; a perfect one is none of them."""
     every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
-    share = max(1, EACH // max(1, len(methods)))
+    every.sort(key=lambda one: digest(_key(one)))  # of equal ones not always the first of a set are shown
     made = []
     for name in SHOT_SCORES:
-        valued = [shot for shot in every if name in shot.values]
+        valued = sorted(
+            (round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
+        )
         top = SCORES[name].top if name != "aesthetic" else None
-        left = [shot for shot in valued if top is None or shot.values[name] < top - 1e-9]
-        ordered = sorted(left, key=lambda one: _order(one, name))
-        first: list[ShotScore] = []
-        for method in methods:
-            first += [shot for shot in ordered if shot.method == method][:share]
-        taken = {(shot.method, shot.story_id, shot.number) for shot in first}
-        rest = [shot for shot in ordered if (shot.method, shot.story_id, shot.number) not in taken]
-        first = sorted(first, key=lambda one: _order(one, name))[:EACH]
-        picked = sorted([*first, *rest[: EACH - len(first)]], key=lambda one: _order(one, name))
-        if picked:
+        ordered = [every[n] for value, n in valued if top is None or value < top]
+        if ordered:
             made.append(
                 WorstShots(
                     name=name, label=SCORES[name].label, digits=SCORES[name].digits, total=len(valued),
-                    cards=tuple(looked.card(shot) for shot in picked),
+                    cards=tuple(looked.card(shot) for shot in _picked(ordered, methods)),
                 )
             )  # fmt: skip
     return tuple(made)
 
 
-def _order(shot: ShotScore, name: str) -> tuple[float, str]:
-    """Return by what shots are sorted: value, and a hash, so that of equal ones not the first are shown."""
-    return round(shot.values[name], 9), digest([shot.method, shot.story_id, shot.number])
+def _picked(ordered: Sequence[ShotScore], methods: Sequence[str]) -> list[ShotScore]:
+    """Return a share of each method's worst shots, filled up with the worst of all, in order."""
+    share, counts, own = max(1, EACH // max(1, len(methods))), Counter[str](), []
+    for shot in ordered:
+        if counts[shot.method] < share:
+            own.append(_key(shot))
+        counts[shot.method] += 1
+    wanted = set(own[:EACH])
+    others = [_key(shot) for shot in ordered if _key(shot) not in wanted]
+    wanted |= set(others[: EACH - len(wanted)])
+    return [shot for shot in ordered if _key(shot) in wanted]
+
+
+def _key(shot: ShotScore) -> tuple[str, str, int]:
+    return shot.method, shot.story_id, shot.number
 
 
 def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Resampling of stories: sums over drawn stories, from which any statistic of sums is computed at once."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,23 @@ def resampled_sums(columns: Floats, resamples: int = RESAMPLES, seed: int = SEED
 
 def draws(stories: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[Floats]:
     """Yield how often each story is drawn, in blocks of shape (some resamples, stories)."""
-    random = np.random.default_rng(seed)
     block = max(1, _CELLS // max(1, stories))
+    if resamples <= block:  # as many comparisons of the same stories ask for again and again
+        if resamples > 0:
+            yield _drawn_at_once(stories, resamples, seed)
+        return
+    yield from _drawn(stories, resamples, seed, block)
+
+
+@lru_cache(maxsize=2)
+def _drawn_at_once(stories: int, resamples: int, seed: int) -> Floats:
+    counts = next(_drawn(stories, resamples, seed, resamples))
+    counts.flags.writeable = False
+    return counts
+
+
+def _drawn(stories: int, resamples: int, seed: int, block: int) -> Iterator[Floats]:
+    random = np.random.default_rng(seed)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
         drawn = random.integers(0, stories, size=(size, stories), dtype=np.int64)
