@@ -108,7 +108,8 @@ def _standings(
     """Return where methods stand in one score."""
     made: dict[str, Standing] = {}
     ranked = []
-    most = max((one.scores[name].counts.get("pictures", 0) for one in methods), default=0)
+    among = [one for one in methods if one.method not in unranked]
+    most = max((one.scores[name].counts.get("pictures", 0) for one in among), default=0)
     for one in methods:
         score = one.scores[name]
         why = unranked.get(one.method) or _too_little(name, score, most)

@@ -1,0 +1,385 @@
+"""The report on shot images: numbers as scored, per shot and per story; what is missing is said."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive import export_archive
+from fabula.evaluation.images.compare import compare_folders
+from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.images.found import read_found
+from fabula.evaluation.images.pipeline import IMAGES
+from fabula.evaluation.images.score import score_folder
+from fabula.evaluation.report.flat import scores_csv, shots_csv
+from fabula.evaluation.report.images import ImageReport, images_report
+from fabula.evaluation.report.model import ReportDocument
+from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice
+from fabula.evaluation.report.shots_model import ShotCard, ShotsPart, Snap
+from fabula.evaluation.report.snaps import GONE, SPENT
+from fabula.evaluation.report.writing import make_report, write_report
+from fabula.testing.drawn_evaluations import draw_evaluation
+from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot
+from fabula.testing.simulated_images import Simulated, write_images
+
+FEW = Definitions(resamples=200)
+TWO = {"alpha": 0.4, "beta": 0.9}
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Three drawn stories of five shots by two methods; one picture is missing."""
+    folder = tmp_path_factory.mktemp("drawn")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield draw_evaluation(folder)
+
+
+@pytest.fixture(scope="module")
+def report(drawn: Path) -> ReportDocument:
+    return images_report(drawn, wanted=ImageReport(FEW, excluded=("copy-paste",)))
+
+
+def part_of(document: ReportDocument) -> ShotsPart:
+    assert document.shots is not None
+    return document.shots
+
+
+def card_of(part: ShotsPart, method: str, story: str, number: int) -> ShotCard:
+    grid = next(one for one in part.stories if one.story_id == story)
+    return next(one for one in grid.methods if one.method == method).cards[number - 1]
+
+
+def simulated(folder: Path, **more: object) -> Path:
+    return write_images(folder, Simulated(**{"methods": TWO, **more}))  # type: ignore[arg-type]
+
+
+def test_report_when_compared_with_the_scores_has_their_numbers(drawn: Path, report: ReportDocument) -> None:
+    scores = {one.method: one for one in score_folder(drawn, FEW).methods}
+    leaders = part_of(report).leaders
+    assert leaders is not None and {row.method for row in leaders.rows} == set(scores)
+    for row in leaders.rows:
+        for name, place in row.places.items():
+            assert place.score == scores[row.method].scores[name]
+    for row in report.headline.rows:
+        for name, score in row.scores.items():
+            assert (score.value, score.low, score.high) == (
+                (one := scores[row.label].scores[name]).value, one.low, one.high,
+            )  # fmt: skip
+    (expected,) = (one for one in compare_folders(drawn, drawn, FEW).comparisons if one.metric == "csd_self")
+    (found,) = (one for one in report.comparisons if one.measure == "CSD self")
+    assert (found.difference.value, found.difference.low) == (expected.difference, expected.low)
+    assert found.p == {"Wilcoxon": expected.p_wilcoxon, "bootstrap": expected.p_bootstrap}
+
+
+def test_shots_when_averaged_are_the_scores_of_their_story(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", missing=frozenset({("alpha", "02", 3)}), refused=0.2)
+    part = part_of(images_report(run, wanted=ImageReport(FEW)))
+    checked = 0
+    for grid in part.stories:
+        for one in grid.methods:
+            for name in ("occm", "csd_cross", "aesthetic", "scene", "shot", "interaction"):
+                values = [card.values[name] for card in one.cards if name in card.values]
+                assert np.mean(values) == pytest.approx(one.scores[name].value)
+                checked += 1
+            pairs = [who.similarity for card in one.cards for who in card.cast if who.similarity is not None]
+            assert np.mean(pairs) == pytest.approx(one.scores["cids_cross"].value)
+            wall = [crop.similarity for row in one.wall for crop in row.crops]
+            assert sorted(wall) == sorted(pairs)
+            assert one.styles is not None
+            table = np.array(one.styles.rows)
+            assert (table == table.T).all()
+            assert table[np.triu_indices(len(table), 1)].mean() == pytest.approx(one.scores["csd_self"].value)
+            assert np.mean(one.styles.cross) == pytest.approx(one.scores["csd_cross"].value)
+    assert checked == 3 * 2 * 6
+
+
+def test_shot_when_it_has_no_picture_has_no_value_and_says_so(report: ReportDocument) -> None:
+    card = card_of(part_of(report), "model-a", "02", 3)
+    assert card.values == {} and card.found is None and card.boxes == ()
+    assert card.picture.lost == "no picture was generated"
+    assert [who.missed for who in card.cast] == ["no picture"] * 3
+    assert set(card.missing.values()) == {"no picture"}
+    page = render_page(report)
+    assert "no picture was generated" in page
+    assert "1 of 15 shots of model-a have no picture." in report.warnings
+    (table,) = (one for one in report.accounting if one.name == "missing")
+    assert [(row.label, row.values) for row in table.rows] == [("model-a", {"count": 1, "which": "02: 3"})]
+    (table,) = (one for one in report.accounting if one.name == "characters")
+    assert next(row.values for row in table.rows if row.label == "model-a") == {
+        "expected": 21, "matched": 18, "no_image": 3, "no_reference": 0, "nothing_detected": 0,
+        "not_matched": 0,
+    }  # fmt: skip
+
+
+def test_boxes_when_drawn_stand_where_the_figures_do(report: ReportDocument) -> None:
+    card = card_of(part_of(report), "model-a", "01", 2)  # two on stage
+    assert [who.character for who in card.cast] == ["Mira", "Old Tomas"]
+    assert (card.found, card.onstage, card.picture.width) == (2, 2, 240)
+    for box, (left, top, _, _) in zip(card.boxes, boxes_in(("Mira", "Old Tomas")), strict=True):
+        assert (box.left * WIDTH, box.top * HEIGHT) == pytest.approx((left, top))
+        assert (box.width * WIDTH, box.height * HEIGHT) == pytest.approx(FIGURE)
+    assert [box.character for box in card.boxes] == ["Mira", "Old Tomas"]
+    assert card.texts["Description"] == "Mira stands still, Old Tomas stands still"
+
+
+def test_wall_when_shown_has_references_beside_crops(report: ReportDocument) -> None:
+    story = part_of(report).stories[0].methods[0]
+    mira, _, fox = story.wall
+    assert (mira.character, mira.tag, len(mira.references)) == ("Mira", "realistic_human", 2)
+    assert [crop.shot for crop in mira.crops] == [1, 2, 3, 5]  # on stage by turns: 1, 2, 3, 0 and 1 of them
+    assert all(one.data for one in (*mira.references, *(crop.picture for crop in mira.crops)))
+    assert mira.crops[0].picture.height == 96  # 48 x 120 pixels, the longer side made 96
+    assert mira.mean == pytest.approx(np.mean([crop.similarity for crop in mira.crops]))
+    assert [crop.shot for crop in fox.crops] == [3]
+
+
+def test_leaderboard_when_a_method_is_excluded_shows_it_below_without_rank(report: ReportDocument) -> None:
+    leaders = part_of(report).leaders
+    assert leaders is not None
+    last = leaders.rows[-1]
+    assert (last.method, last.unranked) == ("copy-paste", "excluded from ranking")
+    assert all(place.rank is None for place in last.places.values())
+    assert {place.rank for place in leaders.rows[0].places.values()} == {1}
+    page = render_page(report)
+    assert "not ranked: excluded from ranking" in page and "copy-paste is shown and not ranked" in page
+    assert "rank,model-a,occm,1,1,1,,3,ok," in scores_csv(report)
+
+
+def test_polar_when_methods_are_ranked_is_the_share_of_the_best(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run")
+    document = images_report(run, wanted=ImageReport(FEW))
+    scores = {one.method: one.scores for one in score_folder(run, FEW).methods}
+    polar = part_of(document).polar
+    assert polar is not None
+    assert [axis.name for axis in polar.axes] == [
+        "cids_self", "cids_cross", "csd_self", "csd_cross", "scene", "shot", "interaction", "action",
+        "alignment", "occm", "aesthetic",
+    ]  # fmt: skip
+    for chart in polar.charts:
+        for axis, sector in zip(polar.axes, chart.sectors, strict=True):
+            best = max(one[axis.name].value or 0 for one in scores.values())
+            assert axis.full == best
+            assert sector.radius == pytest.approx((scores[chart.method][axis.name].value or 0) / best)
+    page = render_page(document)
+    assert page.count('<svg class="polar"') == 2
+    assert "CIDS self 1.0" in page or "100 %" in page
+
+
+def test_polar_when_there_is_one_method_has_the_range_of_each_score(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", methods={"alpha": 0.5})
+    document = images_report(run, wanted=ImageReport(FEW))
+    part, (scores,) = part_of(document), score_folder(run, FEW).methods
+    assert part.leaders is None and part.polar is not None
+    full = {axis.name: axis.full for axis in part.polar.axes}
+    assert (full["scene"], full["occm"], full["aesthetic"], full["csd_self"]) == (4, 100, 10, 1)
+    (chart,) = part.polar.charts
+    radii = {one.name: one.radius for one in chart.sectors}
+    assert radii["scene"] == pytest.approx((scores.scores["scene"].value or 0) / 4)
+    page = render_page(document)
+    assert "There is one method only" in page and 'class="sortable headline"' in page
+
+
+def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", stories=6, methods={"alpha": 0.5})
+    part = part_of(images_report(run, wanted=ImageReport(FEW)))
+    every = {name: [] for name in ("scene", "cids_cross", "csd_cross")}
+    for row in part.every:
+        for name, values in every.items():
+            if row.values[name] is not None:
+                values.append(row.values[name])
+    for some in part.worst:
+        if some.name in every:
+            shown = [card.values[some.name] for card in some.cards]
+            assert shown == sorted(shown) == pytest.approx(sorted(every[some.name])[:EACH])
+            assert some.total == len(every[some.name])
+    assert "occm" not in [some.name for some in part.worst]  # all of them are 100
+
+
+def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, drawn: Path) -> None:
+    export_archive(drawn, tmp_path / "archive")
+    if not (tmp_path / "archive" / IMAGES).exists():
+        (tmp_path / "archive" / IMAGES).write_bytes((drawn / IMAGES).read_bytes())
+    document = make_report(tmp_path / "archive", None, (), ImageReport(FEW))
+    part = part_of(document)
+    card = card_of(part, "model-a", "01", 2)
+    assert card.picture == Snap(lost=GONE) and card.boxes == ()
+    assert [who.similarity for who in card.cast if who.similarity is not None] != []
+    assert card.values["occm"] == 100
+    assert any("--outputs" in warning for warning in document.warnings)
+    page = render_page(document)
+    assert GONE in page and "data:image" not in page
+    found = images_report(
+        tmp_path / "archive", drawn.parent / "data", (drawn.parent / "model-a",), ImageReport(FEW)
+    )
+    card = card_of(part_of(found), "model-a", "01", 2)
+    assert card.picture.data is not None and len(card.boxes) == 2
+    assert part_of(found).stories[0].methods[1].wall[0].references[0].data is not None
+
+
+def test_picture_when_it_changed_since_the_evaluation_is_not_shown(tmp_path: Path, drawn: Path) -> None:
+    other = tmp_path / "model-a"
+    for file in sorted((drawn.parent / "model-a").rglob("*.png")):
+        target = other / file.relative_to(drawn.parent / "model-a")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    (other / "01/shots/shot_02.png").write_bytes(draw_shot(("The Fox",), 7))
+    document = images_report(drawn, None, (other,), ImageReport(FEW))
+    part = part_of(document)
+    assert card_of(part, "model-a", "01", 1).picture.data is not None
+    assert card_of(part, "model-a", "01", 2).picture.lost == GONE
+    assert "1 picture changed since the evaluation and is not shown." in document.warnings
+
+
+def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, drawn: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(InputError, match="outputs of one of copy-paste, model-a"):
+        images_report(drawn, None, (tmp_path / "elsewhere",))
+    from fabula.testing.drawn_shots import draw_shot_set
+
+    with pytest.raises(InputError, match="the set that was evaluated"):
+        images_report(drawn, draw_shot_set(tmp_path / "other", 2))
+    for wanted in (
+        ImageReport(FEW, excluded=("nobody",)),
+        ImageReport(FEW, choice=Choice(stories=("99",))),
+        ImageReport(FEW, choice=Choice(methods=("nobody",))),
+    ):
+        with pytest.raises(ConfigError, match="expected one of"):
+            images_report(drawn, wanted=wanted)
+
+
+def test_pictures_when_their_budget_is_spent_are_left_out_and_counted(drawn: Path) -> None:
+    whole = part_of(images_report(drawn, wanted=ImageReport(FEW)))
+    document = images_report(drawn, wanted=ImageReport(FEW, megabytes=0.02))
+    part = part_of(document)
+    page = render_page(document)
+    assert sum(len(text) for text in page.split('src="')[1:] if text.startswith("data:image")) < 400_000
+    assert SPENT in page and "because of that limit" in part.pictures_note
+    assert "left out" not in whole.pictures_note
+    none = render_page(images_report(drawn, wanted=ImageReport(FEW, megabytes=0)))
+    assert "data:image" not in none
+
+
+def test_stories_when_there_are_many_are_the_lowest_typical_and_highest(tmp_path: Path) -> None:
+    methods = {f"method-{number:02d}": number / 20 for number in range(20)}
+    run = simulated(tmp_path / "run", methods=methods, stories=12, shots=12, rated=False)
+    document = images_report(run, wanted=ImageReport(Definitions(resamples=20)))
+    part = part_of(document)
+    assert len(part.stories) * METHODS * 12 <= CARDS
+    assert [grid.why for grid in part.stories] == sorted(
+        (grid.why for grid in part.stories), key=["lowest", "typical", "highest"].index
+    )
+    assert {grid.why for grid in part.stories} == {"lowest", "typical", "highest"}
+    means = [np.mean([one.scores["cids_cross"].value for one in grid.methods]) for grid in part.stories]
+    assert means == sorted(means)
+    assert all(len(grid.methods) == METHODS for grid in part.stories)
+    assert len(part.every) == 20 * 12 * 12
+    shown = [one for one in document.comparisons if one.shown]
+    assert len(document.comparisons) == 190 * 7 and len(shown) <= 19 * 7
+    page = render_page(document)
+    assert len(page) < 2_500_000
+    assert page.count('<svg class="polar"') == 20
+    asked = images_report(
+        run, wanted=ImageReport(Definitions(resamples=20), choice=Choice(("07",), ("method-03",)))
+    )
+    assert [(one.story_id, one.why) for one in part_of(asked).stories] == [("07", "chosen")]
+    assert [one.method for one in part_of(asked).stories[0].methods] == ["method-03"]
+
+
+def test_report_when_there_is_no_story_is_a_page_that_says_so(tmp_path: Path) -> None:
+    document = images_report(simulated(tmp_path / "run", methods={}, stories=0))
+    assert "The evaluation has no story." in document.warnings
+    page = render_page(document)
+    assert "Shot images of no method" in page
+    written = write_report(document, tmp_path / "page.html")
+    assert json.loads(written.files["JSON"].read_bytes())["kind"] == "images"
+
+
+def test_report_when_no_shot_has_a_picture_ranks_nobody_and_shows_no_zero(tmp_path: Path) -> None:
+    gone = frozenset(("alpha", f"{story:02d}", shot) for story in (1, 2, 3) for shot in (1, 2, 3, 4))
+    document = images_report(simulated(tmp_path / "run", missing=gone), wanted=ImageReport(FEW))
+    leaders = part_of(document).leaders
+    assert leaders is not None
+    (row,) = (row for row in leaders.rows if row.method == "alpha")
+    assert row.unranked == "no picture"
+    assert all(place.score.value is None for place in row.places.values())
+    assert "12 of 12 shots of alpha have no picture." in document.warnings
+    polar = part_of(document).polar
+    assert polar is not None
+    (chart,) = (one for one in polar.charts if one.method == "alpha")
+    assert all(sector.radius is None for sector in chart.sectors)
+
+
+def test_definitions_when_chosen_are_named_and_used(drawn: Path) -> None:
+    code = Definitions(occm="code", cids="code", resamples=20)
+    document = images_report(drawn, wanted=ImageReport(code))
+    told = {one.name: one.value for one in document.definitions}
+    assert (told["OCCM"], told["CIDS cross"], told["CSD cross"]) == ("code", "code", "first")
+    card = card_of(part_of(document), "model-a", "01", 4)  # nobody on stage
+    assert "occm" not in card.values and card.missing["occm"] == "nobody on stage"
+
+
+def test_files_when_written_hold_every_shot_and_no_picture(tmp_path: Path, report: ReportDocument) -> None:
+    written = write_report(report, tmp_path / "page.html")
+    assert list(written.files) == ["page", "JSON", "scores as CSV", "shots as CSV"]
+    assert b"data:image" not in written.files["JSON"].read_bytes()
+    rows = list(csv.DictReader(io.StringIO(shots_csv(report))))
+    assert len(rows) == 2 * 3 * 5
+    gone = next(
+        row for row in rows if (row["method"], row["story_id"], row["shot"]) == ("model-a", "02", "3")
+    )
+    assert (gone["picture"], gone["occm"], gone["found"], gone["expected"]) == ("false", "", "", "3")
+    first = (tmp_path / "page.html").read_bytes()
+    write_report(report, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_bytes() == first
+
+
+def test_page_when_names_are_hostile_shows_them_as_text(tmp_path: Path) -> None:
+    names = ('<script>alert("1")</script>', "\u202eright to left", "x" * 300)
+    methods = {'"><img src=x onerror=alert(1)>': 0.5, "=1+1": 0.4}
+    run = simulated(tmp_path / "run", characters=names, methods=methods)
+    document = images_report(run, wanted=ImageReport(FEW))
+    page = render_page(document)
+    assert page.count("<script>") == 1 and "<img src=x" not in page
+    assert "[U+202E]right to left" in page
+    assert "\u202e" not in page
+    assert "'=1+1" in shots_csv(document)
+
+
+def test_archive_when_hostile_names_files_outside_shows_none_of_them(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", methods={"alpha": 0.5})
+    (tmp_path / "secret.png").write_bytes(draw_shot(("Mira",)))
+    lines = []
+    for one in read_found(run):
+        line = one.as_json()
+        line["views"] = {
+            "shots": {"1": {"file": "../secret.png", "width": 320, "height": 180}, "2": "no mapping"},
+            "crops": [],
+        }
+        lines.append(json.dumps(line))
+    (run / IMAGES).write_text("\n".join(lines) + "\n")
+    assert "data:image" not in render_page(images_report(run, wanted=ImageReport(FEW)))
+
+
+def test_report_when_judges_kept_the_pictures_shows_those_where_outputs_are_gone(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", methods={"alpha": 0.5})
+    (run / "store").mkdir()
+    (run / "store/one.png").write_bytes(draw_shot(("Mira",)))
+    lines = []
+    for one in read_found(run):
+        line = one.as_json()
+        line["views"]["shots"]["1"] = {"file": "store/one.png", "width": 320, "height": 180}
+        lines.append(json.dumps(line))
+    (run / IMAGES).write_text("\n".join(lines) + "\n")
+    manifest = json.loads((run / "evaluation.json").read_bytes())
+    for side, boxes in ((768, 2), (320, 0)):  # at the limit the picture may have been made smaller
+        manifest["protocol"]["views"] = {"max_side": side}
+        (run / "evaluation.json").write_text(json.dumps(manifest))
+        card = card_of(part_of(images_report(run, wanted=ImageReport(FEW))), "alpha", "01", 1)
+        assert card.picture.data is not None and len(card.boxes) == boxes
