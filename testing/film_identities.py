@@ -126,7 +126,7 @@ def shows(truth: Sequence[Named], tracks: Sequence[Named]) -> dict[str, str]:
 
 def _rand(true: Sequence[str], found: Sequence[str]) -> float | None:
     try:
-        from sklearn.metrics import adjusted_rand_score
+        from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped]
     except ImportError:
         return None
     return float(adjusted_rand_score(true, found))

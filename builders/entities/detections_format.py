@@ -1,5 +1,6 @@
 """What stands in a file of detections: a header, and one row for each person in a frame."""
 
+import re
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -80,8 +81,19 @@ def row_of(where: str, value: Any) -> Row | UserError:  # noqa: ANN401 - bytes o
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        message, found = first["msg"], f"{first['input']!r}"[:80]
-        return wrong(f"{where}: {place}" if place else where, message[:1].lower() + message[1:], found)
+        expected, found = _told(first["type"], first["msg"], f"{first['input']!r}"[:80])
+        return wrong(f"{where}: {place}" if place else where, expected, found)
+
+
+def _told(kind: str, message: str, given: str) -> tuple[str, str]:
+    """Return what was expected and what was found."""
+    if kind == "json_invalid":
+        return "a line of JSON", f"{given}: {message}"
+    if kind == "missing":
+        return "a value", "none"
+    if kind == "extra_forbidden":
+        return "the documented fields only", "another one"
+    return re.sub(r"^\w+ should (be |have )?", "", message), given
 
 
 def wrong(where: str, expected: str, found: str) -> UserError:

@@ -122,16 +122,19 @@ def _columns(schema: Any) -> str | None:  # noqa: ANN401 - of pyarrow
     """Return what is wrong with the columns: none may be missing, unknown, or of another type."""
     from pyarrow import types
 
+    def number(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
+        return bool(types.is_floating(kind) or types.is_integer(kind))
+
     def numbers(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
         listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        return bool(listed and types.is_floating(kind.value_type))
+        return bool(listed and number(kind.value_type))
 
     def text(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
         return bool(types.is_string(kind) or types.is_large_string(kind))
 
     wanted = {
-        "video": text, "frame": types.is_integer, "box": numbers, "score": types.is_floating, "face": numbers,
-        "face_score": types.is_floating, "face_embedding": numbers, "body_embedding": numbers,
+        "video": text, "frame": types.is_integer, "box": numbers, "score": number, "face": numbers,
+        "face_score": number, "face_embedding": numbers, "body_embedding": numbers,
     }  # fmt: skip
     for name in ("video", "frame", "box", "score"):
         if name not in schema.names:
