@@ -19,7 +19,7 @@ SIDE = 360
 BLACK = 24.0
 """Luma of a black bar at most: video black is 16, and encoders blur the border."""
 HASH = 16
-"""A picture's hash has so many bits squared."""
+"""So many frequencies in each direction make a picture's hash."""
 
 
 class Bars(NamedTuple):
@@ -89,18 +89,19 @@ def difference(one: "Luma", other: "Luma") -> float:
 
 
 def picture_hash(values: "Luma") -> int:
-    """Return 256 bits of a picture: whether each of 16 x 16 places is brighter than the one to its right.
+    """Return 255 bits of a picture: which of its low frequencies are above their median.
 
-    Small changes of size, quality or brightness change few bits (a difference hash).
+    The picture is made 64 x 64; of its cosine transform the 16 x 16 lowest frequencies count, without the
+    mean. Changes of size, quality or brightness change few bits.
     """
     import numpy as np
     from PIL import Image
     from PIL.Image import Resampling
+    from scipy.fft import dctn
 
-    small = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).resize((HASH + 1, HASH), Resampling.BOX)
-    places = np.asarray(small, dtype=np.int16)
-    bits = places[:, :-1] > places[:, 1:]
-    return int.from_bytes(np.packbits(bits.reshape(-1)).tobytes(), "big")
+    small = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).resize((64, 64), Resampling.BOX)
+    low = dctn(np.asarray(small, dtype=np.float64), norm="ortho")[:HASH, :HASH].reshape(-1)[1:]
+    return int.from_bytes(np.packbits(np.append(False, low > np.median(low))).tobytes(), "big")
 
 
 def bits_apart(one: int, other: int) -> int:

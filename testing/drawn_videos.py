@@ -135,6 +135,8 @@ def write_frames(
     codec: str = "mpeg4",
     options: dict[str, str] | None = None,
     key_every: int = 12,
+    rate: int = 4_000_000,
+    pixels: str = "yuv420p",
 ) -> Path:
     """Write pictures as a video; the file's ending says which container.
 
@@ -146,6 +148,8 @@ def write_frames(
         codec: the encoder.
         options: of the encoder.
         key_every: distance of the key frames.
+        rate: bits per second.
+        pixels: the encoder's format of pixels.
     """
     import av
 
@@ -155,10 +159,10 @@ def write_frames(
             if stream is None:
                 stream = container.add_stream(codec, rate=fps, options=options or {})
                 stream.height, stream.width = picture.shape[:2]
-                stream.pix_fmt = "yuv420p"
+                stream.pix_fmt = pixels
                 stream.codec_context.time_base = 1 / Fraction(fps)
                 stream.codec_context.gop_size = key_every
-                stream.codec_context.bit_rate = 4_000_000
+                stream.codec_context.bit_rate = rate
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
             frame.pts = number if stamps is None else stamps[number]
             container.mux(stream.encode(frame))

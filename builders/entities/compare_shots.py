@@ -20,7 +20,7 @@ class Settings(Own):
     """When two shots are copies."""
 
     bits: int = Field(
-        default=24, ge=0, le=256, description="Bits, of 256, in which frames that look the same may differ."
+        default=40, ge=0, le=255, description="Bits, of 255, in which frames that look the same may differ."
     )
     length: float = Field(default=0.02, ge=0, le=1, description="Share by which their lengths may differ.")
     plain: float = Field(

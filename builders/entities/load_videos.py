@@ -13,7 +13,7 @@ from pydantic import Field
 from ...engine.stage import Child, Failed, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
 from ...schemas.base import Own
-from ...schemas.canonical import sha256_file
+from ...schemas.canonical import sha256_bytes, sha256_file
 from ...schemas.ids import slug
 
 ROLE = "videos"
@@ -65,19 +65,14 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         if not _printable(file):
             name = os.fsencode(file.name).decode("utf-8", "backslashreplace")
             reason = "its path is no text in Unicode: rename it"
-            yield Child(_free("video", digest_of(name), taken), Failed("unprintable_name", reason, name))
+            yield Child(
+                _free("", sha256_bytes(name.encode("utf-8")), taken), Failed("unprintable_name", reason, name)
+            )
             continue
         sha256 = sha256_file(file)
         video_id = _free(slug(file.stem)[:_NAME].strip("-_"), sha256, taken)
         found = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
         yield Child(video_id, Made({"found": found}))
-
-
-def digest_of(text: str) -> str:
-    """Return the hash of a text."""
-    from ...schemas.canonical import sha256_bytes
-
-    return sha256_bytes(text.encode("utf-8"))
 
 
 def _files(place: Path, suffixes: Sequence[str]) -> list[Path]:

@@ -41,7 +41,7 @@ SPEC = StageSpec(
     shape="map",
     reads=("shot", "among"),
     writes=("quality",),
-    libraries=("av", "pillow", "numpy"),
+    libraries=("av", "pillow", "numpy", "scipy"),
     settings=Settings,
 )
 

