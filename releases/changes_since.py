@@ -13,7 +13,7 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .diffing import ReleaseDiff, diff_sides
 from .diffing_sides import Side, open_side
-from .layout import CHANGES, EVENTS, FORMAT, HIDDEN_SPLIT, RELEASE
+from .layout import CHANGES, FORMAT, HIDDEN_SPLIT, KIND, RELEASE
 from .options import AUTO, PackOptions
 from .suite_facts import stated_languages
 from .version_step import Version, is_enough
@@ -78,7 +78,7 @@ def options_since(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
     }
-    if side.document.get("kind") == EVENTS:  # prompts state neither a licence nor a language of their own
+    if side.document.get("kind") != KIND:  # flat records state neither a licence nor a language of their own
         if isinstance(side.document.get("license"), str):
             found["license"] = side.document["license"]
         if languages := stated_languages(side.folder):

@@ -13,10 +13,10 @@ from .diffing_sides import Side, open_side
 from .diffing_statistics import Shift, shifts_between
 from .diffing_steps import due_reasons
 from .diffing_subsets import SubsetChange, subset_changes
-from .layout import ANNOTATIONS, DATA, EVENTS, PROMPTS, RELEASE, SUMS
+from .layout import ANNOTATIONS, DATA, ENTITIES, EPISODES, EVENTS, PROMPTS, RELEASE, SHOT_SCRIPTS, SHOTS, SUMS
 from .version_step import Step, Version, is_enough, next_version
 
-MAIN = {EVENTS: PROMPTS}
+MAIN = {EVENTS: PROMPTS, ENTITIES: EPISODES, SHOTS: SHOT_SCRIPTS}
 """Kind of release -> the JSONL file of its units, where that is not the stories' file."""
 _ABOUT = ("name", "title", "creators", "contact")
 

@@ -21,11 +21,11 @@ from .croissant import croissant_document
 from .diffing_sides import Side
 from .documents import checksums, file_entries, hidden_document, release_document, source_manifest
 from .facts import Facts
+from .flat_kinds import flat_kind
 from .layout import (
     CARD,
     CHANGES,
     CROISSANT,
-    EVENTS,
     LICENSE,
     MORAL_BALANCE,
     README,
@@ -104,11 +104,12 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             process is at it.
         InputError: the run has findings, or no record can be released; lists why.
     """
-    if read_manifest(run).kind == EVENTS:
-        from .suite_packing import pack_suite
+    flat = flat_kind(read_manifest(run).kind)
+    if flat is not None:
+        from .suite_packing import pack_flat
 
-        _require_plain(options)
-        return pack_suite(run, out, options)
+        _require_plain(options, flat.what)
+        return pack_flat(run, out, options, flat)
     options.checked()
     chosen = None if options.license is None else licence(options.license)
     require_outside(out, run)
@@ -145,14 +146,14 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     )
 
 
-def _require_plain(options: PackOptions) -> None:
-    """Refuse options that mean nothing to a prompt suite."""
+def _require_plain(options: PackOptions, what: str) -> None:
+    """Refuse options that mean nothing to a flat release."""
     given = {"--subset": options.subsets, "--reviews": options.reviews, "--salt": options.salt}
     for option in (name for name, value in given.items() if value):
         raise ConfigError(
             option,
             expected="a run of `fabula build katha`",
-            found="a prompt suite, which has neither subsets nor reviews nor a hidden test",
+            found=f"{what}, which has neither subsets nor reviews nor a hidden test",
             fix="leave the option out",
         )
 

@@ -15,11 +15,24 @@ from ..engine.sources import EDITS
 from ..errors import RunError
 from ..schemas.canonical import Json, sha256_file
 from ..validators.dataset import RECORDS, iter_bundles
-from .layout import EVENTS, KIND, PROMPTS
+from .layout import (
+    ENTITIES,
+    EPISODES,
+    EVENTS,
+    IMPORTED_ENTITIES,
+    IMPORTED_SHOTS,
+    KIND,
+    PROMPTS,
+    SHOT_SCRIPTS,
+    SHOTS,
+)
 
 SPLIT_STAGE = "assign_splits"
 """The stage that decides the split of each story, and never decides again."""
-_RECORD_FILES = {KIND: RECORDS, EVENTS: PROMPTS}
+_IMPORTS = {IMPORTED_ENTITIES: ENTITIES, IMPORTED_SHOTS: SHOTS}
+"""Kind of an imported run -> the kind of run that it is used like."""
+_RECORD_FILES = {KIND: RECORDS, EVENTS: PROMPTS, ENTITIES: EPISODES, IMPORTED_ENTITIES: EPISODES,
+    SHOTS: SHOT_SCRIPTS, IMPORTED_SHOTS: SHOT_SCRIPTS}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,7 @@ def finished_run(folder: Path, kind: str = KIND) -> Iterator[FinishedRun]:
     read_manifest(folder)  # before the lock, whose file would be put into any folder
     with hold(folder.absolute()):
         manifest, report = read_manifest(folder), _finished_report(folder)
-        if manifest.kind != kind:
+        if manifest.kind != kind and _IMPORTS.get(manifest.kind) != kind:
             raise RunError(
                 str(folder / MANIFEST),
                 expected=f"a run of kind {kind!r}",

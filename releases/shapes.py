@@ -1,26 +1,32 @@
 """What tells releases of different kinds apart: their tables, JSONL files and splits."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from . import suite_tables
+from . import entity_tables, shot_release_tables, suite_tables
 from .layout import (
     ANNOTATIONS,
+    ENTITIES,
+    EPISODES,
     EVENTS,
     KIND,
     MORAL_BALANCE,
     PRODUCERS,
     PROMPTS,
     RECORD_IDS,
+    SHOT_SCRIPTS,
+    SHOTS,
     SOURCE_MANIFEST,
     SPLIT_FILES,
     STATISTICS,
     SUITE,
     VARIANTS,
 )
+from .shot_tree import FOLDER, REFERENCES
 from .tables import Table, record_rows, tables, variant_row
 
 PlacedRow = tuple[str, Table, dict[str, Json]]
@@ -66,6 +72,24 @@ def _prompt_rows(folder: Path) -> Iterator[PlacedRow]:
             yield suite_tables.SPLIT, table, row
 
 
+def _episode_rows(folder: Path) -> Iterator[PlacedRow]:
+    tiers = entity_tables.tiers_of(list(_lines(folder / EPISODES)))
+    for record in _lines(folder / EPISODES):
+        for table, row in entity_tables.episode_rows(record, tiers[record["episode_id"]]):
+            yield entity_tables.SPLIT, table, row
+
+
+def _script_rows(folder: Path) -> Iterator[PlacedRow]:
+    images = list(_lines(folder / FOLDER / REFERENCES))
+    counts = Counter(image["story_id"] for image in images)
+    for record in _lines(folder / SHOT_SCRIPTS):
+        for table, row in shot_release_tables.script_rows(record, counts[record["story_id"]]):
+            yield shot_release_tables.SPLIT, table, row
+    for image in images:
+        table, row = shot_release_tables.reference_row(image)
+        yield shot_release_tables.SPLIT, table, row
+
+
 def _lines(path: Path) -> Iterator[dict[str, Json]]:
     with path.open("rb") as lines:
         for line in lines:
@@ -88,5 +112,21 @@ SUITES = Shape(
     split_files=(suite_tables.SPLIT,),
     rows=_prompt_rows,
 )
-SHAPES = {shape.kind: shape for shape in (KATHA, SUITES)}
+EPISODE_SETS = Shape(
+    kind=ENTITIES,
+    tables=entity_tables.TABLES,
+    record_ids={EPISODES: "episode_id"},
+    described=(EPISODES, STATISTICS, SOURCE_MANIFEST),
+    split_files=(entity_tables.SPLIT,),
+    rows=_episode_rows,
+)
+SHOT_SETS = Shape(
+    kind=SHOTS,
+    tables=shot_release_tables.TABLES,
+    record_ids={SHOT_SCRIPTS: "story_id"},
+    described=(SHOT_SCRIPTS, STATISTICS, SOURCE_MANIFEST),
+    split_files=(shot_release_tables.SPLIT,),
+    rows=_script_rows,
+)
+SHAPES = {shape.kind: shape for shape in (KATHA, SUITES, EPISODE_SETS, SHOT_SETS)}
 """Kind of a release -> its shape."""

@@ -10,9 +10,11 @@ from ..schemas.canonical import Json
 from ..schemas.events import Suite, SuiteRecord
 from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from . import loading
-from .layout import EVENTS, PROMPTS, SUITE
+from .entity_loading import EntityRelease, load_entity_release
+from .layout import ENTITIES, EVENTS, PROMPTS, SHOTS, SUITE
 from .loading import Release, kind_of, read_release_document, read_rows, repeated
 from .resolve import release_folder
+from .shot_loading import ShotRelease, load_shot_release
 from .suites import load_suite
 
 
@@ -88,8 +90,8 @@ def statistics_of_suite(path: Path) -> dict[str, Json] | None:
     return suite_statistics(records)
 
 
-def load(path: str | Path) -> Release | SuiteRelease:
-    """Load a release of any kind: stories, or a prompt suite.
+def load(path: str | Path) -> Release | SuiteRelease | EntityRelease | ShotRelease:
+    """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts.
 
     Args:
         path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
@@ -98,4 +100,9 @@ def load(path: str | Path) -> Release | SuiteRelease:
         InputError: as :func:`.loading.load`. For a version on a Hub, the errors of :func:`.fetching.fetch`.
     """
     folder = release_folder(path)
-    return load_suite_release(folder) if kind_of(folder) == EVENTS else loading.load(folder)
+    kind = kind_of(folder)
+    if kind == ENTITIES:
+        return load_entity_release(folder)
+    if kind == SHOTS:
+        return load_shot_release(folder)
+    return load_suite_release(folder) if kind == EVENTS else loading.load(folder)

@@ -20,6 +20,7 @@ from .check_subsets import check_subsets
 from .commitments import read_salt, salt_beside
 from .composition import Composition
 from .findings import DAMAGE, Findings, VerifyReport, document_of, read_back
+from .flat_kinds import flat_kind
 from .hidden_search import search_rows
 from .layout import (
     ANNOTATIONS,
@@ -27,7 +28,6 @@ from .layout import (
     CARD,
     CHANGES,
     CROISSANT,
-    EVENTS,
     PRODUCERS,
     RELEASE,
     SUBSETS,
@@ -37,7 +37,7 @@ from .layout import (
 )
 from .loading import kind_of
 from .official import WHOLE
-from .suite_verification import verify_suite
+from .suite_verification import verify_flat
 
 __all__ = ["VerifyReport", "verify"]
 
@@ -72,8 +72,9 @@ def verify(
         raise InputError(
             [UserError(str(folder), expected="a release folder", found="no folder", fix="give its folder")]
         )
-    if kind_of(folder) == EVENTS:
-        return verify_suite(folder, quick=quick)
+    flat = flat_kind(kind_of(folder))
+    if flat is not None:
+        return verify_flat(folder, flat, quick=quick)
     findings = Findings()
     document, composition = _check_data(folder, findings)
     public = document.get("visibility") != "hidden"

@@ -193,6 +193,14 @@ _SPLITS = {
 CODES: dict[str, Code] = {**_FILES, **_SCRIPT, **_REGISTRY, **_SCHEDULE, **_TEXTS, **_SPLITS}
 """Code -> its meaning, cure and level."""
 
+BLOCKING = frozenset(
+    {
+        *("unreadable", "too-large", "encoding", "json", "repeated-key", "shape", "unsafe-name"),
+        *("no-shots", "scene-order", "list-length", "schedule-key", "story-name"),
+    }
+)
+"""Codes of what cannot be released: files of no use, and episodes whose shots cannot be told."""
+
 
 def issue(code: str, where: str, path: str, message: str) -> Issue:
     """Return an issue with the cure and level of its code."""
