@@ -5,19 +5,17 @@ from typing import Any
 
 from ...engine.manifest import Manifest
 from ...engine.stage import Item
-from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
-from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.judgement import EvaluationManifest
 from ..judges.settings import public_judge
+from ..replies import ReplyTally, identity_of, labels_of
 from .load_videos import outputs_sha256
 from .settings import EventJudgeSettings
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
-IDENTITY = ("structured", "unsupported", "extra")
-"""Those settings of a model that change its answers."""
 
 
-class About:
+class About(ReplyTally):
     """Collects what the manifest of an evaluation says, video by video.
 
     Args:
@@ -25,14 +23,11 @@ class About:
     """
 
     def __init__(self, run: Manifest) -> None:
-        self._run = run
+        super().__init__(run)
         self._outputs: dict[str, Json] = {}
         self._videos: dict[str, list[Json]] = {}
         self._invalid: dict[str, list[Json]] = {}
         self._frames: Counter[str] = Counter()
-        self._outcomes: dict[str, Counter[str]] = {}
-        self._reported: dict[str, set[str]] = {}
-        self._unasked: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
         """Take in one video."""
@@ -45,17 +40,6 @@ class About:
             place = {"unit": video["unit"], "seed": video["seed"]}
             self._invalid.setdefault(method, []).append({**place, "code": taken["invalid"]})
 
-    def count(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
-        spec = judgement.judge.spec
-        self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
-        if judgement.judge.reported_model is not None:
-            self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
-
-    def leave(self, row: Json) -> None:
-        """Take in one vote that was not asked for yet."""
-        self._unasked[row["judge"]["spec"]] += 1
-
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
         methods = {method: self._method(method) for method in sorted(self._videos)}
@@ -63,7 +47,7 @@ class About:
             kind="events",
             protocol=self._protocol(),
             subject={"methods": methods},
-            environment=self._environment(),
+            environment=self.environment("load_videos"),
         )
 
     def _method(self, method: str) -> dict[str, Any]:
@@ -92,29 +76,9 @@ class About:
             "retries": settings.retries,
             "decoding": {name: given[name] for name in DECODING},
             "models": {
-                public_judge(spec).spec: {
-                    name: value for name, value in models.get(spec, {}).items() if name in IDENTITY
-                }
-                for spec in sorted(settings.judges)
+                public_judge(spec).spec: identity_of(models.get(spec, {})) for spec in sorted(settings.judges)
             },
-            "prompts": {name: load_prompt(name).label for name in sorted(self._run.prompts)},
+            "prompts": labels_of(self._run.prompts),
             "frames": self._run.settings["take_frames"],
             "seed": self._run.seed,
-        }
-
-    def _environment(self) -> dict[str, Any]:
-        return {
-            "fabula": self._run.fabula_version,
-            "libraries": {name: text for one in self._run.stages for name, text in one.libraries.items()},
-            "created_at": self._run.created_at,
-            "selection": self._run.settings["load_videos"],
-            "sources": [{"role": one.role, "name": one.name, "path": one.path} for one in self._run.sources],
-            "judges": {
-                spec: {
-                    "outcomes": dict(sorted(counts.items())),
-                    "reported_models": sorted(self._reported.get(spec, ())),
-                }
-                for spec, counts in sorted(self._outcomes.items())
-            },
-            **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }

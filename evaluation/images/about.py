@@ -5,20 +5,18 @@ from typing import Any
 
 from ...engine.manifest import Manifest
 from ...engine.stage import Item
-from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
-from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.judgement import EvaluationManifest
 from ..judges.settings import public_judge
+from ..replies import ReplyTally, identity_of, labels_of
 from .settings import AlignmentSettings
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
-IDENTITY = ("structured", "unsupported", "extra")
-"""Those settings of a model that change its answers."""
 UNREAD = ("release", "stories", "references")
 """What stands in the protocol, and is the same for every method."""
 
 
-class About:
+class About(ReplyTally):
     """Collects what the manifest of an evaluation says, item by item.
 
     Args:
@@ -26,13 +24,10 @@ class About:
     """
 
     def __init__(self, run: Manifest) -> None:
-        self._run = run
+        super().__init__(run)
         self._outputs: dict[str, Json] = {}
         self._models: dict[str, Json] = {}
         self._boxes: Counter[str] = Counter()
-        self._outcomes: dict[str, Counter[str]] = {}
-        self._reported: dict[str, set[str]] = {}
-        self._unasked: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
         """Take in one story of a method."""
@@ -47,17 +42,6 @@ class About:
         if pictures is not None:
             self._models |= {name: one for name, one in pictures["models"].items() if one is not None}
 
-    def count(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
-        spec = judgement.judge.spec
-        self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
-        if judgement.judge.reported_model is not None:
-            self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
-
-    def leave(self, row: Json) -> None:
-        """Take in one rating that was not asked for yet."""
-        self._unasked[row["judge"]["spec"]] += 1
-
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
         methods = {method: self._method(method) for method in sorted(self._outputs)}
@@ -65,7 +49,7 @@ class About:
             kind="images",
             protocol=self._protocol(),
             subject={"methods": methods},
-            environment=self._environment(),
+            environment=self.environment("load_stories"),
         )
 
     def _method(self, method: str) -> dict[str, Any]:
@@ -90,32 +74,12 @@ class About:
             "interaction_from": settings.interaction_from,
             "decoding": {name: given[name] for name in DECODING},
             "judge_models": {
-                public_judge(spec).spec: {
-                    name: value for name, value in self._run.models.get(spec, {}).items() if name in IDENTITY
-                }
-                for spec in judges
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in judges
             },
-            "prompts": {name: load_prompt(name).label for name in sorted(self._run.prompts)},
+            "prompts": labels_of(self._run.prompts),
             "views": {
                 name: value for name, value in self._run.settings["prepare_views"].items() if name != "wanted"
             },
             "matching": {"least": self._run.settings["match_crops"]["least"]},
             "seed": self._run.seed,
-        }
-
-    def _environment(self) -> dict[str, Any]:
-        return {
-            "fabula": self._run.fabula_version,
-            "libraries": {name: text for one in self._run.stages for name, text in one.libraries.items()},
-            "created_at": self._run.created_at,
-            "selection": self._run.settings["load_stories"],
-            "sources": [{"role": one.role, "name": one.name, "path": one.path} for one in self._run.sources],
-            "judges": {
-                spec: {
-                    "outcomes": dict(sorted(counts.items())),
-                    "reported_models": sorted(self._reported.get(spec, ())),
-                }
-                for spec, counts in sorted(self._outcomes.items())
-            },
-            **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }

@@ -1,14 +1,13 @@
 """What an evaluation says about itself: protocol, subject and environment (``evaluation.json``)."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from ...engine.manifest import Manifest
 from ...engine.stage import Item
-from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json, digest
-from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.judgement import EvaluationManifest
+from ..replies import ReplyTally, identity_of, labels_of
 from .accounting import Accounting
 from .prompt_sets import of_sets
 from .settings import public_judge
@@ -18,7 +17,7 @@ MATCHING = ("match_answers", "match_vectors")
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
 
 
-class About:
+class About(ReplyTally):
     """Collects what the manifest of an evaluation says, item by item.
 
     Args:
@@ -26,14 +25,11 @@ class About:
     """
 
     def __init__(self, run: Manifest) -> None:
-        self._run = run
+        super().__init__(run)
         self._stories: set[str] = set()
         self._methods: dict[str, dict[str, Any]] = {}
         self._counts: dict[str, Accounting] = {}
         self._release: Json = {}
-        self._outcomes: dict[str, Counter[str]] = {}
-        self._reported: dict[str, set[str]] = {}
-        self._unasked: Counter[str] = Counter()
         self._unasked_texts: set[tuple[str, str, str, str, int]] = set()
 
     def add(self, item: Item) -> None:
@@ -52,22 +48,14 @@ class About:
         odd = sum(bool(frame["notes"]) for frame in item["frames"])
         method["pictures_with_notes"] += odd
 
-    def count(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
-        spec = judgement.judge.spec
-        self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
-        if judgement.judge.reported_model is not None:
-            self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
-
-    def leave(self, row: Json, story_id: str) -> None:
+    def leave_once(self, row: Json, story_id: str) -> None:
         """Take in one question that was not asked yet; one without pictures counts once for all methods."""
-        judge = row["judge"]["spec"]
         if row["condition"] == "text":
-            key = (judge, story_id, row["kind"], row["item"], row["vote"])
+            key = (row["judge"]["spec"], story_id, row["kind"], row["item"], row["vote"])
             if key in self._unasked_texts:
                 return
             self._unasked_texts.add(key)
-        self._unasked[judge] += 1
+        self.leave(row)
 
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
@@ -75,7 +63,10 @@ class About:
             kind="katha",
             protocol=self._protocol(),
             subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
-            environment=self._environment(),
+            environment={
+                **self.environment("load_items"),
+                "release": {"version": self._release.get("version")},
+            },
         )
 
     def _about(self, name: str) -> dict[str, Any]:
@@ -100,12 +91,12 @@ class About:
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
             "models": {
-                public_judge(spec).spec: _identity(self._run.models.get(spec, {})) for spec in sorted(judges)
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {}))
+                for spec in sorted(judges)
             },
-            "prompts": {
-                name: load_prompt(name).label
-                for name in of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
-            },
+            "prompts": labels_of(
+                of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
+            ),
             "images": settings["prepare_images"],
             "seed": self._run.seed,
         }
@@ -117,33 +108,6 @@ class About:
             above = f" above {given['threshold']:g}" if "threshold" in given else ""
             yield from (public_judge(spec).spec + above for spec in given["judges"])
 
-    def _environment(self) -> dict[str, Any]:
-        libraries = {name: text for stage in self._run.stages for name, text in stage.libraries.items()}
-        return {
-            "fabula": self._run.fabula_version,
-            "libraries": libraries,
-            "created_at": self._run.created_at,
-            "release": {"version": self._release.get("version")},
-            "selection": self._run.settings["load_items"],
-            "sources": [
-                {"role": source.role, "name": source.name, "path": source.path}
-                for source in self._run.sources
-            ],
-            "judges": {
-                spec: {
-                    "outcomes": dict(sorted(counts.items())),
-                    "reported_models": sorted(self._reported.get(spec, ())),
-                }
-                for spec, counts in sorted(self._outcomes.items())
-            },
-            **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
-        }
-
 
 def _method() -> dict[str, Any]:
     return {"panels": 0, "packets_scanned": 0, "pictures_with_notes": 0, "leaks": []}
-
-
-def _identity(options: Json) -> dict[str, Any]:
-    """Return those settings of a model that change its answers."""
-    return {name: options[name] for name in ("structured", "unsupported", "extra") if name in options}

@@ -59,7 +59,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             for answers in ANSWERS:
                 for row in item[answers]:
                     if row["outcome"] == UNASKED:
-                        about.leave(row, item["shown"]["story_id"])
+                        about.leave_once(row, item["shown"]["story_id"])
                         continue
                     yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
 
