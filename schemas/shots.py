@@ -4,6 +4,8 @@ Both languages stand side by side; the key of Chinese is ``ch``. Names of charac
 shot are keys of ``Characters``. Unknown fields are kept, absent is not null; semantic rules are validators.
 """
 
+from typing import Any
+
 from pydantic import Field
 
 from .base import Own, Wire
@@ -132,3 +134,30 @@ class ReferenceImage(Own):
     height: int = Field(ge=1, description="Pixels.")
     source: str | None = Field(default=None, description="Where the image comes from.")
     rights: str | None = Field(default=None, description="On what ground it may be used.")
+
+
+class ShotRecord(Own):
+    """One script with its history: one line of ``scripts.jsonl``."""
+
+    story_id: str = Field(description="Name of the story's folder, such as 01.")
+    source_id: str | None = Field(default=None, description="Id of the story that it was made from.")
+    order: tuple[str, ...] = Field(description="Keys of the characters, in the order of the script.")
+    script: dict[str, Any] = Field(description="The content of story.json.")
+    facts: StoryFacts = Field(description="What is known beyond the official fields.")
+    producers: tuple[dict[str, str], ...] = Field(
+        default=(), description="Who made which field: path and producer."
+    )
+
+    def parsed(self) -> ShotScript:
+        """Return the script, its characters in their order.
+
+        Raises:
+            ValueError: it is no script, or the order does not name its characters.
+        """
+        characters = self.script.get("Characters", {})
+        if sorted(self.order) != sorted(characters):
+            raise ValueError("order: expected the keys of Characters")
+        ordered = {key: characters[key] for key in self.order}
+        return ShotScript.model_validate(
+            {**self.script, **({"Characters": ordered} if "Characters" in self.script else {})}
+        )

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
+from ...releases.layout import SHOT_SCRIPTS
 from ...releases.shot_tree import FOLDER, SCRIPT, STORIES, script_bytes
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.shots import ShotScript
+from ...schemas.shots import ShotRecord, ShotScript
 
 STAGES = (
     f"{__package__}.load_stories",
@@ -49,9 +50,22 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             if not any(place.iterdir()):
                 place.rmdir()
     write_atomic(tree / STORIES, jsonl_lines([record["facts"] for _, record in records]))
+    write_atomic(folder / SHOT_SCRIPTS, jsonl_lines(_line(key, record) for key, record in records))
     for name, field in ((PRODUCERS, "producers"), (FINDINGS, "findings")):
         rows = [{"id": key, "story_id": record["number"], field: record[field]} for key, record in records]
         write_atomic(folder / name, jsonl_lines(rows))
+
+
+def _line(key: str, record: Json) -> Json:
+    """Return what ``scripts.jsonl`` has of a story."""
+    return ShotRecord(
+        story_id=record["number"],
+        source_id=key,
+        order=tuple(record["order"]),
+        script=_script(record).as_json(),
+        facts=record["facts"],
+        producers=tuple(record["producers"]),
+    ).as_json()
 
 
 def _script(record: Json) -> ShotScript:

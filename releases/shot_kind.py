@@ -1,0 +1,229 @@
+"""Shot scripts with reference images as releases: what they hold beyond what all flat releases do.
+
+A reference image is part of a release only where its rights name a licence that the Hub knows by its SPDX id,
+or the public domain. The others stand in ``references_left_out.jsonl``, with source, rights and hash.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, InputError, UserError
+from ..schemas.canonical import Json, jsonl_lines, sha256_file, write_atomic
+from ..schemas.issue import Issue
+from ..schemas.shots import ReferenceImage, ShotRecord
+from .flat_kind import FlatKind
+from .layout import CROISSANT, LICENSE, RELEASE, SHOT_SCRIPTS, SOURCE_MANIFEST, STATISTICS, SUMS
+from .licence import licence
+from .shapes import SHOT_SETS
+from .shot_facts import read_story_facts, with_provenance, write_facts
+from .shot_statistics import statistics_of_shots
+from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
+from .suite_facts import UNSTATED, SuiteFacts
+
+LEFT_OUT = "references_left_out.jsonl"
+"""The reference images of the run that may not be given away, without the images."""
+PUBLIC_DOMAIN = ("public domain", "public-domain", "public_domain")
+_CURE = "pack the run again"
+_FILES = (
+    (f"{FOLDER}/NN/{SCRIPT}", "the scripts in the official ViStoryBench form"),
+    (f"{FOLDER}/NN/image/CHARACTER/", "the reference images that may be given away, byte for byte"),
+    (f"{FOLDER}/{REFERENCES}", "hash, size, source and rights of each of them"),
+    (f"{FOLDER}/{STORIES}", "style, culture and genders of each story"),
+    (SHOT_SCRIPTS, "the scripts with their history: who made what"),
+    (LEFT_OUT, "reference images that are not here, with source, rights and hash; only where there are any"),
+    ("data/TABLE/test.parquet", "the flat tables"),
+    (STATISTICS, "counts and distributions"),
+    (SOURCE_MANIFEST, "what the scripts were made from"),
+    (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)"),
+    (RELEASE, "version, content hashes, tool versions, what was left out"),
+    (LICENSE, "licence notice"),
+    (SUMS, "a checksum of every other file"),
+)
+
+
+def may_be_released(rights: str | None) -> bool:
+    """Whether the rights of an image are a licence's SPDX id, or the public domain."""
+    stated = (rights or "").strip()
+    if stated.casefold() in PUBLIC_DOMAIN:
+        return True
+    try:
+        licence(stated)
+    except ConfigError:
+        return False
+    return True
+
+
+def _statistics(folder: Path, records: Sequence[ShotRecord]) -> dict[str, Json]:
+    shot_set, report = read_shot_set(folder)
+    left_out = folder / LEFT_OUT
+    makers = Counter(f"{one['path']}: {one['producer']}" for record in records for one in record.producers)
+    return {
+        "totals": shot_set.counts(),
+        "references_left_out": left_out.read_bytes().count(b"\n") if left_out.is_file() else 0,
+        "shots": statistics_of_shots(folder),
+        "producers": {name: makers[name] for name in sorted(makers)},
+        "findings": dict(report.counts),
+    }
+
+
+def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> None:
+    """Copy scripts, and the reference images that may be given away, byte for byte.
+
+    Raises:
+        InputError: the rules find an error, or the scripts are not those that the run made; all are listed.
+    """
+    shot_set, report = read_shot_set(run)
+    problems = [
+        UserError(
+            f"{issue.where} {issue.path}", expected="a script and images that can be released",
+            found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+        )
+        for issue in report.issues
+        if issue.level == "error"
+    ]  # fmt: skip
+    problems += [
+        UserError(
+            where, expected=f"what {SHOT_SCRIPTS} says", found=found,
+            fix="correct a script with fabula edit, and finish the run again",
+        )
+        for where, found in _differences(shot_set, records)
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    images = with_provenance(shot_set)
+    kept = [image for image in images if may_be_released(image.rights)]
+    gone = [image for image in images if image not in kept]
+    for story in shot_set.stories:
+        place = draft / FOLDER / story.story_id
+        place.mkdir(parents=True)
+        shutil.copyfile(shot_set.folder / story.story_id / SCRIPT, place / SCRIPT)
+    for image in kept:
+        target = draft / FOLDER / image.story_id / image.file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(shot_set.path(image), target)
+    write_facts(draft / FOLDER, (record.facts for record in records), kept)
+    if gone:
+        ordered = sorted(gone, key=lambda one: (one.story_id, one.file))
+        write_atomic(draft / LEFT_OUT, jsonl_lines(image.as_json() for image in ordered))
+
+
+def _check_record(record: ShotRecord, where: str) -> Iterator[Issue]:
+    try:
+        record.parsed()
+    except ValueError as error:
+        yield Issue(where, "$.script", "script", str(error), _CURE)
+    if record.facts.story_id != record.story_id:
+        yield Issue(where, "$.facts.story_id", "script", f"expected {record.story_id}", _CURE)
+
+
+def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Issue]:
+    shot_set, report = read_shot_set(folder)
+    yield from (issue for issue in report.issues if issue.level == "error")
+    for where, found in _differences(shot_set, records):
+        yield Issue(where, "$", "official", found, _CURE)
+    facts = read_story_facts(shot_set)
+    for record in records:
+        if facts.get(record.story_id) != record.facts:
+            yield Issue(f"{FOLDER}/{STORIES}", f"$ {record.story_id}", "official", "other facts", _CURE)
+    listed = {(one.story_id, one.file): one for one in with_provenance(shot_set)}
+    for image in listed.values():
+        where = f"{FOLDER}/{image.story_id}/{image.file}"
+        if not may_be_released(image.rights):
+            message = f"rights {image.rights!r}: no licence by its SPDX id, and not the public domain"
+            yield Issue(where, "$", "rights", message, "take the image out, and pack again")
+    stated = folder / FOLDER / REFERENCES
+    for line in stated.read_bytes().splitlines():
+        image = ReferenceImage.model_validate_json(line)
+        path = folder / FOLDER / image.story_id / image.file
+        if (image.story_id, image.file) not in listed or sha256_file(path) != image.sha256:
+            where = f"{FOLDER}/{image.story_id}/{image.file}"
+            yield Issue(where, "$", "official", f"not the image of {REFERENCES}", _CURE)
+
+
+def _differences(shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[tuple[str, str]]:
+    """Yield where the official files are not what the records say, and how."""
+    by_id = {record.story_id: record for record in records}
+    for name in sorted(by_id.keys() ^ shot_set.by_id.keys()):
+        found = f"not in {SHOT_SCRIPTS}" if name in shot_set.by_id else "missing, or of no use"
+        yield f"{FOLDER}/{name}/{SCRIPT}", found
+    for name in sorted(by_id.keys() & shot_set.by_id.keys()):
+        script, record = shot_set.by_id[name].script, by_id[name]
+        if script.as_json() != record.script or tuple(script.characters) != record.order:
+            yield f"{FOLDER}/{name}/{SCRIPT}", "another script"
+
+
+def _summary(statistics: Mapping[str, Any]) -> str:
+    totals = statistics["totals"]
+    return (
+        f"{totals['stories']} stories, each cut into shots, {totals['shots']} in all, that describe place, "
+        f"framing, characters and action of a still, with {totals['characters']} characters and "
+        f"{totals['references']} reference images, for testing story visualization. No person has reviewed "
+        "them as a whole."
+    )
+
+
+def _details(facts: SuiteFacts) -> dict[str, Any]:
+    statistics = facts.statistics
+    return {
+        "left_out": statistics["references_left_out"],
+        "one_language": statistics["findings"].get("one-language", 0),
+        "findings": statistics["findings"],
+        "distributions": [
+            {"name": name, "rows": [(value, row["count"]) for value, row in table["values"].items()]}
+            for name, table in statistics["shots"].get("distributions", {}).items()
+            if isinstance(table, Mapping) and "values" in table
+        ],
+    }
+
+
+def _notes(facts: SuiteFacts) -> Iterator[str]:
+    statistics = facts.statistics
+    if statistics["references_left_out"]:
+        count = statistics["references_left_out"]
+        yield (
+            f"{count} reference images stay out, as their rights name no licence by its SPDX id and not the "
+            f"public domain; {LEFT_OUT} names them"
+        )
+    if statistics["findings"]:
+        count = sum(statistics["findings"].values())
+        kinds = ", ".join(sorted(statistics["findings"]))
+        yield f"{count} findings stand in statistics.json: {kinds}"
+    if facts.languages == [UNSTATED]:
+        yield "the language of the scripts is not stated; --language names it"
+
+
+SHOT_KIND = FlatKind(
+    shape=SHOT_SETS,
+    model=ShotRecord,
+    name="fabula-shot-scripts",
+    title="Fabula shot scripts",
+    what="a set of shot scripts",
+    unit="stories",
+    items="stories",
+    files=_FILES,
+    tasks=("text-to-image", "image-text-to-image"),
+    tags=(
+        "story-visualization",
+        "storyboard",
+        "character-consistency",
+        "benchmark",
+        "evaluation",
+        "croissant",
+    ),
+    keywords=("story visualization", "storyboard", "character consistency", "benchmark"),
+    rights_scope=(
+        "This manifest documents what the scripts were made from, so that they can be traced. It gives no "
+        "right to any story, and none to images beyond what the line of each says."
+    ),
+    templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
+    statistics=_statistics,
+    write_official=_write_official,
+    check_record=_check_record,
+    check_official=_check_official,
+    summary=_summary,
+    details=_details,
+    notes=_notes,
+)
