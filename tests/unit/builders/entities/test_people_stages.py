@@ -1,0 +1,390 @@
+"""The stages from detections to people, called directly, on drawn films and on a photograph."""
+
+import io
+import json
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
+from fabula.builders.entities.drafts import Person, Shot, Tracklet, Video
+from fabula.builders.entities.vectors import packed, unpacked
+from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
+from fabula.schemas.base import Own
+from fabula.schemas.canonical import Json, sha256_file
+from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
+from fabula.testing.drawn_film import DrawnFilm
+from fabula.testing.drawn_shots import boxes_in, draw_shot
+from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
+
+FILM = DrawnFilm(32)
+COLOURS = "fabula.testing.drawn_detections:load_drawn_colours"
+TABLE = "fabula.testing.table_detector:load_table_detector"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_detections(tmp_path_factory.mktemp("film") / "film.jsonl", detections(FILM))
+
+
+@pytest.fixture(scope="module")
+def fields(file: Path) -> list[dict[str, Any]]:
+    return tracked(film_shots(FILM, Path("/films/film.mp4")), detect_people.Settings(detections=str(file)))
+
+
+def tools(settings: Own) -> Tools:
+    return Tools(settings=settings, created_at="2026-01-01T00:00:00Z")
+
+
+def detect(shots: list[Shot], **settings: Any) -> list[Outcome]:
+    items = [Item(shot.shot_id, {"shot": shot.as_json()}) for shot in shots]
+    return list(detect_people.run_batch(items, tools(detect_people.Settings(**settings))))
+
+
+def write_video(path: Path, pictures: list[Any]) -> Path:
+    """Write pictures as a video without loss."""
+    av = pytest.importorskip("av")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("ffv1", rate=8)
+        stream.width, stream.height, stream.pix_fmt = *pictures[0].size, "bgr0"
+        stream.codec_context.time_base = Fraction(1, 8)
+        for number, picture in enumerate(pictures):
+            frame = av.VideoFrame.from_image(picture)
+            frame.pts = number
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def shots_of(path: Path, frames: int, size: tuple[int, int], *spans: tuple[int, int]) -> list[Shot]:
+    video = Video(
+        video_id="clip", file=str(path), sha256="0" * 64, frames=frames, seconds=frames / 8, fps=8,
+        width=size[0], height=size[1],
+    )  # fmt: skip
+    return [
+        Shot(
+            shot_id=f"clip__shot{number:04d}", video=video, number=number, first=first, last=last,
+            start=first / 8, end=(last + 1) / 8,
+        )
+        for number, (first, last) in enumerate(spans, start=1)
+    ]  # fmt: skip
+
+
+def drawn_clip(folder: Path, casts: list[tuple[str, ...]]) -> tuple[Path, tuple[int, int]]:
+    from PIL import Image
+
+    pictures = [Image.open(io.BytesIO(draw_shot(keys))).convert("RGB") for keys in casts]
+    even = (pictures[0].width // 2 * 2, pictures[0].height // 2 * 2)
+    return write_video(folder / "clip.mkv", [one.crop((0, 0, *even)) for one in pictures]), even
+
+
+def test_detect_when_detectors_look_finds_everybody_in_every_second_frame(tmp_path: Path) -> None:
+    casts = [("Mira", "The Fox")] * 5 + [("Mira",)] * 4
+    path, size = drawn_clip(tmp_path, casts)
+    shots = shots_of(path, 9, size, (0, 4), (5, 8))
+    both = detect(shots, people=TABLE, faces=None, every=2, batch=2)
+    first, second = (made(one) for one in both)
+    assert first["detection"]["looked"] == [0, 2, 4]
+    assert [(one["frame"], one["score"]) for one in first["seen"]] == [
+        (0, 0.9), (0, 0.7), (2, 0.9), (2, 0.7), (4, 0.9), (4, 0.7)
+    ]  # fmt: skip
+    left, top, right, bottom = boxes_in(("Mira", "The Fox"))[0]
+    assert np.allclose(first["seen"][0]["box"], (left, top, right, min(bottom, size[1])), atol=2)
+    assert second["detection"] == {
+        "people": 2, "faces": 0, "looked": [5, 7], "faces_alone": 0,
+        "by": {"people": "table-detector@1/float32/cpu", "faces": None},
+    }  # fmt: skip
+    assert first["given"] is None
+    alone = [detect([shot], people=TABLE, faces=None, every=2)[0] for shot in shots]
+    assert alone == both
+
+
+def test_detect_when_the_video_cannot_be_read_fails_its_shots_alone(tmp_path: Path) -> None:
+    path, size = drawn_clip(tmp_path, [("Mira",)] * 4)
+    good = shots_of(path, 4, size, (0, 3))
+    bad = [replace_file(one, tmp_path / "gone.mkv") for one in shots_of(path, 4, size, (0, 1), (2, 3))]
+    late = shots_of(path, 9, size, (0, 3), (4, 8))
+    found = detect([*bad, *good], people=TABLE, faces=None)
+    assert [type(one) for one in found] == [Failed, Failed, Made]
+    assert isinstance(found[0], Failed)
+    assert found[0].code == "missing"
+    found = detect(late, people=TABLE, faces=None)
+    assert [type(one) for one in found] == [Made, Failed]
+    assert found[1].code == "too_few_frames"  # type: ignore[union-attr]
+
+
+def replace_file(shot: Shot, path: Path) -> Shot:
+    video = shot.video.model_copy(update={"file": str(path)})
+    return shot.model_copy(update={"video": video, "shot_id": f"gone__shot{shot.number:04d}"})
+
+
+def test_detect_when_nobody_looks_sees_nobody() -> None:
+    (found,) = detect(film_shots(FILM, Path("/gone.mp4"))[:1], people=None)
+    assert made(found)["seen"] == []
+
+
+def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(tmp_path: Path) -> None:
+    for library in ("torch", "ultralytics", "insightface", "onnxruntime", "onnx"):
+        pytest.importorskip(library)
+    import torch
+
+    from fabula.testing.tiny_vision import draw_faces, tiny_settings
+
+    torch.set_num_threads(1)
+    pictures = [draw_faces([(5, 4, 250), (12, 9, 200)], (320, 320))] * 4
+    path = write_video(tmp_path / "faces.mkv", pictures)
+    options = {name: tiny_settings(name, tmp_path / name) for name in ("people-yolo11n", "faces-scrfd-10g")}
+    options = {name: {key: _plain(value) for key, value in some.items()} for name, some in options.items()}
+    shots = shots_of(path, 4, (320, 320), (0, 1), (2, 3))
+    found = [made(one) for one in detect(shots, options=options, every=1, least=0.0)]
+    assert [one["detection"]["looked"] for one in found] == [[0, 1], [2, 3]]
+    assert found[0]["detection"]["by"]["faces"].startswith("faces-scrfd-10g@")
+    # Equal pictures: whoever is found in one is found in all, and each face is somebody's or nobody's.
+    counts = [one["detection"]["faces"] + one["detection"]["faces_alone"] for one in found]
+    assert counts == [4, 4]
+    boxes = [
+        [one["box"] for one in some["seen"] if one["frame"] == frame]
+        for some, frame in zip(found, (0, 2), strict=True)
+    ]
+    assert boxes[0] == boxes[1]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def test_detect_when_a_file_says_takes_its_rows_and_vectors(file: Path) -> None:
+    shot = film_shots(FILM, Path("/films/film.mp4"))[1]
+    (found,) = detect([shot], detections=str(file), detections_sha256=sha256_file(file))
+    one = made(found)
+    rows = [json.loads(line) for line in file.read_text().splitlines()[1:]]
+    inside = [row for row in rows if shot.first <= row["frame"] <= shot.last and row["score"] >= 0.1]
+    assert one["detection"]["people"] == len(inside) == len(one["seen"]) == len(one["given"]["body"])
+    assert [seen["row"] for seen in one["seen"]] == list(range(len(inside)))
+    assert one["detection"]["looked"] == list(range(shot.first, shot.last + 1, 2))
+    assert one["detection"]["by"]["face_encoder"] == "drawn-colours"
+    assert sum(vector is not None for vector in one["given"]["face"]) == sum(
+        row["face"] is not None for row in inside
+    )
+
+
+def test_detect_when_boxes_stick_out_clips_and_counts_them(tmp_path: Path) -> None:
+    shot = film_shots(FILM, Path("/films/film.mp4"))[0]
+    rows = [
+        {"video": "film", "frame": 0, "box": [-10, 5, 60, 200], "score": 0.9, "face": [-30, 5, -12, 9]},
+        {"video": "film", "frame": 4, "box": [10, 5, 60, 100], "score": 0.9},
+        {"video": "film", "frame": 4, "box": [90, 5, 99, 100], "score": 0.05},
+    ]
+    (found,) = detect([shot], detections=str(write_detections(tmp_path / "d.jsonl", rows)))
+    one = made(found)
+    assert [seen["box"] for seen in one["seen"]] == [[0, 5, 60, 180], [10, 5, 60, 100]]
+    assert one["seen"][0]["face"] is None
+    assert (one["detection"]["clipped"], one["detection"]["faces_outside"]) == (1, 1)
+    assert one["given"] is None
+    assert one["detection"]["looked"] == list(range(0, 48, 4))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"video": "film", "frame": FILM.frames, "box": [0, 0, 9, 9], "score": 1}, f"frame {FILM.frames}"),
+        ({"video": "film", "frame": 1, "box": [320, 0, 330, 9], "score": 1}, "320.0, 0.0"),
+        ({"video": "another", "frame": 1, "box": [0, 0, 9, 9], "score": 1}, "only those of another"),
+        ({"video": "film", "frame": 1, "box": [0, 0, 9, 9]}, "score"),
+    ],
+)
+def test_detect_when_the_file_does_not_fit_fails_and_says_why(tmp_path: Path, row: Json, said: str) -> None:
+    shot = film_shots(FILM, Path("/films/film.mp4"))[0]
+    (found,) = detect([shot], detections=str(write_detections(tmp_path / "d.jsonl", [row])))
+    assert isinstance(found, Failed)
+    assert found.code == "bad_detections"
+    assert said in found.reason
+
+
+def test_detect_when_the_file_changed_since_the_run_began_fails(tmp_path: Path, file: Path) -> None:
+    shot = film_shots(FILM, Path("/films/film.mp4"))[0]
+    (found,) = detect([shot], detections=str(file), detections_sha256="0" * 64)
+    assert isinstance(found, Failed)
+    assert "another content" in found.reason
+
+
+def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearance(
+    fields: list[dict[str, Any]],
+) -> None:
+    for one in fields:
+        tracklets = [Tracklet.model_validate(tracklet) for tracklet in one["tracklets"]]
+        shot = Shot.model_validate(one["shot"] | {"video": one["shot"]["video"]})
+        assert tracklets
+        assert all(shot.first <= t.span[0] <= t.span[1] <= shot.last for t in tracklets)
+        names = [f"{shot.shot_id}__t{number:03d}" for number in range(1, len(tracklets) + 1)]
+        assert [t.tracklet_id for t in tracklets] == names
+        starts = [(t.seen[0].frame, t.seen[0].box) for t in tracklets]
+        assert starts == sorted(starts)
+        assert one["tracking"]["in_tracklets"] == sum(len(t.seen) for t in tracklets)
+
+
+def test_track_when_there_is_nobody_makes_none(fields: list[dict[str, Any]]) -> None:
+    empty = {"shot": fields[0]["shot"], "seen": [], "detection": {"looked": []}}
+    found = made(track_people.run(Item("s", empty), tools(track_people.Settings())))
+    assert found["tracklets"] == []
+
+
+def test_track_when_short_ones_are_unwanted_leaves_them_out_and_counts_them(
+    fields: list[dict[str, Any]],
+) -> None:
+    known = fields[0]
+    all_of_them = len(known["tracklets"])
+    found = made(track_people.run(Item("s", known), tools(track_people.Settings(least=20))))
+    assert len(found["tracklets"]) + found["tracking"]["too_short"] == all_of_them
+
+
+def test_embed_when_vectors_were_given_averages_those_of_the_best_views(fields: list[dict[str, Any]]) -> None:
+    known = fields[2]
+    (found,) = embed_tracklets.run_batch([Item("s", known)], tools(embed_tracklets.Settings(views=3)))
+    one = Tracklet.model_validate(made(found)["embedded"][0])
+    best = [one.seen[place] for place in one.best]
+    assert len(best) == 3
+    rows = [unpacked(known["given"]["body"][seen.row]) for seen in best]  # type: ignore[index]
+    mean = np.mean(np.array(rows, dtype=np.float64), axis=0)
+    assert one.body is not None
+    assert np.allclose(unpacked(one.body), mean / np.linalg.norm(mean), atol=1e-6)
+    assert abs(np.linalg.norm(unpacked(one.body)) - 1) < 1e-6
+
+
+def test_embed_when_views_are_decoded_encodes_each_crop_once(tmp_path: Path) -> None:
+    film = DrawnFilm(8)
+    path = film.write(tmp_path / "film.mp4")
+    rows = [{**row, "face_embedding": None, "body_embedding": None} for row in detections(film, every=4)]
+    shots = film_shots(film, path)
+    settings = embed_tracklets.Settings(face=COLOURS, body=COLOURS, views=2, candidates=4)
+    detecting = detect_people.Settings(detections=str(write_detections(tmp_path / "d.jsonl", rows)))
+    fields = tracked(shots, detecting, settings)
+    tracklets = [Tracklet.model_validate(one) for known in fields for one in known["embedded"]]
+    assert tracklets
+    assert all(one.body is not None and 1 <= len(one.best) <= 2 for one in tracklets)
+    assert any(one.face is not None for one in tracklets)
+    assert fields[0]["embedding"]["by"]["body"] == load_drawn_colours(None).identity  # type: ignore[arg-type]
+    again = [embed_tracklets.run_batch([Item("s", known)], tools(settings))[0] for known in fields]
+    assert [made(one)["embedded"] for one in again] == [known["embedded"] for known in fields]
+
+
+def test_embed_when_nobody_encodes_or_the_video_is_gone_says_so(fields: list[dict[str, Any]]) -> None:
+    known = {**fields[0], "given": None}
+    (found,) = embed_tracklets.run_batch(
+        [Item("s", known)], tools(embed_tracklets.Settings(face=None, body=None))
+    )
+    assert made(found)["embedding"]["without_vectors"] == len(known["tracklets"])
+    assert made(found)["embedded"][0]["best"]
+    settings = embed_tracklets.Settings(face=None, body=COLOURS)
+    (found,) = embed_tracklets.run_batch([Item("s", known)], tools(settings))
+    assert isinstance(found, Failed)
+    assert found.code == "missing"
+
+
+def test_people_when_clustered_are_told_apart_better_with_constraints(fields: list[dict[str, Any]]) -> None:
+    pytest.importorskip("sklearn")
+    scores = {}
+    for constraints in (True, False):
+        settings = LIMITS.model_copy(update={"constraints": constraints})
+        people = clustered(fields, settings)["people"]
+        scores[constraints] = film_scores(FILM, fields, people)
+    free, kept = scores[False].identity, scores[True].identity
+    assert kept.f1 is not None
+    assert free.f1 is not None
+    assert scores[True].tracks.f1 is not None
+    assert scores[True].tracks.f1 > 0.85
+    assert kept.f1 > 0.75
+    assert kept.f1 > free.f1
+    assert scores[True].rand > scores[False].rand  # type: ignore[operator]
+
+
+def test_people_when_clustered_are_never_seen_twice_at_once(fields: list[dict[str, Any]]) -> None:
+    made_of = clustered(fields, cluster_people.Settings(threshold=5))
+    tracklets = {
+        one["tracklet_id"]: Tracklet.model_validate(one) for known in fields for one in known["embedded"]
+    }
+    for person in map(Person.model_validate, made_of["people"]):
+        own = [tracklets[name] for name in person.tracklets]
+        for at, one in enumerate(own):
+            for other in own[at + 1 :]:
+                apart = one.span[1] < other.span[0] or other.span[1] < one.span[0]
+                assert one.shot != other.shot or apart
+    assert made_of["clustering"]["apart"] > 0
+    people = [Person.model_validate(one) for one in made_of["people"]]
+    assert [one.person_id for one in people] == [f"p{n:03d}" for n in range(1, len(people) + 1)]
+    assert sum(len(one.tracklets) for one in people) == len(tracklets)
+    assert sum(len(one.merges) for one in people) == len(tracklets) - len(people)
+
+
+def test_people_when_shots_come_in_another_order_are_the_same(fields: list[dict[str, Any]]) -> None:
+    wanted = clustered(fields, LIMITS)
+    other = [{**one, "embedded": list(reversed(one["embedded"]))} for one in reversed(fields)]
+    assert clustered(other, LIMITS) == wanted
+
+
+def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
+    fields: list[dict[str, Any]],
+) -> None:
+    blind = [
+        {**one, "embedded": [{**t, "face": None, "body": None} for t in one["embedded"]]}
+        for one in fields[:2]
+    ]
+    found = clustered([*blind, *fields[2:4]], LIMITS)
+    names = {t["tracklet_id"] for one in blind for t in one["embedded"]}
+    assert set(found["clustering"]["without_vectors"]) == names
+    alone = {person["tracklets"][0] for person in found["people"] if len(person["tracklets"]) == 1}
+    assert names <= alone
+    nobody = clustered([{**fields[0], "embedded": []}], LIMITS)
+    assert nobody["people"] == []
+
+
+def test_people_when_vectors_have_different_lengths_are_refused(fields: list[dict[str, Any]]) -> None:
+    odd = {**fields[0], "embedded": [{**fields[0]["embedded"][0], "body": packed(np.ones(3, np.float32))}]}
+    with pytest.raises(ValueError, match="the same length"):
+        clustered([odd, fields[1]], LIMITS)
+
+
+PHOTOGRAPH = (
+    # Six people at a table, from left to right: box and face, by hand, in pixels of 1280 x 886.
+    ((0, 232, 305, 886), (60, 265, 160, 400)),
+    ((262, 100, 745, 670), (268, 145, 385, 265)),
+    ((338, 218, 678, 640), (465, 265, 590, 405)),
+    ((640, 290, 925, 625), (748, 335, 860, 480)),
+    ((878, 0, 1280, 660), (905, 50, 1025, 205)),
+    ((985, 235, 1280, 695), (1132, 265, 1228, 400)),
+)
+
+
+def test_photograph_when_boxes_are_given_becomes_six_people_of_two_shots(tmp_path: Path) -> None:
+    from PIL import Image, ImageChops
+
+    found = find_spec("insightface")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("insightface, which carries the photograph, is not installed")
+    with Image.open(Path(found.submodule_search_locations[0]) / "data/images/t1.jpg") as opened:
+        picture = opened.convert("RGB").resize((640, 442))
+    # The second shot is darker and seen a little from the right.
+    darker = ImageChops.offset(picture.point(lambda level: int(level * 0.9)), -16, 0)
+    path = write_video(tmp_path / "t1.mkv", [*[picture] * 6, *[darker] * 6])
+    shots = shots_of(path, 12, (640, 442), (0, 5), (6, 11))
+    rows = []
+    for frame in range(12):
+        shift = 0 if frame < 6 else 16
+        for box, face in PHOTOGRAPH:
+            moved = [[edge / 2 - shift * (at % 2 == 0) for at, edge in enumerate(one)] for one in (box, face)]
+            rows.append({"video": "t1.mkv", "frame": frame, "box": moved[0], "face": moved[1],
+                         "score": 0.9, "face_score": 0.9})  # fmt: skip
+    detecting = detect_people.Settings(detections=str(write_detections(tmp_path / "t1.jsonl", rows)))
+    fields = tracked(shots, detecting, embed_tracklets.Settings(face=COLOURS, body=COLOURS))
+    assert [len(one["tracklets"]) for one in fields] == [6, 6]
+    assert fields[0]["embedding"]["with_face"] == 6
+    people = [Person.model_validate(one) for one in clustered(fields, LIMITS)["people"]]
+    assert [one.shots for one in people] == [(1, 2)] * 6
+    first = {t["tracklet_id"]: t["seen"][0]["box"][0] for known in fields for t in known["embedded"]}
+    for one in people:
+        left, right = (first[name] for name in one.tracklets)
+        assert left - 16 <= right <= left  # the same place in both shots
