@@ -23,6 +23,7 @@ BUILDERS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.pipeline:PIPELINE"),
     ("events", "fabula.builders.events.pipeline:PIPELINE"),
     ("shots", "fabula.builders.shots.pipeline:PIPELINE"),
+    ("entities", "fabula.builders.entities.pipeline:PIPELINE"),
 )
 """Kind of run that builds records -> where its pipeline is."""
 
@@ -40,6 +41,7 @@ PLANS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.spending:tell_plan"),
     ("events", "fabula.builders.katha.spending:tell_plan"),
     ("shots", "fabula.builders.katha.spending:tell_plan"),
+    ("entities", "fabula.builders.entities.building:tell_entities"),
     ("evaluate-katha", "fabula.evaluation.judges.spending:tell_judging"),
     ("evaluate-events", "fabula.evaluation.completion.requests:tell_events"),
     ("evaluate-images", "fabula.evaluation.images.requests:tell_images"),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from . import build_events, build_shots
+from . import build_entities, build_events, build_shots
 from .advice import incomplete_lines, summary_first
 from .common import (
     ConfigOption,
@@ -30,6 +30,7 @@ app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
 )
 
+build_entities.register(app)
 build_events.register(app)
 build_shots.register(app)
 

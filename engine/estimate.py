@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from ..models.chat import Usage
@@ -133,13 +134,16 @@ class _Sums:
         return sums
 
 
-def plan_calls(request: RunRequest, stand_in: RunConfig, sample: int | None = None) -> CallPlan:
+def plan_calls(
+    request: RunRequest, stand_in: RunConfig, sample: int | None = None, *, use_known: bool = False
+) -> CallPlan:
     """Return what a run would ask now, taking into account what its journal holds. Asks nothing.
 
     Args:
         request: the run as it would be executed.
         stand_in: its settings without models, for rehearsing.
         sample: only the first so many items are rehearsed, and the rest taken to be like them; None for all.
+        use_known: whether what the run has made without models is used, and not made again for this.
 
     Raises:
         FabulaError: a source or setting is wrong.
@@ -161,7 +165,8 @@ def plan_calls(request: RunRequest, stand_in: RunConfig, sample: int | None = No
             _add(total, asked, config)
 
     some = _first_items(request, sample)
-    totals = rehearse(some, stand_in, Script(config, told, past.has)).totals
+    known = Path(request.folder) if use_known else None
+    totals = rehearse(some, stand_in, Script(config, told, past.has, known)).totals
     share = _share(totals, request.options)
     day = date.fromisoformat(creation_of(request)[:10])
     stages = tuple(_plan(place, total.scaled(share), (config, day), past) for place, total in sums.items())

@@ -1,7 +1,7 @@
 """The file under the journal: its tables, how it is opened, and what its errors mean."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -114,6 +114,22 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         else:
             return connection
     raise AssertionError("unreachable")
+
+
+def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:
+    """Copy the journal of a run into another folder, as it is at this moment, without what some stages made.
+
+    Raises:
+        RunError: there is no journal, or it is damaged. TargetError: the disk is full.
+    """
+    with (
+        explained(folder / NAME),
+        closing(connect(folder / NAME, read_only=True)) as source,
+        closing(sqlite3.connect(target / NAME)) as copy,
+    ):
+        source.backup(copy)
+        with copy:
+            copy.executemany("DELETE FROM results WHERE stage = ?", [(stage,) for stage in without])
 
 
 def prepare(path: Path) -> None:

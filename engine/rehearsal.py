@@ -19,7 +19,9 @@ from .asking import Answer, Ask, NoAnswer
 from .codec import gather_fields
 from .config import RunConfig, models_of
 from .execute import RunRequest, creation_of, make_report
+from .journal import NAME as JOURNAL
 from .journal import Journal
+from .journal_file import copy_journal
 from .keys import Basis
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline
@@ -65,11 +67,13 @@ class Script:
         real: the settings that name the models.
         told: called with every question, in the order of the stages.
         skip: what to leave out.
+        known: the folder of a run whose results are used where no model is asked; None makes them anew.
     """
 
     real: RunConfig
     told: Callable[[Asked], None]
     skip: Skip = lambda _stage, _item, _inputs: False
+    known: Path | None = None
 
 
 @dataclass(slots=True)
@@ -169,6 +173,9 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunRep
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
     with _scratch() as folder:
+        if script.known is not None and (script.known / JOURNAL).exists():
+            asking = [stage.name for stage in loaded.stages if models_of(script.real.stages[stage.name])]
+            copy_journal(script.known, folder, asking)
         prints = fingerprints(request.sources, folder)
         workers = request.options.workers
         workers = workers if workers is not None else request.config.run.workers

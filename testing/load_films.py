@@ -19,7 +19,7 @@ SPEC = StageSpec(
     version=1,
     shape="expand",
     reads=("sources",),
-    writes=("video", "shots", "cast", "views"),
+    writes=("video", "shots", "cast", "consolidation", "views"),
 )
 
 FROM = "list_entities"

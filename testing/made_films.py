@@ -86,6 +86,7 @@ def made_film(
         "video": video,
         "shots": rows,
         "cast": [person.as_json() for person in cast],
+        "consolidation": {"rounds": 0, "made": [], "refused": []},
         "views": Views(shots=tuple(views), people=tuple(crops)).as_json(),
     }
 

@@ -1,1 +1,91 @@
 """Raw video into entity-scheduled episodes (EntityBench sections 3.1 and A)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+    from ...engine.report import RunReport
+
+__all__ = ["EntityOptions", "build_entities", "estimate_entities"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityOptions:
+    """How to build episodes.
+
+    Attributes:
+        detections: file of detections that is used instead of detectors; see docs/identities.md.
+        planner: who writes, in every stage: ``rules`` or ``model``; None for the settings' own.
+        model: spec of the model that writes; implies the planner ``model``.
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
+        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
+        settings: single settings, each as ``stage.key=value``; they go before everything else.
+        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
+        limit: only the first so many videos.
+        items: only these videos, by id.
+        created_at: creation time of a new run, RFC 3339.
+        retry_failed: run failed items again.
+    """
+
+    detections: Path | None = None
+    planner: str | None = None
+    model: str | None = None
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
+    config: Path | None = None
+    settings: Sequence[str] = ()
+    workers: int | None = None
+    limit: int | None = None
+    items: Sequence[str] = ()
+    created_at: str | None = None
+    retry_failed: bool = False
+
+
+def build_entities(
+    videos: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: EntityOptions | None = None,
+    *,
+    reporter: "Reporter | None" = None,
+) -> "RunReport":
+    """Build episodes from videos; an existing run folder is continued.
+
+    The run folder then holds the official tree in ``data/``, and what is left after each step of the curation
+    in ``funnel.json``.
+
+    Args:
+        videos: video files, or folders of them.
+        out: the run folder.
+        options: how to build; by default rules write, and the default detectors look.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: a source, a setting, a model or the folder is wrong, something that is needed is missing,
+            too few episodes were made, the cost limit was reached, or the user stopped it; see
+            :mod:`fabula.errors`.
+    """
+    from .building import build
+
+    return build(videos, out, options if options is not None else EntityOptions(), reporter)
+
+
+def estimate_entities(
+    videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions | None = None
+) -> "CallPlan":
+    """Tell what :func:`build_entities` would ask of the model now, and about what that costs. Asks nothing.
+
+    Shots and people have to be found for it; what the run has found of them is used.
+
+    Raises:
+        FabulaError: as :func:`build_entities`.
+    """
+    from .building import estimate
+
+    return estimate(videos, out, options if options is not None else EntityOptions())

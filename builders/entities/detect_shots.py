@@ -37,7 +37,7 @@ SPEC = StageSpec(
     version=1,
     shape="map",
     reads=("found",),
-    writes=("video", "boundaries"),
+    writes=("probed", "boundaries"),
     libraries=("av", "numpy"),
     settings=Settings,
 )
@@ -67,7 +67,7 @@ def _detected(found: Json, settings: Settings) -> Outcome:
         seconds=float(shots.seconds), fps=float(shots.frames / shots.seconds),
         width=shots.size[0], height=shots.size[1],
     )  # fmt: skip
-    return Made({"video": video.as_json(), "boundaries": _boundaries(shots)})
+    return Made({"probed": video.as_json(), "boundaries": _boundaries(shots)})
 
 
 def _boundaries(shots: ShotBoundaries) -> Json:

@@ -17,6 +17,7 @@ STAGES = (
     "measure_quality",
     "read_subtitles",
     "judge_style",
+    "compare_shots",
     "filter_shots",
     "detect_people",
     "track_people",
@@ -37,7 +38,7 @@ STAGES = (
 )
 
 EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
-IDENTITIES, FINDINGS = "identities.jsonl", "findings.jsonl"
+IDENTITIES, FINDINGS, FUNNEL = "identities.jsonl", "findings.jsonl", "funnel.json"
 """Files beside the official tree; see docs/episodes.md."""
 
 PIPELINE = Pipeline(

@@ -77,8 +77,8 @@ SPEC = StageSpec(
     version=1,
     shape="expand",
     reads=(
-        "video", "shots", "cast", "views", "local_registries", "identities", "draft", "listed_by",
-        "merged_by", "draft_by",
+        "video", "shots", "cast", "consolidation", "views", "local_registries", "identities", "draft",
+        "listed_by", "merged_by", "draft_by",
     ),
     writes=("window", "entities", "written", "pictures", "origin"),
     reject_codes={
@@ -201,7 +201,8 @@ def _merges(item: Item, identities: Identities, people: Sequence[str]) -> list[J
     own = frozenset(people)
     by_cast = [merge for person in item["cast"] if person["person_id"] in own for merge in person["merges"]]
     by_names = [merge.as_json() for merge in identities.merges if {merge.one, merge.other} & own]
-    return [*by_cast, *by_names]
+    refused = [merge for merge in item["consolidation"]["refused"] if {merge["one"], merge["other"]} & own]
+    return [*by_cast, *refused, *by_names]
 
 
 def _repairs(

@@ -47,6 +47,8 @@ def tell_plan(
     reporter: "Reporter",
     stand_in: Callable[[RunConfig], RunConfig] = without_models,
     sample: int | None = REHEARSED,
+    *,
+    use_known: bool = False,
 ) -> None:
     """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
 
@@ -55,6 +57,7 @@ def tell_plan(
         reporter: who is told.
         stand_in: makes the settings without models with which the run is rehearsed.
         sample: how many items are rehearsed, and the rest taken to be like them; None for all.
+        use_known: whether the rehearsal uses what the run has made without models.
     """
     if not request.config.models or _is_finished(request):
         return
@@ -68,7 +71,7 @@ def tell_plan(
         data["spent"] = sum(use.cost for use in uses) + uncertain
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
-        plan = plan_calls(request, stand_in(request.config), sample=sample)
+        plan = plan_calls(request, stand_in(request.config), sample=sample, use_known=use_known)
         data |= {"calls": plan.calls, "cost": plan.cost}
     reporter.emit(Event("plan", data=data))
 

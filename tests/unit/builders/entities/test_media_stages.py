@@ -169,7 +169,7 @@ def test_list_when_spans_are_given_numbers_them_from_one() -> None:
         {"first": 0, "last": 9, "start": 0.0, "end": 0.4, "opens": "start"},
         {"first": 12, "last": 20, "start": 0.48, "end": 0.84, "opens": "gradual"},
     ]
-    item = Item("film", {"video": video(), "boundaries": {"spans": spans, "method": "m", "lost": 0}})
+    item = Item("film", {"probed": video(), "boundaries": {"spans": spans, "method": "m", "lost": 0}})
     children = list(list_shots.run(item, tools(list_shots)))
     assert [child.id for child in children] == ["film__shot0001", "film__shot0002"]
     shot = children[1].outcome.fields["shot"]

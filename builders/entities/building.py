@@ -1,0 +1,152 @@
+"""Building episodes: what is needed is looked up first, then shots and people, then what a model is asked.
+
+What a model will be asked depends on the shots and people that are found, so these are found first; the run
+keeps them. Only then is told what the rest is about to cost.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...engine.calls import model_uses
+from ...engine.config import models_of
+from ...engine.estimate import CallPlan, plan_calls
+from ...engine.execute import RunRequest, execute
+from ...engine.journal import NAME as JOURNAL
+from ...engine.pipeline import load_pipeline
+from ...engine.preflight import check_models
+from ...engine.progress import Event
+from ...engine.report import NAME as REPORT
+from ...engine.report import RunReport, read_report
+from ...engine.survey import surveyed
+from ...errors import BelowThreshold
+from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ..katha.spending import tell_plan, without_models
+from . import EntityOptions
+from .funnel import Step, curation_funnel
+from .needs import check_needs
+from .pipeline import EPISODES, FUNNEL, PIPELINE
+from .requests import entity_request
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+
+STYLE = "judge_style"
+
+
+def build(
+    videos: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: EntityOptions,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Build episodes; see :func:`fabula.builders.entities.build_entities`."""
+    request = entity_request(videos, out, options)
+    check_needs(request.config)
+    if reporter is not None and request.config.models:
+        if _was_asked(request.folder):
+            tell_entities(request, reporter)
+        else:
+            check_models(request.config, options.max_cost)
+            for stages, through in parts_before_models(request):
+                find(request, stages, reporter)
+                _tell_rest(only(request, through), reporter)
+    try:
+        return execute(request, reporter)
+    finally:
+        write_funnel(request.folder)
+
+
+def estimate(videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions) -> CallPlan:
+    """Tell what building would ask; see :func:`fabula.builders.entities.estimate_entities`."""
+    request = entity_request(videos, out, options)
+    check_needs(request.config)
+    for stages, _ in parts_before_models(request)[:1]:
+        find(request, stages)
+    return plan_calls(request, without_models(request.config), use_known=True)
+
+
+def _was_asked(folder: Path) -> bool:
+    """Whether a model has answered in a run."""
+    journal = Path(folder) / JOURNAL
+    return journal.exists() and bool(model_uses(journal))
+
+
+def tell_entities(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a build makes and about what they cost, as far as shots and people are found."""
+    tell_plan(request, reporter, sample=None, use_known=True)
+
+
+def parts_before_models(request: RunRequest) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the stages to run before it is told what models will be asked, and those that this is about.
+
+    One pair, or two where the first model judges the style of shots: which shots stay depends on it. None
+    under settings that ask nobody.
+    """
+    names = load_pipeline(request.pipeline).names()
+    asking = [at for at, name in enumerate(names) if models_of(request.config.stages[name])]
+    if not asking:
+        return []
+    if names[asking[0]] != STYLE or len(asking) == 1:
+        return [(names[: asking[0]], names)]
+    return [(names[: asking[0]], names[: asking[0] + 1]), (names[: asking[1]], names)]
+
+
+def only(request: RunRequest, stages: tuple[str, ...]) -> RunRequest:
+    """Return a request for some of its stages."""
+    return replace(request, options=replace(request.options, stages=stages))
+
+
+def find(request: RunRequest, stages: tuple[str, ...], reporter: "Reporter | None" = None) -> None:
+    """Run the first stages of a build, and keep what they make."""
+    told = None if reporter is None else _Part(reporter, frozenset(stages))
+    try:
+        execute(only(request, stages), told)
+    except BelowThreshold:
+        return  # the build itself says so in the end, with all that came after
+
+
+class _Part:
+    """Tells of some stages only: the others are not run."""
+
+    def __init__(self, reporter: "Reporter", stages: frozenset[str]) -> None:
+        self._reporter, self._stages = reporter, stages
+
+    def emit(self, event: Event) -> None:
+        """Pass an event on, unless it is about a stage that does not run, or about the end."""
+        if event.stage in self._stages or (event.stage is None and event.kind in ("warning", "stopping")):
+            self._reporter.emit(event)
+
+    def close(self) -> None:
+        """Leave the display in order."""
+        self._reporter.close()
+
+
+def _tell_rest(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls are to come and about what they cost, from the shots and people that were found."""
+    plan = plan_calls(request, without_models(request.config), use_known=True)
+    limit = request.options.max_cost
+    more: dict[str, object] = {} if limit is None else {"max_cost": limit}
+    reporter.emit(Event("plan", data={"calls": plan.calls, "cost": plan.cost, **more}))
+
+
+def write_funnel(folder: Path) -> tuple[Step, ...] | None:
+    """Write what is left after each step of the curation; None where the run was never finished."""
+    folder = Path(folder)
+    if not (folder / REPORT).is_file() or not (folder / EPISODES).is_file():
+        return None
+    with surveyed(folder, PIPELINE, keep=("kept",)) as survey:
+        kept = tuple(survey.kept.columns.get("kept", ()))
+    rows = map(json.loads, (folder / EPISODES).read_bytes().splitlines())
+    steps = curation_funnel(read_report(folder), kept, [_shots_of(row) for row in rows])
+    write_atomic(folder / FUNNEL, [pretty_bytes([step.as_json() for step in steps])])
+    return steps
+
+
+def _shots_of(row: Json) -> list[str]:
+    """Return the ids of the source's shots of an episode."""
+    video = str(row["episode_id"]).rpartition("__i")[0]
+    return [f"{video}__{shot.rpartition('__')[2]}" for shot in row["entry"]["_window_shot_ids"]]

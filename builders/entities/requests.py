@@ -1,0 +1,88 @@
+"""What building episodes asks of the engine: sources, settings and options in the engine's terms."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...engine.config import resolve_config
+from ...engine.execute import Options, RunRequest, Source
+from ...engine.pipeline import load_pipeline
+from ...errors import ConfigError
+from ...schemas.canonical import sha256_file
+from ..katha.planner import PlannerSettings, check_planner
+from ..katha.requests import setting_texts, settings_file
+from ..registry import sections_of_others
+from . import EntityOptions
+from .load_videos import ROLE
+from .needs import check_given
+from .pipeline import PIPELINE
+
+
+def entity_request(
+    videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no video is named.
+        InputError: the file of detections is wrong, or about other videos.
+    """
+    named = [videos] if isinstance(videos, str | Path) else list(videos)
+    paths = [Path(path) for path in named]
+    if not paths:
+        raise ConfigError(
+            "videos", expected="at least one file or folder", found="none", fix="name the videos"
+        )
+    given: dict[str, object] = {}
+    if options.detections is not None:
+        file = Path(options.detections).absolute()
+        check_given(file, paths)
+        given = {
+            "detect_people.detections": str(file),
+            "detect_people.detections_sha256": sha256_file(file),
+        }
+    texts = [*_planner_texts(options), *setting_texts(given), *options.settings]
+    return RunRequest(
+        folder=Path(out),
+        pipeline=PIPELINE,
+        config=resolve_config(
+            PIPELINE,
+            settings_file(options.config),
+            texts,
+            options.models,
+            others=lambda: sections_of_others(PIPELINE.name),
+        ),
+        sources=tuple(Source(ROLE, path) for path in paths),
+        created_at=options.created_at,
+        options=Options(
+            workers=options.workers,
+            limit=options.limit,
+            items=tuple(options.items),
+            retry_failed=options.retry_failed,
+            max_cost=options.max_cost,
+            reuse=tuple(Path(folder) for folder in options.reuse),
+        ),
+    )
+
+
+def _planner_texts(options: EntityOptions) -> list[str]:
+    """Return planner and model as settings of every stage that has a planner; ``judge_style`` has its own.
+
+    Raises:
+        ConfigError: there is no such planner, or a model is named for the rules.
+    """
+    planner, model = options.planner, options.model
+    if planner is not None:
+        check_planner(planner)
+    if planner == "rules" and model is not None:
+        raise ConfigError(
+            "--model", expected="--planner model", found="--planner rules, which asks no model",
+            fix="leave one of the two out",
+        )  # fmt: skip
+    given: dict[str, str] = {}
+    for stage in load_pipeline(PIPELINE).stages:
+        if issubclass(stage.spec.settings, PlannerSettings):
+            if model is not None:
+                given[f"{stage.name}.model"] = model
+            if planner is not None or model is not None:
+                given[f"{stage.name}.planner"] = planner or "model"
+    return setting_texts(given)

@@ -1,0 +1,130 @@
+"""``fabula build entities``: videos in, episodes with entity schedules out."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .advice import summary_first
+from .common import (
+    ConfigOption,
+    CreatedAtOption,
+    JsonOption,
+    MaxCostOption,
+    RetryFailedOption,
+    ReuseOption,
+    SettingsOption,
+    WorkersOption,
+    example,
+    guarded,
+    say,
+    show,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "entities",
+        epilog=example(
+            "fabula build entities films/ --out runs/episodes",
+            "fabula build entities films/ --detections people.jsonl --model google:gemini-2.5-flash"
+            " --max-cost 20 --out runs/episodes",
+            "fabula build entities films/ --model google:gemini-2.5-flash --dry-run --out runs/episodes",
+        ),
+    )(entities)
+
+
+@guarded
+def entities(
+    videos: Annotated[
+        list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
+    ] = None,
+    detections: Annotated[
+        Path | None,
+        typer.Option("--detections", help="People that were found elsewhere: used instead of detectors."),
+    ] = None,
+    planner: Annotated[
+        str | None,
+        typer.Option("--planner", help="Who writes, in every stage: rules or model [as set, else rules]."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="The model that writes and looks: google:NAME, openai:NAME, ..."),
+    ] = None,
+    max_cost: MaxCostOption = None,
+    reuse: ReuseOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Find shots and people, tell what the model would be asked, and stop."
+        ),
+    ] = False,
+    config: ConfigOption = None,
+    settings: SettingsOption = None,
+    workers: WorkersOption = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N videos.")] = None,
+    items: Annotated[
+        list[str] | None, typer.Option("--items", help="Only this video, by id. Repeatable.")
+    ] = None,
+    retry_failed: RetryFailedOption = False,
+    created_at: CreatedAtOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Turn videos into episodes: shots, people, places, things, who is in which shot, and scripts.
+
+    Detectors find people, or a file says where they are. Without --model, rules name people and places and
+    tell who is seen, no more. The run folder then holds the official tree in data/, with what was left out
+    at each step in funnel.json.
+    """
+    from ..builders.entities import EntityOptions, build_entities, estimate_entities
+    from ..engine.progress import choose_reporter
+
+    options = EntityOptions(
+        detections=detections,
+        planner=planner,
+        model=model,
+        max_cost=max_cost,
+        reuse=tuple(reuse or ()),
+        config=config,
+        settings=tuple(settings or ()),
+        workers=workers,
+        limit=limit,
+        items=tuple(items or ()),
+        created_at=created_at,
+        retry_failed=retry_failed,
+    )
+    if dry_run:
+        with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
+            show(estimate_entities(videos, out or Path(scratch) / "run", options), as_json=as_json)
+        return 0
+    if out is None:
+        raise ConfigError(
+            "--out", expected="a run folder", found="none", fix="for example --out runs/episodes"
+        )
+    with summary_first(out, as_json=as_json):
+        report = build_entities(videos, out, options, reporter=choose_reporter(as_json=as_json))
+    show(report, as_json=as_json)
+    if not as_json:
+        for line in _funnel(out):
+            say(line)
+        say(f"run: {out}\nepisodes: {out / 'data'}")
+    return 0
+
+
+def _funnel(out: Path) -> list[str]:
+    """Return the funnel of a run as lines for people."""
+    from ..builders.entities.funnel import Step, funnel_lines
+    from ..builders.entities.pipeline import FUNNEL
+
+    if not (out / FUNNEL).is_file():
+        return []
+    names = ("name", "unit", "before", "after", "codes")
+    rows = json.loads((out / FUNNEL).read_bytes())
+    return funnel_lines([Step(**{name: row[name] for name in names}) for row in rows])
