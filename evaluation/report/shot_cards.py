@@ -38,6 +38,13 @@ class Looked:
     side: int | None = None
     _scripts: dict[str, ShotScript | None] = field(default_factory=dict, repr=False)
 
+    def by_method(self) -> dict[str, list[ShotScore]]:
+        """Return method -> all its shots."""
+        every: dict[str, list[ShotScore]] = {one.method: [] for one in self.scores.methods}
+        for (method, _), some in self.shots.items():
+            every[method].extend(some)
+        return every
+
     def card(self, shot: ShotScore) -> ShotCard:
         """Return one shot."""
         found = self.found[shot.method, shot.story_id]
