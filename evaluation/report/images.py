@@ -21,6 +21,7 @@ from ..images.shot_table import scored_shots
 from ..words import counted
 from .accounts import Accounts
 from .model import ReportDocument
+from .people import people_of
 from .shot_cards import Looked
 from .shot_counts import accounting, by_story, shot_rows, stability
 from .shot_files import ShotFiles
@@ -76,6 +77,7 @@ def images_report(
     """
     wanted = wanted or ImageReport()
     used = wanted.definitions
+    people = people_of(folder, "images")
     archive, found = read_archive(folder), read_found(folder)
     manifest = archive.manifest
     _check_release(release, manifest)
@@ -94,7 +96,7 @@ def images_report(
         kind="images",
         title=title_of(scores),
         facts=facts_of(scores, accounts, manifest),
-        warnings=tuple(warnings_of(scores, board, accounts, looked)),
+        warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
         reading=tuple(reading_of(board)),
         headline=headline(scores, board.methods),
         plots=tuple(plots_of(scores, board)),
@@ -105,6 +107,8 @@ def images_report(
             *accounting(scores, about, looked.by_method()),
             *([accounts.outcome_table()] if accounts.total else []),
         ),
+        people=people.tables,
+        people_note=people.note,
         shots=part,
         agreement=tuple(stability(scores)),
         agreement_note="" if accounts.total else "Nobody was asked about these pictures.",

@@ -12,6 +12,7 @@ from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.score import Score
 from ..archive import JUDGEMENTS
+from ..images.naming import label_of
 from ..words import counted
 from .model import Measure, ScoreRow, ScoreTable
 from .showing import label_text
@@ -75,7 +76,7 @@ def people_of(folder: Path, kind: str) -> People:
         document = json.loads(path.read_bytes())
         if document["kind"] != kind:
             raise ValueError(f"a calibration of kind {document['kind']}, and an evaluation of kind {kind}")
-        tables = tuple(_events(document) if kind == "events" else _katha(document))
+        tables = tuple(OF_KIND[kind](document))
         note, about = _note(document["people"]), document.get(OF)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         found = "a value of another form" if isinstance(error, ValidationError) else str(error)[:200]
@@ -162,6 +163,43 @@ def _events(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     ]
     yield from _if_any("judges_people", "Judges against people, by class", "Judge and class", measures, rows)
     yield from _between(document["agreement"])
+
+
+def _images(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    rows = [
+        ScoreRow(label=method, scores={name: _score(one["mean"]) for name, one in found["ratings"].items()})
+        for method, found in document["methods"].items()
+    ]
+    criteria = list(dict.fromkeys(name for row in rows for name in row.scores))
+    measures = [Measure(name=name, label=label_text(name), unit="plain", better="high") for name in criteria]
+    yield from _if_any("people", "Mean ratings of people, 0 to 4", "Method", measures, rows)
+    compared = [
+        ScoreRow(
+            label=f"{label_text(criterion)} · {label_of(name)} · over {over}",
+            scores={kind: _correlation(found) for kind, found in one[over].items()},
+        )
+        for criterion, parts in document["scores"].items()
+        for part in parts.values()
+        for name, one in part.items()
+        for over in ("stories", "shots", "methods")
+        if over in one
+    ]
+    kinds = ("pearson", "spearman", "kendall")
+    against = [Measure(name=name, label=label_text(name), unit="number", better="high") for name in kinds]
+    heading = "Criterion, score and what is compared"
+    yield from _if_any("scores_people", "Scores against people", heading, against, compared)
+    yield from _between(document["agreement"])
+
+
+def _correlation(told: Mapping[str, Any]) -> Score:
+    if told["value"] is None:
+        return _plain(None, told["reason"])
+    low, high = told["low"], told["high"]
+    return Score(value=told["value"], status="ok", low=low, high=high, counts={"pairs": told["pairs"]})
+
+
+OF_KIND = {"katha": _katha, "events": _events, "images": _images}
+"""Kind of an evaluation -> what makes the tables of its calibration."""
 
 
 def _between(agreement: Sequence[Mapping[str, Any]]) -> Iterator[ScoreTable]:

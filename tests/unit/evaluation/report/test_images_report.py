@@ -11,6 +11,9 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive import export_archive
+from fabula.evaluation.human.calibrate import calibrate
+from fabula.evaluation.human.resample import Resampling
+from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import read_found
@@ -20,12 +23,13 @@ from fabula.evaluation.report.flat import scores_csv, shots_csv
 from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice
 from fabula.evaluation.report.shots_model import ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.snaps import GONE, SPENT
 from fabula.evaluation.report.writing import make_report, write_report
 from fabula.testing.drawn_evaluations import draw_evaluation
-from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot
+from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot, draw_shot_set
 from fabula.testing.simulated_images import Simulated, write_images
 
 FEW = Definitions(resamples=200)
@@ -204,8 +208,6 @@ def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path:
 
 def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, drawn: Path) -> None:
     export_archive(drawn, tmp_path / "archive")
-    if not (tmp_path / "archive" / IMAGES).exists():
-        (tmp_path / "archive" / IMAGES).write_bytes((drawn / IMAGES).read_bytes())
     document = make_report(tmp_path / "archive", None, (), ImageReport(FEW))
     part = part_of(document)
     card = card_of(part, "model-a", "01", 2)
@@ -241,8 +243,6 @@ def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, dra
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(InputError, match="outputs of one of copy-paste, model-a"):
         images_report(drawn, None, (tmp_path / "elsewhere",))
-    from fabula.testing.drawn_shots import draw_shot_set
-
     with pytest.raises(InputError, match="the set that was evaluated"):
         images_report(drawn, draw_shot_set(tmp_path / "other", 2))
     for wanted in (
@@ -383,3 +383,26 @@ def test_report_when_judges_kept_the_pictures_shows_those_where_outputs_are_gone
         (run / "evaluation.json").write_text(json.dumps(manifest))
         card = card_of(part_of(images_report(run, wanted=ImageReport(FEW))), "alpha", "01", 1)
         assert card.picture.data is not None and len(card.boxes) == boxes
+
+
+def test_report_when_people_rated_the_pictures_shows_them_beside_the_scores(tmp_path: Path) -> None:
+    run = simulated(tmp_path / "run", stories=4)
+    human = tmp_path / "human.jsonl"
+    rows = [
+        {"kind": "rating", "rater": f"p{person}", "item": item, "method": method, "criterion": "alignment",
+         "value": value}
+        for person in (1, 2) for method, value in (("alpha", 1), ("beta", 3))
+        for item in ("01", "02", "03", "01/shot_01")
+    ]  # fmt: skip
+    human.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = calibrate(run, human, settings=StudySettings(resampling=Resampling(20))).as_json()
+    write_calibration(run, found)
+    document = images_report(run, wanted=ImageReport(FEW))
+    tables = {table.name: table for table in document.people}
+    assert {row.label: row.scores["alignment"].value for row in tables["people"].rows} == {
+        "alpha": 1, "beta": 3,
+    }  # fmt: skip
+    against = {row.label: row.scores for row in tables["scores_people"].rows}
+    expected = found["scores"]["alignment"]["stories"]["occm"]["stories"]["spearman"]
+    assert against["Alignment · OCCM · over stories"]["spearman"].value == expected["value"]
+    assert "What people said" in render_page(document)
