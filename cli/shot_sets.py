@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, released, say, show
+from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show
 
 SetArgument = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="Set of shot scripts.", show_default=False)
@@ -44,16 +44,17 @@ def import_vistory(
         ),
     ],
     out: OutOption,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Import a set of shot scripts in the official ViStoryBench tree, and list all that is wrong with it.
 
     Scripts stay equal field by field, images byte for byte. Exits with 1 where something is wrong; what can
-    be used is written all the same.
+    be used is written all the same, and can be packed as a release.
     """
     from ..releases.shot_import import import_set
 
-    made = import_set(source, out)
+    made = import_set(source, out, created_at)
     show(made, as_json=as_json)
     return int(not made.report.ok)
 

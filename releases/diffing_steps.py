@@ -6,12 +6,13 @@ from typing import Any
 
 from .changes import Change
 from .diffing_sides import Side
-from .layout import ANNOTATIONS, PRODUCERS, PROMPTS, VARIANTS
+from .layout import ANNOTATIONS, PRODUCERS, PROMPTS, SHOT_SCRIPTS, VARIANTS
 from .version_step import Step
 
 QUIET: dict[str, frozenset[str]] = {
     ANNOTATIONS: frozenset(("title", "provenance", "validation_status", "evidence_status")),
     PROMPTS: frozenset(("origin", "producers")),
+    SHOT_SCRIPTS: frozenset(("source_id", "producers")),
 }
 """JSONL file -> fields that say nothing about what a record means: a change of them asks for a patch."""
 ASIDE = frozenset((PRODUCERS,))
@@ -22,6 +23,7 @@ NOUNS = {
     VARIANTS: ("contrastive variant", "contrastive variants"),
     PRODUCERS: ("line about producers", "lines about producers"),
     PROMPTS: ("prompt", "prompts"),
+    SHOT_SCRIPTS: ("script", "scripts"),
 }
 """JSONL file -> what one of its records is called, and several."""
 

@@ -1,19 +1,27 @@
 """Bringing sets of shot scripts in and out: the official tree, and requests for generators."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..engine.manifest import creation_time
+from ..engine.sources import Source
 from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import jsonl_lines, write_atomic
+from ..schemas.shots import ShotRecord, StoryFacts
 from ..validators.report import ValidationReport
+from .imported_run import write_imported_run
+from .layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_requests import RequestOptions, shot_requests
 from .shot_tree import FOLDER, SCRIPT, ShotSet, read_shot_set, write_shot_set
 
 REQUESTS = "requests.jsonl"
+ROLE = "scripts"
+GIVEN = "given"
+"""Who made what was imported."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +60,23 @@ def is_shot_set(path: Path) -> bool:
     )
 
 
-def import_set(source: Path, out: Path) -> ImportedSet:
+def import_set(source: Path, out: Path, created_at: str | None = None) -> ImportedSet:
     """Copy a set, and what is known of its stories and images, into a new folder of our own.
 
     Scripts stay equal as parsed JSON, images byte for byte. A story without a script that can be used, and an
-    image that cannot be decoded, stay out; the report says so.
+    image that cannot be decoded, stay out; the report says so. The folder is like that of a finished run, so
+    that it can be packed as a release.
+
+    Args:
+        source: the official tree, or the folder above it.
+        out: the folder to make.
+        created_at: time that releases of it bear, RFC 3339; else as for a new run.
 
     Raises:
-        InputError: there is no set, or none of its stories can be used.
+        ConfigError: the time is none. InputError: there is no set, or none of its stories can be used.
         TargetError: the new folder is there already, or cannot be written.
     """
+    time = creation_time(created_at)
     shot_set, report = read_shot_set(source)
     if not shot_set.stories:
         problem = UserError(
@@ -73,9 +88,22 @@ def import_set(source: Path, out: Path) -> ImportedSet:
     write_shot_set(shot_set, out)
     try:
         write_facts(out / FOLDER, facts.values(), images)
+        write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(shot_set, facts)))
+        write_imported_run(out, IMPORTED_SHOTS, Source(ROLE, source), SHOT_SCRIPTS, time)
     except OSError as error:
         raise _unwritten(out, error) from error
     return ImportedSet(out, shot_set, report)
+
+
+def _records(shot_set: ShotSet, facts: Mapping[str, StoryFacts]) -> Iterator[dict[str, Any]]:
+    for story in sorted(shot_set.stories, key=lambda one: one.story_id):
+        yield ShotRecord(
+            story_id=story.story_id,
+            order=tuple(story.script.characters),
+            script=story.script.as_json(),
+            facts=facts.get(story.story_id, StoryFacts(story_id=story.story_id)),
+            producers=({"path": "$", "producer": GIVEN},),
+        ).as_json()
 
 
 def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None = None) -> dict[str, int]:

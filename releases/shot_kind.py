@@ -87,7 +87,7 @@ def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> No
     problems += [
         UserError(
             where, expected=f"what {SHOT_SCRIPTS} says", found=found,
-            fix="correct a script with fabula edit, and finish the run again",
+            fix="correct the sources and build again; or export the tree, correct it there and import it",
         )
         for where, found in _differences(shot_set, records)
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.testing.drawn_shots import draw_reference
+from fabula.testing.hub import TOKEN, HubServer
 
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
 TEXT = "Mira walked along the river. An old ferryman saw her. Mira waved. The ferryman laughed. Mira slept."
@@ -83,3 +84,44 @@ def test_references_when_a_detector_is_named_are_looked_at(
     done = fabula_command(*command, "--detector", detector, "--json")
     counts = json.loads(done.stdout)["counts"]
     assert (done.returncode, "nobody-seen" in counts) == (0, False)
+
+
+def test_release_when_packed_from_a_build_is_verified_diffed_and_published_dry(
+    fabula_command: Fabula, stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, dist = tmp_path / "run", tmp_path / "dist"
+    made = fabula_command("build", "shots", stories, "--shots", "4", "--out", run)
+    assert made.returncode == 0, made.stderr
+    packed = fabula_command(
+        "release",
+        "pack",
+        run,
+        "--version",
+        "0.1.0",
+        "--license",
+        "CC0-1.0",
+        "--language",
+        "en",
+        "--out",
+        dist,
+    )
+    assert packed.returncode == 0, packed.stderr
+    assert "packed version 0.1.0: 2 stories, 8 shots" in packed.stdout
+    verified = fabula_command("release", "verify", dist)
+    assert (verified.returncode, "the release is sound" in verified.stdout) == (0, True), verified.stdout
+    assert fabula_command("export", "shots", dist, "--out", tmp_path / "requests").returncode == 0
+    assert "step due: none" in fabula_command("release", "diff", dist, dist).stdout
+    with HubServer() as server:
+        monkeypatch.delenv("HF_HUB_OFFLINE")
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        dry = fabula_command("publish", dist, "--repo", "user/shots", "--dry-run", "--json")
+        assert dry.returncode == 0, dry.stderr
+        done = fabula_command("publish", dist, "--repo", "user/shots")
+        assert done.returncode == 0, done.stderr
+        fetched = fabula_command("fetch", "user/shots@0.1.0", "--out", tmp_path / "fetched")
+        assert fetched.returncode == 0, fetched.stderr
+    copy = tmp_path / "fetched" / "shots-0.1.0"
+    assert (copy / "SHA256SUMS").read_bytes() == (dist / "SHA256SUMS").read_bytes()
+    edited = fabula_command("edit", run, "hat", "$.script", "--new", "1", "--who", "a", "--why", "b")
+    assert edited.returncode == 5 or "expected a run of kind katha, found kind shots" in edited.stderr

@@ -182,7 +182,7 @@ def test_run_when_built_twice_writes_the_same_bytes(tmp_path: Path) -> None:
         written.append([(path.name, path.read_bytes()) for path in kept])
     assert written[0] == written[1]
     assert [name for name, _ in written[0]] == [
-        "story.json", "stories.jsonl", "findings.jsonl", "producers.jsonl",
+        "story.json", "stories.jsonl", "findings.jsonl", "producers.jsonl", "scripts.jsonl",
     ]  # fmt: skip
 
 
