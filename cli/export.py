@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import export_study, shot_material, shot_sets
+from . import entity_sets, export_study, shot_material, shot_sets
 from .common import JsonOption, emit, example, guarded, released, say, show
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ def _export() -> None:
 export_study.register(app)
 shot_sets.register_exports(app)
 shot_material.register_export(app)
+entity_sets.register_exports(app)
 
 
 @app.command("katha", epilog=example("fabula export katha dist/kathabench --out KathaBench-25K"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from . import import_archive, shot_material, shot_sets
+from . import entity_sets, import_archive, shot_material, shot_sets
 from .common import JsonOption, emit, example, guarded, say, show, warn
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def _import() -> None:
 import_archive.register(app)
 shot_sets.register_import(app)
 shot_material.register_import(app)
+entity_sets.register_import(app)
 
 
 @app.command(

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from ..errors import ConfigError
 from .common import JsonOption, emit, example, guarded, released, say
+from .entity_stats import entity_stats
 
 
 def register(app: typer.Typer) -> None:
@@ -13,7 +15,10 @@ def register(app: typer.Typer) -> None:
     app.command(
         "stats",
         epilog=example(
-            "fabula stats runs/mine", "fabula stats dist/mine-0.1.0 --json", "fabula stats all_prompts.json"
+            "fabula stats runs/mine",
+            "fabula stats dist/mine-0.1.0 --json",
+            "fabula stats all_prompts.json",
+            "fabula stats runs/eb --html eb.html",
         ),
     )(stats)
 
@@ -22,16 +27,32 @@ def register(app: typer.Typer) -> None:
 def stats(
     path: Annotated[
         Path,
-        typer.Argument(help="Run, release, JSONL file, suite (.json), shot scripts.", show_default=False),
+        typer.Argument(
+            help="Run, release, JSONL file, suite (.json), shot scripts, episodes.", show_default=False
+        ),
     ],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Episodes: also write tables and plots as one page here.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", help="Episodes: split file of the tiers [that of most episodes].")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Count records and show each distribution with its target and deviation."""
+    """Count records and show each distribution with its target and deviation.
+
+    Of episodes, print the tables of the EntityBench paper by tier, below them what the paper prints.
+    """
     from ..releases.shot_statistics import statistics_of_shots
     from ..releases.suite_loading import statistics_of_suite
     from ..validators import statistics_of
 
     folder = released(path)
+    if entity_stats(folder, html, split, as_json=as_json):
+        return 0
+    for option, value in (("--html", html), ("--split", split)):
+        if value is not None:
+            raise ConfigError(option, expected="episodes", found=str(path), fix="leave the option out")
     document = statistics_of_suite(folder) or statistics_of_shots(folder) or statistics_of(folder)
     if as_json:
         emit(document)

@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
             "fabula validate runs/mine",
             "fabula validate annotations.jsonl --json",
             "fabula validate runs/shots",
+            "fabula validate runs/eb",
         ),
     )(validate)
 
@@ -24,16 +25,22 @@ def register(app: typer.Typer) -> None:
 def validate(
     path: Annotated[
         Path,
-        typer.Argument(help="Run folder, release folder, JSONL file or shot scripts.", show_default=False),
+        typer.Argument(
+            help="Run folder, release folder, JSONL file, shot scripts or episodes.", show_default=False
+        ),
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Check schemas and every rule. Exits with 1 if there are findings."""
+    from ..releases.entity_tree import holds_episodes, read_entity_set
     from ..releases.shot_statistics import holds_scripts
     from ..releases.shot_tree import read_shot_set
     from ..validators import validate as check
 
     folder = released(path)
-    report = read_shot_set(folder)[1] if holds_scripts(folder) else check(folder)
+    if holds_scripts(folder):
+        report = read_shot_set(folder)[1]
+    else:
+        report = read_entity_set(folder)[1] if holds_episodes(folder) else check(folder)
     return show_findings(report, as_json=as_json, strict=strict)

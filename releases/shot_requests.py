@@ -86,7 +86,7 @@ def shot_requests(shot_set: ShotSet, options: RequestOptions | None = None) -> I
 
 def _request(story: ShotStory, shot: Shot, rank: Mapping[str, int], options: RequestOptions) -> Json:
     prompt = _prompt(story, shot, options)
-    kept, cut = _cut(prompt, options.max_chars)
+    kept, cut = cut_at_space(prompt, options.max_chars)
     shown = _references(story, shot, rank, options)
     cast = [key for key in dict.fromkeys(shot.characters) if key in story.script.characters]
     return {
@@ -117,8 +117,8 @@ def _prompt(story: ShotStory, shot: Shot, options: RequestOptions) -> str:
     return "\n".join(text.strip() for text in (texts[part] for part in options.parts) if text.strip())
 
 
-def _cut(prompt: str, most: int | None) -> tuple[str, int]:
-    """Return a prompt of at most so many characters, cut between words where there are any."""
+def cut_at_space(prompt: str, most: int | None) -> tuple[str, int]:
+    """Return a prompt of at most so many characters, cut between words, and how many are cut."""
     if most is None or len(prompt) <= most:
         return prompt, 0
     kept = prompt[:most]

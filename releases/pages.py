@@ -1,0 +1,58 @@
+"""What pages share that load nothing from anywhere: their template, their style, what a browser may load."""
+
+import base64
+import hashlib
+import html
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..errors import TargetError
+from ..schemas.canonical import write_atomic
+
+
+@cache
+def style_of(name: str) -> str:
+    """Return a style sheet of this package."""
+    return (files(__package__) / name).read_text("utf-8")
+
+
+def policy_of(style: str) -> str:
+    """Return the content security policy of a page that has this style, and nothing else."""
+    allowed = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    return f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def template_of(name: str) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    """Return a page template of this package; what it is given is escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["bdi"] = isolated
+    return environment.from_string((files(__package__) / name).read_text("utf-8"))
+
+
+def isolated(text: str) -> Any:  # noqa: ANN401 - markupsafe is imported late
+    """Return a text that keeps its own direction to itself, escaped."""
+    from markupsafe import Markup
+
+    return Markup(f"<bdi>{html.escape(text)}</bdi>")
+
+
+def save_page(path: Path, text: str) -> None:
+    """Write a page; a file that is there is replaced.
+
+    Raises:
+        TargetError: the file cannot be written.
+    """
+    try:
+        write_atomic(path, [text.encode("utf-8")])
+    except OSError as error:
+        raise TargetError(
+            str(path), expected="a file that can be written", found=error.strerror or str(error),
+            fix="choose another place for --html, or free the disk",
+        ) from error  # fmt: skip
