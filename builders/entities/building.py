@@ -138,10 +138,14 @@ def write_funnel(folder: Path) -> tuple[Step, ...] | None:
     folder = Path(folder)
     if not (folder / REPORT).is_file() or not (folder / EPISODES).is_file():
         return None
-    with surveyed(folder, PIPELINE, keep=("kept",)) as survey:
-        kept = tuple(survey.kept.columns.get("kept", ()))
+    with surveyed(folder, PIPELINE, keep=("shot",)) as survey:
+        shots = tuple(survey.kept.columns.get("shot", ()))
+    report, names = read_report(folder), load_pipeline(PIPELINE).names()
+    through = names[: names.index("filter_shots") + 1]
+    fallen = {item.id for item in report.items if item.stage in through}
     rows = map(json.loads, (folder / EPISODES).read_bytes().splitlines())
-    steps = curation_funnel(read_report(folder), kept, [_shots_of(row) for row in rows])
+    kept = [shot for shot in shots if shot not in fallen]
+    steps = curation_funnel(report, kept, [_shots_of(row) for row in rows])
     write_atomic(folder / FUNNEL, [pretty_bytes([step.as_json() for step in steps])])
     return steps
 
