@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from . import keyframes
 from .common import JsonOption, emit, example, guarded, released, say
 from .suites import SuiteOption, given_suite
 
@@ -31,6 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Check generated storyboards and videos.",
 )
+app.command("keyframes", epilog=example(*keyframes.EXAMPLES))(keyframes.keyframes)
 
 
 @app.callback()

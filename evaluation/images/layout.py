@@ -23,6 +23,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
 CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 """Names of folders with pictures of characters that a method drew itself."""
+REVIEW = "keyframes.json"
+"""File beside the stories of outputs that were taken from videos; see :mod:`.keyframes`."""
 _STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
 # One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
 _NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")
@@ -110,7 +112,9 @@ def strays_in(root: Path) -> list[Path]:
     return [
         entry
         for entry in sorted(root.iterdir())
-        if not entry.name.startswith(".") and not (entry.is_dir() and _STORY.fullmatch(entry.name))
+        if not entry.name.startswith(".")
+        and entry.name != REVIEW
+        and not (entry.is_dir() and _STORY.fullmatch(entry.name))
     ]
 
 
