@@ -1,9 +1,11 @@
 """Raw video into entity-scheduled episodes (EntityBench sections 3.1 and A)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...engine.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -14,38 +16,22 @@ __all__ = ["EntityOptions", "build_entities", "estimate_entities"]
 
 
 @dataclass(frozen=True, slots=True)
-class EntityOptions:
-    """How to build episodes.
+class EntityOptions(RunOptions):
+    """How to build episodes. What every run may choose comes as keywords.
 
     Attributes:
         detections: file of detections that is used instead of detectors; see docs/identities.md.
         planner: who writes, in every stage: ``rules`` or ``model``; None for the settings' own.
         model: spec of the model that writes; implies the planner ``model``.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``; they go before everything else.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         limit: only the first so many videos.
         items: only these videos, by id.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again.
     """
 
     detections: Path | None = None
     planner: str | None = None
     model: str | None = None
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] = ()
-    workers: int | None = None
     limit: int | None = None
     items: Sequence[str] = ()
-    created_at: str | None = None
-    retry_failed: bool = False
 
 
 def build_entities(

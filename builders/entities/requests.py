@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import load_pipeline
+from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...schemas.canonical import sha256_file
 from ..katha.planner import PlannerSettings, check_planner
-from ..katha.requests import setting_texts, settings_file
 from ..registry import sections_of_others
 from . import EntityOptions
 from .load_videos import ROLE
@@ -40,27 +40,20 @@ def entity_request(
             "detect_people.detections": str(file),
             "detect_people.detections_sha256": sha256_file(file),
         }
-    texts = [*_planner_texts(options), *setting_texts(given), *options.settings]
+    texts = [*_planner_texts(options), *setting_texts(given), *options.texts]
     return RunRequest(
         folder=Path(out),
         pipeline=PIPELINE,
         config=resolve_config(
             PIPELINE,
-            settings_file(options.config),
+            options.settings_file,
             texts,
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
         sources=tuple(Source(ROLE, path) for path in paths),
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
-            limit=options.limit,
-            items=tuple(options.items),
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
-        ),
+        options=options.for_engine(limit=options.limit, items=tuple(options.items)),
     )
 
 

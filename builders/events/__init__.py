@@ -1,9 +1,11 @@
 """The StoryEval suite builder: event prompts with classes, from people's seeds, real videos and a model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...engine.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -14,21 +16,13 @@ __all__ = ["SuiteOptions", "build_suite", "estimate_suite"]
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteOptions:
-    """How to build a suite.
+class SuiteOptions(RunOptions):
+    """How to build a suite. What every run may choose comes as keywords.
 
     Attributes:
         model: spec of the model that captions, writes and lists events; None: people's prompts alone.
         generate: prompts that the model is asked for; None for the settings' number, else none.
         most: most prompts of the suite; None for the settings' number, else all.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``; they go before everything else.
-        workers: worker processes; None for the settings' number, else one per core.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed prompts again.
         results: method -> file name -> completion rate of judged videos; None for those that the run has, if
             it has any. They filter the prompts and say how hard each is.
         people: the same by people, for the filter that compares them with the judge.
@@ -37,14 +31,6 @@ class SuiteOptions:
     model: str | None = None
     generate: int | None = None
     most: int | None = None
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] = ()
-    workers: int | None = None
-    created_at: str | None = None
-    retry_failed: bool = False
     results: Mapping[str, Mapping[str, float | None]] | None = None
     people: Mapping[str, Mapping[str, float | None]] | None = None
 

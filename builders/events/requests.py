@@ -1,19 +1,17 @@
 """What building a suite asks of the engine: sources, settings and options in the engine's terms."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import Options, RunRequest, Source, execute
+from ...engine.execute import RunRequest, Source, execute
 from ...engine.manifest import NAME as MANIFEST
+from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ..registry import sections_of_others
 from . import SuiteOptions
 from .pipeline import PIPELINE
 from .results import RESULTS, write_results
-
-SETTINGS_FILE = "fabula.toml"
 
 
 def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> RunRequest:
@@ -24,9 +22,7 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
     """
     if not seeds:
         raise ConfigError("seeds", expected="at least one file", found="none", fix="name a file of seeds")
-    toml = options.config
-    if toml is None and Path(SETTINGS_FILE).is_file():
-        toml = Path(SETTINGS_FILE)
+    toml = options.settings_file
     given: dict[str, object] = {}
     if options.model is not None:
         given |= {"write_prompts.model": options.model, "list_events.model": options.model}
@@ -34,26 +30,19 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
         given["load_seeds.generate"] = options.generate
     if options.most is not None:
         given["select_prompts.most"] = options.most
-    # A JSON value of these kinds is also a TOML value.
-    sets = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
     return RunRequest(
         folder=Path(out),
         pipeline=PIPELINE,
         config=resolve_config(
             PIPELINE,
             toml,
-            [*sets, *options.settings],
+            [*setting_texts(given), *options.texts],
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
         sources=(*(Source("seeds", Path(path)) for path in seeds), *_results(Path(out))),
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
-        ),
+        options=options.for_engine(),
     )
 
 

@@ -1,9 +1,11 @@
 """The KathaBench builder: stories in, a run of drafted records out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...engine.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -14,8 +16,8 @@ __all__ = ["BuildOptions", "build_katha", "estimate_katha"]
 
 
 @dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How to build.
+class BuildOptions(RunOptions):
+    """How to build. What every run may choose comes as keywords.
 
     Attributes:
         records: JSONL of hand-written records for some of the stories.
@@ -23,35 +25,18 @@ class BuildOptions:
             nor network, or ``model``; None for the settings' own, which are ``rules`` by default.
         model: spec of the model that drafts, such as ``openai:gpt-4.1-mini``; implies the planner ``model``.
         verifier: spec of the model that checks the drafts; by default the one that drafts.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
-            go before ``planner``, ``model``, ``verifier`` and the file.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         limit: only the first so many stories.
         items: only these story ids.
         stage: stop after this stage.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed stories again.
     """
 
     records: Path | None = None
     planner: str | None = None
     model: str | None = None
     verifier: str | None = None
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] | Mapping[str, object] = ()
-    workers: int | None = None
     limit: int | None = None
     items: Sequence[str] = ()
     stage: str | None = None
-    created_at: str | None = None
-    retry_failed: bool = False
 
 
 def build_katha(

@@ -1,20 +1,18 @@
 """What a build asks of the engine: sources, settings and options in the engine's terms."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline, load_pipeline, stages_through
+from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...models.settings import ModelSettings
 from ..registry import sections_of_others
 from . import BuildOptions
 from .pipeline import PIPELINE
 from .planner import PlannerSettings, check_planner
-
-SETTINGS_FILE = "fabula.toml"
 
 
 def build_request(
@@ -38,34 +36,22 @@ def build_request(
         pipeline=PIPELINE,
         config=resolve_config(
             PIPELINE,
-            settings_file(options.config),
+            options.settings_file,
             [
                 *planner_texts(PIPELINE, options.planner, options.model, options.verifier),
-                *setting_texts(options.settings),
+                *options.texts,
             ],
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
         sources=tuple(listed),
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
+        options=options.for_engine(
             limit=options.limit,
             items=tuple(options.items),
             stages=stages_through(PIPELINE, options.stage) if options.stage else (),
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
         ),
     )
-
-
-def settings_file(named: Path | None) -> Path | None:
-    """Return the settings file that is named, else that of the working folder, if it is there."""
-    if named is not None:
-        return Path(named)
-    found = Path(SETTINGS_FILE)
-    return found if found.is_file() else None
 
 
 def planner_texts(
@@ -97,11 +83,3 @@ def planner_texts(
         elif issubclass(kind, ModelSettings) and checking is not None:
             given[f"{name}.model"] = checking
     return setting_texts(given)
-
-
-def setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
-    """Return settings as texts ``stage.key=value``, whichever way they are given."""
-    if not isinstance(settings, Mapping):
-        return list(settings)
-    # A JSON value of these kinds is also a TOML value.
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

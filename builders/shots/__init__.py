@@ -1,9 +1,11 @@
 """The shot-script builder: stories in, scripts in the official ViStoryBench tree out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...engine.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -14,8 +16,8 @@ __all__ = ["ShotOptions", "build_shots", "estimate_shots"]
 
 
 @dataclass(frozen=True, slots=True)
-class ShotOptions:
-    """How to build shot scripts.
+class ShotOptions(RunOptions):
+    """How to build shot scripts. What every run may choose comes as keywords.
 
     Attributes:
         scripts: JSONL with what authors give about stories: labels and characters; see :mod:`.given`.
@@ -23,16 +25,8 @@ class ShotOptions:
         languages: keys of the languages to write, ``en`` and ``ch``; None for the settings', else both.
         planner: who drafts, in every stage: ``rules`` or ``model``; None for the settings' own.
         model: spec of the model that drafts; implies the planner ``model``.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``; they go before everything else.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         limit: only the first so many stories.
         items: only these story ids.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed stories again.
     """
 
     scripts: Path | None = None
@@ -40,16 +34,8 @@ class ShotOptions:
     languages: Sequence[str] | None = None
     planner: str | None = None
     model: str | None = None
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] = ()
-    workers: int | None = None
     limit: int | None = None
     items: Sequence[str] = ()
-    created_at: str | None = None
-    retry_failed: bool = False
 
 
 def build_shots(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import setting_texts
 from ...errors import ConfigError
-from ..katha.requests import planner_texts, setting_texts, settings_file
+from ..katha.requests import planner_texts
 from ..registry import sections_of_others
 from . import ShotOptions
 from .pipeline import PIPELINE
@@ -40,19 +41,15 @@ def shot_request(
         pipeline=PIPELINE,
         config=resolve_config(
             PIPELINE,
-            settings_file(options.config),
-            [*texts, *options.settings],
+            options.settings_file,
+            [*texts, *options.texts],
             options.models,
             others=lambda: sections_of_others(PIPELINE.name),
         ),
         sources=tuple(listed),
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
+        options=options.for_engine(
             limit=options.limit,
             items=tuple(options.items),
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
         ),
     )

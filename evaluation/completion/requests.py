@@ -1,15 +1,15 @@
 """What judging videos asks of the engine: sources, settings and options in its terms; and how many calls."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...builders.katha.spending import tell_plan
 from ...builders.registry import JUDGES, sections_of_others
 from ...engine.config import read_settings, resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import RunOptions, setting_texts
 from ...errors import ConfigError
 from ...releases.suites import load_suite
 from ..judges.presets import check_they_answer, judge_specs
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
 
-SETTINGS_FILE = "fabula.toml"
 REHEARSED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class EventOptions:
-    """How to judge videos.
+class EventOptions(RunOptions):
+    """How to judge videos. What every run may choose comes as keywords.
 
     Attributes:
         judges: model specs of the verifiers, or names that the section ``[judges]`` gives.
@@ -36,14 +35,6 @@ class EventOptions:
         labels: only prompts with one of these labels.
         units: only these file names of the suite.
         limit: only the first so many prompts.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``; they go before everything else.
-        workers: worker processes; None for the settings' number, else one per core.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again.
         replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
     """
 
@@ -52,14 +43,6 @@ class EventOptions:
     labels: Sequence[str] = ()
     units: Sequence[str] = ()
     limit: int | None = None
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] = ()
-    workers: int | None = None
-    created_at: str | None = None
-    retry_failed: bool = False
     replace: bool = False
 
 
@@ -98,13 +81,11 @@ def events_request(
     Raises:
         ConfigError: a setting or an option is wrong, or no judge is named.
     """
-    toml = options.config
-    if toml is None and Path(SETTINGS_FILE).is_file():
-        toml = Path(SETTINGS_FILE)
+    toml = options.settings_file
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, None, named, toml)
     check_they_answer(judges)
-    sets = [*_option_texts(options, judges), *options.settings]
+    sets = [*_option_texts(options, judges), *options.texts]
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
@@ -119,12 +100,7 @@ def events_request(
         config=config,
         sources=sources,
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
-        ),
+        options=options.for_engine(),
     )
 
 
@@ -172,8 +148,8 @@ def _rehearsed(request: RunRequest) -> int | None:
     return REHEARSED if video_budget(request).present > REHEARSED else None
 
 
-def _option_texts(options: EventOptions, judges: Sequence[str]) -> Iterator[str]:
-    """Yield the options as settings of the stages."""
+def _option_texts(options: EventOptions, judges: Sequence[str]) -> list[str]:
+    """Return the options as settings of the stages."""
     given: dict[str, object] = {}
     if judges:
         given["judge_events.judges"] = list(judges)
@@ -185,6 +161,4 @@ def _option_texts(options: EventOptions, judges: Sequence[str]) -> Iterator[str]
         given["load_videos.units"] = list(options.units)
     if options.limit is not None:
         given["load_videos.limit"] = options.limit
-    for key, value in given.items():
-        # A JSON value of these kinds is also a TOML value.
-        yield f"{key}={json.dumps(value, ensure_ascii=False)}"
+    return setting_texts(given)

@@ -1,6 +1,5 @@
 """What evaluating shot images asks of the engine: sources, settings and options in its terms."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...builders.katha.spending import tell_plan
 from ...builders.registry import JUDGES, sections_of_others
 from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import RunOptions, setting_texts
 from ...errors import ConfigError
 from ...releases.shot_tree import read_shot_set
 from ..judges.presets import check_they_answer, judge_specs
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
 
-SETTINGS_FILE = "fabula.toml"
 LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
 ITEM_TIMEOUT = 7200.0
 """Seconds that one story may take in one stage: thirty shots and as many references, on a slow machine."""
@@ -31,8 +30,8 @@ REHEARSED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ImageOptions:
-    """How to evaluate shot images.
+class ImageOptions(RunOptions):
+    """How to evaluate shot images. What every run may choose comes as keywords.
 
     Attributes:
         metrics: some of :data:`.needs.METRICS`, or ``all``.
@@ -42,14 +41,6 @@ class ImageOptions:
         limit: only the first so many.
         outputs: how the outputs of methods are read: mode, language, timestamp, first_shot.
         device: ``cpu``, ``cuda`` or ``mps``; ``auto`` takes the fastest here.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``; they go before everything else.
-        workers: worker processes; None for the settings' number, else one per core.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again.
         replace: let what an earlier evaluation in the folder has and this one has not go.
     """
 
@@ -60,14 +51,6 @@ class ImageOptions:
     limit: int | None = None
     outputs: Mapping[str, str | int] = field(default_factory=dict)
     device: str = "auto"
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] = ()
-    workers: int | None = None
-    created_at: str | None = None
-    retry_failed: bool = False
     replace: bool = False
 
 
@@ -107,16 +90,14 @@ def images_request(
             all that is missing is listed.
     """
     metrics = _metrics(options.metrics)
-    toml = options.config
-    if toml is None and Path(SETTINGS_FILE).is_file():
-        toml = Path(SETTINGS_FILE)
+    toml = options.settings_file
     read = {} if toml is None else read_settings(toml)
     judges = judge_specs(options.judges, None, read.get(JUDGES, {}), toml) if "alignment" in metrics else ()
     check_they_answer(judges)
-    given = _given(read, options.settings)
-    texts = _texts(_defaults(options, metrics, given) | _chosen(options, judges))
+    given = _given(read, options.texts)
+    texts = setting_texts(_defaults(options, metrics, given) | _chosen(options, judges))
     unasked = [] if "alignment" in metrics else ["judge_alignment.judges=[]"]
-    sets = [*texts, *options.settings, *unasked]
+    sets = [*texts, *options.texts, *unasked]
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
@@ -129,11 +110,7 @@ def images_request(
         config=config,
         sources=sources,
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
+        options=options.for_engine(
             item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
         ),
     )
@@ -260,8 +237,3 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
         stages[stage] = stages[stage].model_copy(update={key: nothing})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
-
-
-def _texts(settings: Mapping[str, object]) -> list[str]:
-    # A JSON value of these kinds is also a TOML value.
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

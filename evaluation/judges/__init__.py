@@ -1,9 +1,11 @@
 """Judges: evidence packets, questions to models, and the archive of their replies."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...engine.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -14,8 +16,8 @@ __all__ = ["EvaluateOptions", "estimate_evaluation", "evaluate_katha"]
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluateOptions:
-    """How to judge.
+class EvaluateOptions(RunOptions):
+    """How to judge. What every run may choose comes as keywords.
 
     Attributes:
         judges: model specs of the judges, or names that the section ``[judges]`` of the settings file gives.
@@ -30,15 +32,6 @@ class EvaluateOptions:
         prompts: the set of judges' prompts, ``main`` or ``heldout``; None for the settings' one, else main.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
-        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
-            go before everything else.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
-        created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again.
         replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
     """
 
@@ -53,14 +46,6 @@ class EvaluateOptions:
     prompts: str | None = None
     questions_only: bool = False
     items: Sequence[str] = ()
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    max_cost: float | None = None
-    reuse: Sequence[Path | str] = ()
-    config: Path | None = None
-    settings: Sequence[str] | Mapping[str, object] = ()
-    workers: int | None = None
-    created_at: str | None = None
-    retry_failed: bool = False
     replace: bool = False
 
 

@@ -1,13 +1,13 @@
 """What an evaluation asks of the engine: sources, settings and options in the engine's terms."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ...builders.registry import JUDGES, sections_of_others
 from ...engine.config import RunConfig, read_settings, resolve_config
-from ...engine.execute import Options, RunRequest, Source
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from . import EvaluateOptions
@@ -16,7 +16,6 @@ from .pipeline import PIPELINE
 from .presets import PRESETS, check_they_answer, judge_specs
 from .prompt_sets import check_set
 
-SETTINGS_FILE = "fabula.toml"
 LABELLED = ("judge_text", "judge_images", "judge_both")
 ASKING = (*LABELLED, "judge_contrasts")
 MATCHING = {"match_answers": False, "match_vectors": True}
@@ -43,12 +42,8 @@ def evaluation_request(
         config=config,
         sources=(Source(RELEASE, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)),
         created_at=options.created_at,
-        options=Options(
-            workers=options.workers,
+        options=options.for_engine(
             items=tuple(options.items),
-            retry_failed=options.retry_failed,
-            max_cost=options.max_cost,
-            reuse=tuple(Path(folder) for folder in options.reuse),
         ),
     )
 
@@ -59,7 +54,7 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     Raises:
         ConfigError: a setting or an option is wrong.
     """
-    toml = _settings_file(options.config)
+    toml = options.settings_file
     named = {} if toml is None else read_settings(toml).get(JUDGES, {})
     judges = judge_specs(options.judges, options.preset, named, toml)
     check_they_answer(judges)
@@ -68,17 +63,10 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
         options = replace(options, matcher=judge_specs(matchers, None, named, toml))
     if options.prompts is not None:
         check_set(options.prompts)
-    sets = [*_option_texts(options, judges), *_texts(options.settings)]
+    sets = [*_option_texts(options, judges), *options.texts]
     return resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
-
-
-def _settings_file(named: Path | None) -> Path | None:
-    if named is not None:
-        return Path(named)
-    found = Path(SETTINGS_FILE)
-    return found if found.is_file() else None
 
 
 def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[str]:
@@ -101,7 +89,7 @@ def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[s
     if options.questions_only:
         given["judge_contrasts.judges"] = []
         given |= {f"{stage}.labels": False for stage in LABELLED}
-    yield from _texts(given | _matchers(options.matcher or ()))
+    yield from setting_texts(given | _matchers(options.matcher or ()))
 
 
 def _matchers(specs: Sequence[str]) -> dict[str, object]:
@@ -111,10 +99,3 @@ def _matchers(specs: Sequence[str]) -> dict[str, object]:
         for stage, encodes in MATCHING.items()
     }
     return {f"{stage}.judges": some for stage, some in named.items() if some}
-
-
-def _texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
-    if not isinstance(settings, Mapping):
-        return list(settings)
-    # A JSON value of these kinds is also a TOML value.
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]

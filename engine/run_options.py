@@ -1,0 +1,77 @@
+"""What everybody who makes a run may choose, whatever the run makes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .runner import Options
+
+
+SETTINGS_FILE = "fabula.toml"
+"""The settings file that is used where it lies in the working folder and none is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How to run. Those of a builder or an evaluation add what it makes.
+
+    Attributes:
+        models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
+        max_cost: USD that the run may cost in all; None for no limit.
+        reuse: other run folders; what models answered there is not asked again.
+        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
+        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
+            go before everything else.
+        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
+        created_at: creation time of a new run, RFC 3339.
+        retry_failed: run failed items again.
+    """
+
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_cost: float | None = None
+    reuse: Sequence[Path | str] = ()
+    config: Path | None = None
+    settings: Sequence[str] | Mapping[str, object] = ()
+    workers: int | None = None
+    created_at: str | None = None
+    retry_failed: bool = False
+
+    @property
+    def settings_file(self) -> Path | None:
+        """The settings file that is named, else that of the working folder, if it is there."""
+        if self.config is not None:
+            return Path(self.config)
+        found = Path(SETTINGS_FILE)
+        return found if found.is_file() else None
+
+    @property
+    def texts(self) -> list[str]:
+        """The single settings, each as ``stage.key=value``."""
+        return setting_texts(self.settings)
+
+    def for_engine(self, **more: Any) -> "Options":  # noqa: ANN401 - the other fields of Options
+        """Return them as the engine takes them.
+
+        Args:
+            more: other fields of :class:`.runner.Options`, such as ``limit``.
+        """
+        from .runner import Options
+
+        return Options(
+            workers=self.workers,
+            retry_failed=self.retry_failed,
+            max_cost=self.max_cost,
+            reuse=tuple(Path(folder) for folder in self.reuse),
+            **more,
+        )
+
+
+def setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """Return settings as texts ``stage.key=value``, whichever way they are given."""
+    if not isinstance(settings, Mapping):
+        return list(settings)
+    # A JSON value of these kinds is also a TOML value.
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
