@@ -1,6 +1,6 @@
 """What the page of a report on shot images needs beside the general parts: numbers, boxes, words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup
@@ -14,6 +14,7 @@ from .showing import DASH, MINUS, readable
 WARMEST = 7
 _FLAG = 15  # width and height of a box's number, in pixels of the embedded picture
 _COLOURS = 6
+_NOUNS = {"pictures": "picture", "pairs": "pair", "runs": "run", "judgements": "rating"}
 
 
 def digits_text(value: float | None, digits: int) -> str:
@@ -30,20 +31,36 @@ def warmth(value: float) -> int:
 
 
 def covered(score: Score) -> str:
-    """Return on how many stories a score stands, where not on all, and what was missed in them."""
-    counts, told = score.counts, []
-    stories, valued = counts.get("stories"), counts.get("stories_counted")
-    if stories is not None and valued is not None and valued < stories:
-        told.append(f"{valued:,} of {stories:,} stories")
+    """Return what a score stands on: of the set how many stories, of a story what it was made from.
+
+    What was missed is said in both.
+    """
+    counts = score.counts
+    if "stories" not in counts:
+        return _covered_story(counts)
+    stories, valued = counts["stories"], counts.get("stories_counted", 0)
+    told = [counted(stories, "story") if valued == stories else f"{valued:,} of {stories:,} stories"]
     if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
         told.append(f"{counts['expected'] - counts['matched']:,} of {counts['expected']:,} not matched")
     if counts.get("asked", 0) > counts.get("answered", counts.get("asked", 0)):
         told.append(f"{counts['asked'] - counts['answered']:,} of {counts['asked']:,} ratings missing")
+    if "one_reference" in counts and counts.get("counted", 0) < counts.get("characters", 0):
+        told.append(f"{counts['counted']:,} of {counts['characters']:,} characters")
     if counts.get("without_image"):
         told.append(f"{counted(counts['without_image'], 'shot')} without picture")
-    if stories is None and "pictures" in counts:
-        told.append(counted(counts["pictures"], "picture"))
     return ", ".join(told)
+
+
+def _covered_story(counts: Mapping[str, int]) -> str:
+    for part, whole, what in (
+        ("matched", "expected", "matched"), ("answered", "asked", "ratings"),
+        ("valued", "pictures", "pictures"), ("counted", "shots", "shots"), ("counted", "characters", "counted"),
+    ):  # fmt: skip
+        if part in counts and whole in counts:
+            return f"{counts[part]:,} of {counts[whole]:,} {what}"
+    if "without_image" in counts and "shots" in counts:
+        return f"{counts['shots'] - counts['without_image']:,} of {counts['shots']:,} shots"
+    return next((counted(counts[name], noun) for name, noun in _NOUNS.items() if name in counts), "")
 
 
 def told(card: ShotCard) -> str:

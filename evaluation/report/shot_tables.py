@@ -44,23 +44,10 @@ def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
         note="Means over the stories that have a value, with 95 % intervals over stories.",
         measures=tuple(measure_of(name) for name in names),
         rows=tuple(
-            ScoreRow(label=name, scores={key: _covered(one) for key, one in methods[name].scores.items()})
+            ScoreRow(label=name, scores=dict(methods[name].scores))
             for name in order
         ),
     )  # fmt: skip
-
-
-def _covered(score: Score) -> Score:
-    """Return a score that says first on how many stories it stands, and what was missed."""
-    counts = score.counts
-    told: dict[str, int] = {}
-    if "stories" in counts:
-        told = {f"of {counts['stories']:,} stories": counts.get("stories_counted", 0)}
-        if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
-            told["characters not matched"] = counts["expected"] - counts["matched"]
-        elif counts.get("asked", 0) > counts.get("answered", 0):
-            told["ratings missing"] = counts["asked"] - counts["answered"]
-    return score.model_copy(update={"counts": {**told, **counts}})
 
 
 def leaders(board: Leaderboard) -> Leaders:

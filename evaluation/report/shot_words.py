@@ -139,6 +139,10 @@ def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition
     for name, known in SCORES.items():
         if name in present:
             value = "as published" if known.variant is None else str(settings[known.variant])
+            if name == "inception":
+                value = counted(used.splits, "split")
+            elif name == "clip_score":
+                value = f"{used.clip_score}, {used.clip_text}"
             yield Definition(name=known.label, value=value, meaning=known.meaning)
     least = "no lower limit" if used.least is None else f"{used.least:g}"
     yield Definition(

@@ -24,10 +24,12 @@ from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import write_calibration
+from fabula.evaluation.report.shot_filters import covered
 from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice
 from fabula.evaluation.report.shots_model import ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.snaps import GONE, SPENT
 from fabula.evaluation.report.writing import make_report, write_report
+from fabula.schemas.score import Score
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot, draw_shot_set
 from fabula.testing.simulated_images import Simulated, write_images
@@ -406,3 +408,23 @@ def test_report_when_people_rated_the_pictures_shows_them_beside_the_scores(tmp_
     expected = found["scores"]["alignment"]["stories"]["occm"]["stories"]["spearman"]
     assert against["Alignment · OCCM · over stories"]["spearman"].value == expected["value"]
     assert "What people said" in render_page(document)
+
+
+def test_coverage_when_told_counts_stories_and_what_was_missed() -> None:
+    def told(**counts: int) -> str:
+        return covered(Score(value=1.0, status="ok", counts=counts))
+
+    assert told(stories=80, stories_counted=80) == "80 stories"
+    assert (
+        told(stories=80, stories_counted=79, expected=9, matched=7) == "79 of 80 stories, 2 of 9 not matched"
+    )
+    assert told(stories=2, stories_counted=2, asked=9, answered=8) == "2 stories, 1 of 9 ratings missing"
+    assert told(stories=2, stories_counted=2, shots=9, without_image=1) == "2 stories, 1 shot without picture"
+    assert told(expected=9, matched=7) == "7 of 9 matched"
+    assert told(shots=9, without_image=2) == "7 of 9 shots"
+    assert told(pictures=9, valued=8) == "8 of 9 pictures"
+    assert told(pictures=9) == "9 pictures"
+    assert told(characters=3, counted=1, one_reference=2, no_crop=0) == "1 of 3 counted"
+    whole = {"stories": 1, "stories_counted": 1, "characters": 3, "counted": 1, "one_reference": 2}
+    assert told(**whole) == "1 story, 1 of 3 characters"
+    assert told() == ""
