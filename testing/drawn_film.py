@@ -218,7 +218,10 @@ def _draw(film: DrawnFilm, number: int) -> "tuple[Image, tuple[Standing, ...]]":
 
     shot = film.shot_of(number)
     share = (number - shot.first) / max(1, shot.last - shot.first)
-    ground, light = _PLACES[shot.place]
+    walls, light = _PLACES[shot.place]
+    # Every second shot looks the other way: the walls there are darker.
+    darker = 36 * (shot.number % 2)
+    ground: Colour = (walls[0] - darker, walls[1] - darker, walls[2] - darker)
     image, mask = Image.new("RGB", (WIDTH, HEIGHT), ground), Image.new("L", (WIDTH, HEIGHT), 0)
     paint, count = ImageDraw.Draw(image), ImageDraw.Draw(mask)
     floor: Colour = (ground[0] // 2 + 30, ground[1] // 2 + 30, ground[2] // 2 + 30)

@@ -15,8 +15,8 @@ from .drawn_film import FPS, HEIGHT, WIDTH, DrawnFilm
 from .track_metrics import IdentityScores, Named, identity_scores, identity_switches, overlaps_of
 
 CREATED = "2026-01-01T00:00:00Z"
-LIMITS = cluster_people.Settings(face_limit=0.3, body_limit=0.5, face_weight=0.9, body_weight=0.1)
-"""Settings for the vectors of colours, in which a figure in one place is nearer to itself than a face is."""
+LIMITS = cluster_people.Settings(face_limit=0.3, body_limit=0.5)
+"""Settings for vectors of colours, chosen on the film itself: scores show how constraints help, no more."""
 
 
 @dataclass(frozen=True, slots=True)

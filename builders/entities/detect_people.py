@@ -65,9 +65,9 @@ SPEC = StageSpec(
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return who is seen in each shot, what vectors came with it, and what was looked at.
 
-    ``seen`` is sorted by frame, then by falling score. ``given`` is null, or has packed vectors ``face`` and
-    ``body`` for every row of the file. ``detection`` says who looked (``by``), at which frames (``looked``),
-    and counts.
+    ``seen`` is sorted by frame, then by falling score. ``given`` has packed vectors ``face`` and ``body`` for
+    every row, null where a row has none; it is null itself where the file has no vectors at all.
+    ``detection`` says who looked (``by``), at which frames (``looked``), and has counts.
     """
     settings = tools.settings
     assert isinstance(settings, Settings)
@@ -208,8 +208,7 @@ def _given(shot: Shot, settings: Settings) -> Outcome:
         "faces_outside": sum(one.face is None and row.face is not None for one, row in pairs),
     }
     given = {kind: packed_rows([row.vector(kind) for row in rows]) for kind in ("face", "body")}
-    some = any(vector is not None for vectors in given.values() for vector in vectors)
-    return _made(seen, given if some else None, told)
+    return _made(seen, given if detections.vectors else None, told)
 
 
 @cache

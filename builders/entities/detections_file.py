@@ -100,11 +100,13 @@ class Detections:
         path: the file.
         source: what reads its rows.
         columns: its rows by the name of the video.
+        vectors: what it has vectors of: ``face``, ``body``, both or neither.
     """
 
     path: Path
     source: LineRows | ParquetRows
     columns: Mapping[str, _Column]
+    vectors: frozenset[str]
 
     @property
     def header(self) -> Header:
@@ -179,7 +181,8 @@ def open_detections(path: Path) -> Detections:
         reading.problems.append(wrong(str(path), "at least one detection", "none"))
     if reading.problems:
         raise InputError(reading.problems)
-    return Detections(path, source, reading.columns())
+    vectors = frozenset(name.partition("_")[0] for name in reading.lengths)
+    return Detections(path, source, reading.columns(), vectors)
 
 
 def check_detections(path: Path, names: frozenset[str]) -> Detections:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ...media.video import Frame, frames_at
 from ...models.vision.crop import cut
@@ -18,6 +18,10 @@ from .drafts import Box4
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+ModelName = Annotated[str | None, BeforeValidator(lambda name: None if name == "none" else name)]
+"""Name of a model; ``none``, or null, for none."""
 
 
 class LookSettings(Own):

@@ -1,0 +1,131 @@
+"""From videos to people through the engine: detections from a file, and a model behind the real SDK."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine.execute import execute
+from fabula.schemas.canonical import Json
+from fabula.testing.drawn_detections import detections, write_detections
+from fabula.testing.drawn_film import DrawnFilm
+from fabula.testing.katha_model import user_text
+from fabula.testing.model_server import Answer, Asked, ModelServer, Refused
+from fabula.testing.people_pipeline import CAST, people_request
+
+FILM = DrawnFilm(16)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    pytest.importorskip("av")
+    place = tmp_path_factory.mktemp("people")
+    FILM.write(place / "film.mp4")
+    write_detections(place / "film.jsonl", detections(FILM))
+    yield place
+
+
+def build(
+    folder: Path, out: Path, handler: Callable[[Asked], Any] | None = None, *sets: str
+) -> tuple[dict[str, Any], list[Asked]]:
+    # Colours of drawn figures are near each other; so small a limit leaves work for a model.
+    given = [
+        f"detect_people.detections={json.dumps(str(folder / 'film.jsonl'))}",
+        "cluster_people.face_limit=0.02", "cluster_people.body_limit=0.02", *sets,
+    ]  # fmt: skip
+    if handler is None:
+        execute(people_request(out, [folder / "film.mp4"], given))
+        return json.loads((out / CAST).read_text()), []
+    with ModelServer(handler) as server:
+        execute(people_request(out, [folder / "film.mp4"], given, base_url=server.openai_url))
+        return json.loads((out / CAST).read_text()), [one.asked for one in server.log]
+
+
+def cast_in(asked: Asked) -> list[Json]:
+    fence = re.search(r"<<<([0-9a-f]+)\n(.*?)\n\1>>>", user_text(asked), re.DOTALL)
+    assert fence is not None
+    return json.loads(fence[2])
+
+
+def test_people_when_no_model_is_named_are_those_of_clustering(folder: Path, tmp_path: Path) -> None:
+    found, asked = build(folder, tmp_path / "run")
+    assert asked == []
+    assert found["cast"]
+    assert found["clustering"]["people"] == len(found["cast"])
+    assert found["consolidation"] == {"rounds": 0, "made": [], "refused": []}
+
+
+def test_people_when_a_model_proposes_are_merged_as_far_as_they_can_be(folder: Path, tmp_path: Path) -> None:
+    before, _ = build(folder, tmp_path / "plain")
+    seen: list[list[Json]] = []
+
+    def handler(asked: Asked) -> Json:
+        cast = cast_in(asked)
+        seen.append(cast)
+        first = cast[0]
+        apart = next(one for one in cast if not set(one["shots"]) & set(first["shots"]))
+        together = next(one for one in cast[1:] if set(one["shots"]) & set(first["shots"]))
+        named = [first["person"], apart["person"], together["person"], "p999"]
+        again = {"persons": [apart["person"], cast[-1]["person"]], "reason": "the same hat"}
+        return {"same": [{"persons": named, "reason": "the same face"}, again]}
+
+    found, asked = build(folder, tmp_path / "run", handler)
+    (cast,) = seen
+    assert [one["person"] for one in cast] == [one["person_id"] for one in before["cast"]]
+    assert len(found["cast"]) == len(before["cast"]) - 1
+    (merge,) = found["consolidation"]["made"]
+    assert merge["one"] == cast[0]["person"]
+    assert merge["reason"] == "the same face"
+    assert merge["by"].startswith("openai:tested via entities/consolidate_people@1#")
+    why = [one["refused"] for one in found["consolidation"]["refused"]]
+    assert len(why) == 3
+    assert "shot" in why[0] or "adjacent" in why[0]
+    assert why[1] == "nobody has this id"
+    assert why[2] == "named before in the same reply"
+    merged = found["cast"][0]
+    parts = [one for one in before["cast"] if one["person_id"] in (merge["one"], merge["other"])]
+    assert sorted(merged["tracklets"]) == sorted(name for one in parts for name in one["tracklets"])
+    assert asked[0].images
+    assert len(list((tmp_path / "run").rglob("*.jpg"))) > 0
+
+
+def test_people_when_the_build_is_repeated_ask_nobody_again(folder: Path, tmp_path: Path) -> None:
+    handler: Callable[[Asked], Json] = lambda _: {"same": []}  # noqa: E731
+    once, asked = build(folder, tmp_path / "run", handler)
+    again, none = build(folder, tmp_path / "run", handler)
+    assert (len(asked), len(none)) == (1, 0)
+    assert again == once
+
+
+def test_people_when_they_are_many_are_shown_in_rounds(folder: Path, tmp_path: Path) -> None:
+    found, asked = build(
+        folder, tmp_path / "run", lambda _: {"same": []}, "consolidate_people.at_once=6",
+        "consolidate_people.anchors=2",
+    )  # fmt: skip
+    assert found["consolidation"]["rounds"] == len(asked) == -(-(len(found["cast"]) - 2) // 4)
+    assert all(len(cast_in(one)) <= 6 for one in asked)
+
+
+def test_people_when_the_model_refuses_fail_and_say_so(folder: Path, tmp_path: Path) -> None:
+    from fabula.errors import BelowThreshold
+
+    handler: Callable[[Asked], Answer | Refused] = lambda _: Refused()  # noqa: E731
+    with pytest.raises(BelowThreshold):
+        build(folder, tmp_path / "run", handler)
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert "refused" in json.dumps(report)
+
+
+def test_people_when_the_reply_is_malformed_are_asked_for_once_more(folder: Path, tmp_path: Path) -> None:
+    replies = iter(["no JSON at all", {"same": []}])
+    found, asked = build(folder, tmp_path / "run", lambda _: next(replies))
+    assert len(asked) == 2
+    assert found["consolidation"]["made"] == []
