@@ -1,7 +1,7 @@
 """A drawn video with people at known places, and a file of detections of them: all that a build needs.
 
-Shots are written as in :mod:`.made_films`: letters of the people, number of the place. Neighbours should be at
-different places, as only then their boundary can be seen.
+Shots are written as in :mod:`.made_films`: letters of the people, number of the place. Neighbours should be
+at different places, as only then their boundary can be seen.
 """
 
 from collections.abc import Sequence

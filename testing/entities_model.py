@@ -190,7 +190,6 @@ def _joined(names: Sequence[str]) -> str:
 _ANSWERS: dict[str, Callable[[str], Json]] = {
     "entities/judge_style": lambda _: {"reason": "People act.", "kind": "narrative"},
     "entities/consolidate_people": lambda _: {"same": []},
-    "entities/consolidate_people": lambda _: {"same": []},
     "entities/list_entities": _list,
     "entities/merge_entities": _merge,
     "entities/check_registry": _seen,

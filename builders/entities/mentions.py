@@ -24,8 +24,9 @@ def without_article(name: str) -> str:
 
 
 def names_of(entity: Entity) -> tuple[str, ...]:
-    """Return the names that count as a mention: its name, then its aliases, then its name without article."""
-    return tuple(dict.fromkeys((entity.name, *entity.aliases, without_article(entity.name))))
+    """Return the names that count as a mention: its name, its aliases, and these without article."""
+    names = (entity.name, *entity.aliases)
+    return tuple(dict.fromkeys((*names, *map(without_article, names))))
 
 
 def mentions(text: str, entities: Iterable[Entity]) -> dict[str, How]:

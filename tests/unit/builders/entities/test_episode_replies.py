@@ -1,0 +1,232 @@
+"""Replies of a model about films and episodes: what is taken of them, what is noted, what is sent back."""
+
+from typing import Any
+
+import pytest
+
+from fabula.builders.entities.drafts import Entity, Person
+from fabula.builders.entities.model.read_identities import Merged, read_identities
+from fabula.builders.entities.model.read_registry import read_registry
+from fabula.builders.entities.model.read_texts import (
+    read_actions,
+    read_descriptions,
+    read_overview,
+    read_problems,
+    read_script,
+    read_seen,
+    read_settled,
+)
+from fabula.builders.entities.registries import Local
+from fabula.engine.asking import BadReply
+
+CHINESE = "米拉走过长长的石桥，风吹走了她的帽子，她跑到河边去找它，可是没有找到。"
+
+
+def listed(**more: Any) -> dict[str, Any]:
+    reply = {
+        "shots": [{"shot": 1, "account": "p001 sits."}, {"shot": 2, "account": "p001 stands."}],
+        "persons": [{"person": "p001", "looks": "A woman."}],
+        "locations": [{"name": "The Hall", "looks": "Long.", "shots": [1, 2]}],
+        "objects": [{"name": "the key", "looks": "Brass.", "shots": [2]}],
+    }
+    return {**reply, **more}
+
+
+def codes(repairs: Any) -> list[tuple[str, int | None, str]]:
+    return [(one.code, one.shot, one.done) for one in repairs]
+
+
+def test_registry_when_sound_is_taken_as_it_is() -> None:
+    made = read_registry(listed(), 3, [1, 2], ["p001"])
+    assert [one.local_id for one in made.entities] == ["c03.location1", "c03.object1"]
+    assert made.entities[0].shots == (1, 2)
+    assert [one.text for one in made.accounts] == ["p001 sits.", "p001 stands."]
+    assert made.repairs == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "noted"),
+    [
+        ({"objects": [{"name": "the key", "looks": "", "shots": [2, 9]}]}, ("unknown-shot", None, "dropped")),
+        ({"objects": [{"name": "the key", "looks": "", "shots": []}]}, ("no-shot", None, "dropped")),
+        ({"objects": [{"name": " . ", "looks": "", "shots": [1]}]}, ("no-name", None, "dropped")),
+        (
+            {"objects": [{"name": name, "looks": "", "shots": [1]} for name in ("the key", "The Key")]},
+            ("named-twice", None, "merged"),
+        ),
+        ({"persons": [{"person": "p009", "looks": "A man."}]}, ("unknown-person", None, "dropped")),
+        ({"persons": [{"person": "p001", "looks": "A."}] * 2}, ("named-twice", None, "dropped")),
+        ({"shots": [{"shot": 1, "account": "p001 sits."}]}, ("no-account", 2, "left")),
+        (
+            {"shots": [{"shot": n, "account": "p001 sits."} for n in (1, 2, 7)]},
+            ("unknown-shot", None, "dropped"),
+        ),
+    ],
+)
+def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(
+    wrong: dict[str, Any], noted: tuple[str, int | None, str]
+) -> None:
+    assert codes(read_registry(listed(**wrong), 1, [1, 2], ["p001"]).repairs) == [noted]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"shots": []}, "no account of any shot"),
+        ({"shots": [{"shot": 1, "account": CHINESE}, {"shot": 2, "account": CHINESE}]}, "not in English"),
+    ],
+)
+def test_registry_when_useless_is_sent_back(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadReply, match=said):
+        read_registry(listed(**wrong), 1, [1, 2], ["p001"])
+
+
+CAST = [
+    Person(person_id="p001", tracklets=(), shots=(1, 2)),
+    Person(person_id="p002", tracklets=(), shots=(2, 3)),
+    Person(person_id="p003", tracklets=(), shots=(4,)),
+]
+LOCALS = [
+    Local(local_id="c01.location1", kind="location", name="The Hall", shots=(1, 2)),
+    Local(local_id="c02.location1", kind="location", name="The Hall", shots=(3, 4)),
+    Local(local_id="c01.object1", kind="object", name="the key", shots=(2,)),
+]
+
+
+def entry(name: str, ids: list[str], key: str = "members") -> dict[str, Any]:
+    return {key: ids, "name": name, "aliases": [], "looks": f"Looks of {name}."}
+
+
+def merge(**more: Any) -> Merged:
+    reply = {
+        "characters": [entry(f"Name {one.person_id}", [one.person_id], "persons") for one in CAST],
+        "locations": [entry("The Hall", ["c01.location1", "c02.location1"])],
+        "objects": [entry("key", ["c01.object1"])],
+    }
+    return read_identities({**reply, **more}, CAST, LOCALS, "openai:tested", [1, 2, 3, 4])
+
+
+def test_identities_when_sound_have_the_shots_of_their_members() -> None:
+    made = merge()
+    by_name = {one.name: one for one in made.entities}
+    assert by_name["The Hall"].shots == (1, 2, 3, 4)
+    assert by_name["the key"].shots == (2,)
+    assert by_name["Name p002"].persons == ("p002",)
+    assert made.members["c01.location1"] == ("c01.location1", "c02.location1")
+    assert made.repairs == () and made.merges == ()
+
+
+def test_people_when_seen_together_stay_apart_and_the_merge_is_refused() -> None:
+    made = merge(characters=[entry("Mira", ["p001", "p002", "p003"], "persons")])
+    people = [one for one in made.entities if one.kind == "character"]
+    assert [(one.name, one.persons) for one in people] == [("Mira", ("p001", "p003")), ("", ("p002",))]
+    assert [(one.one, one.other, one.refused) for one in made.merges] == [
+        ("p001", "p002", "both are seen in shot 2"), ("p001", "p003", None),
+    ]  # fmt: skip
+    assert made.merges[1].by == "openai:tested"
+    assert codes(made.repairs) == [("left-out", None, "added")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "noted"),
+    [
+        ({"objects": []}, [("left-out", None, "added")]),
+        ({"objects": [entry("key", ["c01.object1", "c09.object9"])]}, [("unknown-id", None, "dropped")]),
+        ({"objects": [entry("key", ["c01.object1"])] * 2}, [("named-twice", None, "dropped")]),
+        (
+            {"locations": [entry("Hall", ["c01.location1"]), entry("hall", ["c02.location1"])]},
+            [("named-twice", None, "merged")],
+        ),
+        (
+            {"locations": [entry("The Hall", ["c01.location1", "c02.location1", "c01.object1"])]},
+            [("unknown-id", None, "dropped")],
+        ),
+    ],
+)
+def test_identities_when_a_part_cannot_be_lose_nothing(
+    wrong: dict[str, Any], noted: list[tuple[str, int | None, str]]
+) -> None:
+    made = merge(**wrong)
+    assert codes(made.repairs) == noted
+    assert sorted(name for ids in made.members.values() for name in ids) == sorted(
+        [*(one.person_id for one in CAST), *(one.local_id for one in LOCALS)]
+    )
+    assert {shot for one in made.entities for shot in one.shots} == {1, 2, 3, 4}
+
+
+def test_identities_when_no_id_is_known_are_sent_back() -> None:
+    with pytest.raises(BadReply, match="none of the ids"):
+        merge(characters=[entry("Mira", ["p9"], "persons")], locations=[], objects=[])
+
+
+def test_texts_when_shots_are_missing_or_empty_are_sent_back() -> None:
+    told = [{"shot": n, "action": "Mira walks.", "new_scene": False, "goes_on": True} for n in (1, 2)]
+    assert read_script({"shots": told}, [1, 2]) == [(False, True, "Mira walks.")] * 2
+    assert read_actions({"shots": told[::-1]}, [1, 2]) == ["Mira walks."] * 2
+    for read in (read_script, read_actions):
+        with pytest.raises(BadReply, match="each once"):
+            read({"shots": told}, [1, 2, 3])
+        with pytest.raises(BadReply, match="says nothing"):
+            read({"shots": [told[0], {**told[1], "action": " ``. "}]}, [1, 2])
+        with pytest.raises(BadReply, match="121 words"):
+            read({"shots": [told[0], {**told[1], "action": "on " * 121}]}, [1, 2])
+        with pytest.raises(BadReply, match="not in English"):
+            read({"shots": [{**one, "action": CHINESE} for one in told]}, [1, 2])
+
+
+@pytest.mark.parametrize("text", ["", "so " * 161, CHINESE])
+def test_overview_when_it_cannot_be_is_sent_back(text: str) -> None:
+    with pytest.raises(BadReply):
+        read_overview({"overview": text})
+
+
+HALL = Entity(label="Location 1", kind="location", name="The Hall", shots=(1,))
+KEY = Entity(label="Object 1", kind="object", name="the key", shots=(1,))
+
+
+def test_descriptions_when_read_end_with_a_stop() -> None:
+    reply = {
+        "entities": [{"number": 2, "description": "Small\nkey."}, {"number": 1, "description": "A hall"}]
+    }
+    assert read_descriptions(reply, [HALL, KEY]) == ["A hall.", "Small key."]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["A hall.", "A hall"], "same description"),
+        (["A hall.", ""], "says nothing"),
+        (["A hall.", "A close-up of a key."], "leave camera and footage out"),
+        (["A hall.", "old " * 61], "61 words"),
+        (["A hall."], "each once"),
+    ],
+)
+def test_descriptions_when_wrong_are_sent_back(texts: list[str], said: str) -> None:
+    reply = {"entities": [{"number": n, "description": text} for n, text in enumerate(texts, 1)]}
+    with pytest.raises(BadReply, match=said):
+        read_descriptions(reply, [HALL, KEY])
+
+
+def test_settled_when_it_names_others_takes_only_what_was_in_question() -> None:
+    reply = {
+        "shots": [
+            {"shot": 4, "action": "Mira goes.", "dropped": ["Key", "the moon"], "scheduled": ["The Hall"]}
+        ]
+    }
+    made, repairs = read_settled(reply, {4: ([KEY], [HALL])})
+    assert (made[4].dropped, made[4].scheduled) == (("Object 1",), ("Location 1",))
+    assert codes(repairs) == [("unknown-entity", 4, "dropped")]
+
+
+def test_problems_when_of_other_shots_are_noted() -> None:
+    wrong = {"kind": "impossible", "found": "Three hands.", "action": "Mira waves."}
+    made, repairs = read_problems({"problems": [{"shot": 1, **wrong}, {"shot": 8, **wrong}]}, [1, 2])
+    assert [(one.shot, one.kind, one.action) for one in made] == [(1, "impossible", "Mira waves.")]
+    assert codes(repairs) == [("unknown-shot", None, "dropped")]
+
+
+def test_seen_when_entries_are_unknown_notes_them() -> None:
+    reply = {"shots": [{"shot": 1, "seen": [1, 1, 5], "contradicted": [{"entity": 2, "why": "It is blue."}]}]}
+    made, repairs = read_seen(reply, [1], 2)
+    assert (made[1].entries, made[1].contradicted) == ((1,), ((2, "It is blue."),))
+    assert codes(repairs) == [("unknown-entity", 1, "dropped")]
