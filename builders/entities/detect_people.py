@@ -23,7 +23,7 @@ from .detections_file import Detections, open_detections
 from .detections_format import Row, unreadable, wrong
 from .drafts import Box4, Seen, Shot, Video
 from .faces import faces_of_people
-from .looking import LookSettings, frames_of, opened
+from .looking import LookSettings, ModelName, frames_of, opened
 from .vectors import packed_rows
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {"people-yolo11n": {"threshold": 0.1
 class Settings(LookSettings):
     """Who looks for people, and where; or the file of detections that is used instead."""
 
-    people: str | None = Field(
-        default="people-yolo11n", description="Detector of people; null: nobody looks."
-    )
-    faces: str | None = Field(default="faces-scrfd-10g", description="Detector of faces; null: none.")
+    people: ModelName = Field(default="people-yolo11n", description="Detector of people; none: nobody looks.")
+    faces: ModelName = Field(default="faces-scrfd-10g", description="Detector of faces, or none.")
     every: int = Field(
         default=3, ge=1, le=10_000, description="Every so many frames of a shot are looked at."
     )

@@ -17,7 +17,7 @@ from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .best_views import ViewWeights, best, candidates, qualities, sharpness_of
 from .drafts import Shot, Tracklet
-from .looking import LookSettings, cut_out, frames_of, opened
+from .looking import LookSettings, ModelName, cut_out, frames_of, opened
 from .vectors import Rows, mean_vector, packed, unpacked
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ KINDS = ("face", "body")
 class Settings(LookSettings):
     """Who encodes people, and which views of them."""
 
-    face: str | None = Field(default="arcface-r100", description="Encoder of faces; null: none.")
-    body: str | None = Field(default="dinov2-l-14", description="Encoder of bodies; null: none.")
+    face: ModelName = Field(default="arcface-r100", description="Encoder of faces, or none.")
+    body: ModelName = Field(default="dinov2-l-14", description="Encoder of bodies, or none.")
     views: int = Field(default=5, ge=1, le=100, description="Best views of a tracklet that are encoded.")
     candidates: int = Field(default=12, ge=1, le=500, description="Views whose sharpness is looked at.")
     face_weight: float = Field(default=0.5, ge=0, description="How much the face counts in a view.")

@@ -45,7 +45,7 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
         raise MissingRequirement(
             "finding people", expected="detectors and encoders with their weights, or a file of detections",
             found=f"not here: {'; '.join(lacks)}",
-            fix='pip install "fabula[entities]", fetch the weights (docs/identities.md), or give --detections',
+            fix='pip install "fabula[entities]" and fetch the weights (docs/vision.md), or give --detections',
         )  # fmt: skip
 
 

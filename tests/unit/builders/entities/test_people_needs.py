@@ -41,7 +41,7 @@ def test_needs_when_named_files_are_not_there_names_them(tmp_path: Path) -> None
         pytest.importorskip(library)
     gone = tmp_path / "gone.pt"
     options = f'detect_people.options={{"people-yolo11n" = {{ local = "{gone}" }}}}'
-    with pytest.raises(MissingRequirement, match="no .*gone.pt"):
+    with pytest.raises(MissingRequirement, match=r"no .*gone\.pt"):
         check_people(config(options))
 
 
@@ -64,6 +64,12 @@ def test_needs_when_the_file_is_wrong_say_so(tmp_path: Path) -> None:
     path = write_detections(tmp_path / "d.jsonl", [{**ROW, "frame": -3}])
     with pytest.raises(InputError, match=":2: frame"):
         check_people(config(f"detect_people.detections='{path}'"))
+
+
+def test_needs_when_nobody_looks_are_nothing() -> None:
+    chosen = config("detect_people.people=none", "detect_people.faces=none")
+    assert chosen.stages["detect_people"].people is None  # type: ignore[attr-defined]
+    check_people(chosen)
 
 
 def test_needs_when_a_model_is_unknown_say_so() -> None:
