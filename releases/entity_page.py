@@ -24,6 +24,8 @@ _CELL = 14
 """Width of a shot in a strip, in pixels; narrower in long episodes."""
 _WIDEST = 700
 _HIGH = 16
+_ALL_NUMBERED = 25
+"""Most shots of an episode whose strip numbers them all; else every fifth."""
 _NAMES, _LETTERS = 210, 32
 """Width of the names beside a strip, in pixels, and most letters of one."""
 
@@ -201,7 +203,8 @@ def _strip(view: EpisodeView, rows: Sequence[StripRow], number: int) -> str:
         f'<svg class="strip" role="img" width="{width}" height="{high}" aria-labelledby="strip{number}">',
         f'<title id="strip{number}">Entities by shot; the table below says the same in words.</title>',
     ]
-    for shot in range(1, len(view.shots) + 1, 1 if wide >= _CELL else 5):
+    every = 1 if len(view.shots) <= _ALL_NUMBERED else 5
+    for shot in range(every, len(view.shots) + 1, every):
         x = _NAMES + (shot - 1) * wide + wide / 2
         parts.append(f'<text x="{x:g}" y="{_HIGH - 4}" text-anchor="middle">{shot}</text>')
     for place, (kind, name, shots) in enumerate(rows, 1):

@@ -57,7 +57,8 @@ def _typed(kind: type[Document], content: bytes, where: str, found: IssueBin) ->
         return kind.model_validate(document)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            found.add(issue("shape", where, format_path(detail["loc"]), str(detail["msg"])))
+            message = str(detail["msg"]).replace("valid tuple", "list").replace("valid dictionary", "object")
+            found.add(issue("shape", where, format_path(detail["loc"]), message))
     return None
 
 
@@ -82,7 +83,10 @@ def _parse(content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None
         message = f"expected UTF-8, found {error.reason} at byte {error.start}"
         found.add(issue("encoding", where, "$", message))
         return None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        found.add(issue("json", where, "$", "expected a JSON object, found one that is nested too deeply"))
+        return None
+    except ValueError as error:
         told = "nothing" if not content.strip() else str(error)
         found.add(issue("json", where, "$", f"expected a JSON object, found {told}"))
         return None

@@ -71,6 +71,7 @@ class EpisodeShot:
         key: ``<scene>:<shot>``, as the schedule names it.
         scene: number of its scene.
         number: its number in the scene, from 1.
+        place: place of its scene in the list of scenes, from 0.
         cut: whether it begins anew; true where the file does not say.
         action: what happens in it; empty where the file has none.
         prompt: what a generator is given; likewise.
@@ -80,6 +81,7 @@ class EpisodeShot:
     key: str
     scene: int
     number: int
+    place: int
     cut: bool
     action: str
     prompt: str
@@ -110,14 +112,15 @@ class EntityEpisode(Wire):
     def shots(self) -> Iterator[EpisodeShot]:
         """Yield the shots in story order, as many as there are actions or prompts."""
         nothing = ScheduledShot()
-        for place, scene in enumerate(self.scenes, 1):
-            number = place if scene.scene_num is None else scene.scene_num
+        for place, scene in enumerate(self.scenes):
+            number = place + 1 if scene.scene_num is None else scene.scene_num
             for index in range(max(len(scene.action_descriptions), len(scene.video_prompts))):
                 key = shot_key(number, index + 1)
                 yield EpisodeShot(
                     key=key,
                     scene=number,
                     number=index + 1,
+                    place=place,
                     cut=scene.cut[index] if index < len(scene.cut) else True,
                     action=_at(scene.action_descriptions, index),
                     prompt=_at(scene.video_prompts, index),

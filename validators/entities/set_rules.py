@@ -36,7 +36,7 @@ def check_actions(views: Sequence[tuple[EpisodeView, str]]) -> Iterator[Issue]:
             here = f"{where} {shot.key}"
             other = seen.setdefault(shot.action, here)
             if other != here:
-                path = f"$.scenes[{shot.scene - 1}].action_descriptions[{shot.number - 1}]"
+                path = f"$.scenes[{shot.place}].action_descriptions[{shot.number - 1}]"
                 yield issue("repeated-action", where, path, f"the same as in {other}")
 
 

@@ -102,4 +102,4 @@ def _place(
 
 
 def _path(shot: EpisodeShot, field: str) -> str:
-    return f"$.scenes[{shot.scene - 1}].{field}[{shot.number - 1}]"
+    return f"$.scenes[{shot.place}].{field}[{shot.number - 1}]"

@@ -1,0 +1,100 @@
+"""Two small episodes in the official EntityBench form, written by hand and sound; folders of such."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..releases.entity_tree import script_bytes
+
+CAST: Mapping[str, tuple[str, str]] = {
+    "Character 1": ("Ana", "Woman of forty in a green apron with rolled sleeves."),
+    "Character 2": ("Ben", "Tall boy with curly hair and a yellow raincoat."),
+    "Location 1": ("The Kitchen", "Narrow room with blue tiles and one window."),
+    "Location 2": ("The Garden", "Small lawn between brick walls, with a pear tree."),
+    "Object 1": ("the red cup", "Chipped red enamel cup with a white rim."),
+    "Object 2": ("the old ladder", "Wooden ladder of seven rungs, grey with age."),
+}
+"""Label -> name and description."""
+
+SHOTS: Sequence[tuple[int, str, tuple[str, ...]]] = (
+    (1, "Ana fills the red cup at the sink of The Kitchen.", ("Ana", "The Kitchen", "the red cup")),
+    (1, "Ben runs into The Kitchen and waves at Ana.", ("Ana", "Ben", "The Kitchen")),
+    (2, "Ben leans the old ladder against the tree in The Garden.", ("Ben", "The Garden", "the old ladder")),
+    (2, "Ana walks across The Garden, shading her eyes.", ("Ana", "The Garden")),
+    (2, "Ana gives Ben the red cup in The Garden.", ("Ana", "Ben", "The Garden", "the red cup")),
+)
+"""Scene, action and scheduled names of each shot of the first episode."""
+
+SECOND: Sequence[tuple[int, str, tuple[str, ...]]] = (
+    (1, "Ben sits alone in The Garden.", ("Ben", "The Garden")),
+    (1, "Ben drinks from the red cup in The Garden.", ("Ben", "The Garden", "the red cup")),
+)
+
+_LISTS = {"Character": "characters", "Location": "places", "Object": "objects"}
+
+
+def written_episode(
+    name: str = "ep_a", shots: Sequence[tuple[int, str, tuple[str, ...]]] = SHOTS
+) -> dict[str, Any]:
+    """Return an episode as parsed JSON; its registry holds who is scheduled, numbered within each type."""
+    labels = _labels(shots)
+    scenes: dict[int, dict[str, Any]] = {}
+    schedule: dict[str, Any] = {}
+    known: set[str] = set()
+    for number, action, names in shots:
+        scene = scenes.setdefault(
+            number, {"scene_num": number, "video_prompts": [], "cut": [], "action_descriptions": []}
+        )
+        lines = [f"{one}: {_description(one)}" for one in names if one not in known]
+        known.update(names)
+        scene["video_prompts"].append("\n".join([*lines, "", action]) if lines else action)
+        scene["cut"].append(not scene["cut"])
+        scene["action_descriptions"].append(action)
+        schedule[f"{number}:{len(scene['cut'])}"] = {
+            plural: [one for one in names if labels[one].startswith(word)] for word, plural in _LISTS.items()
+        }
+    by_label = {label: one for one, label in labels.items()}
+    order = [label for word in _LISTS for label in by_label if label.startswith(word)]
+    return {
+        "story_name": name,
+        "story_overview": "Ana and Ben carry a cup from The Kitchen to The Garden.",
+        "scenes": list(scenes.values()),
+        "entity_schedule": schedule,
+        "entity_descriptions": {
+            label: {"name": by_label[label], "label": label, "description": _description(by_label[label])}
+            for label in order
+        },
+        "_window_shot_ids": [f"{name}__shot{number:04d}" for number in range(3, 3 + len(shots))],
+        "_num_scenes": len(scenes),
+        "_num_shots": len(shots),
+        "_name_map": {label: by_label[label] for label in order},
+    }
+
+
+def write_episodes(folder: Path, episodes: Sequence[Mapping[str, Any]] | None = None) -> Path:
+    """Write episodes and a split file that calls the first easy and the others hard; return the folder."""
+    given = [written_episode(), written_episode("ep_b", SECOND)] if episodes is None else list(episodes)
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "splits").mkdir()
+    for episode in given:
+        (folder / "scripts" / f"{episode['story_name']}.json").write_bytes(script_bytes(episode))
+    ids = [str(episode["story_name"]) for episode in given]
+    splits = {"easy": ids[:1], "hard": ids[1:], "all": ids}
+    (folder / "splits" / "ids.json").write_text(json.dumps(splits, indent=2), "utf-8")
+    return folder
+
+
+def _labels(shots: Sequence[tuple[int, str, tuple[str, ...]]]) -> dict[str, str]:
+    words = {name: label.partition(" ")[0] for label, (name, _) in CAST.items()}
+    counts: dict[str, int] = {}
+    labels = {}
+    for name in dict.fromkeys(one for _, _, names in shots for one in names):
+        word = words[name]
+        counts[word] = counts.get(word, 0) + 1
+        labels[name] = f"{word} {counts[word]}"
+    return labels
+
+
+def _description(name: str) -> str:
+    return next(description for other, description in CAST.values() if other == name)
