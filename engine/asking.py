@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 UNAVAILABLE = "unavailable"
 """Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
+REHEARSED = "rehearsed"
+"""Code of a question in a rehearsal, which nobody answers (see :mod:`.rehearsal`)."""
 UNASKED = "unasked"
 """Code of a question that was not asked yet, where only known replies are used (see :mod:`.replay`)."""
 

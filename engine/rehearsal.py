@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest
-from .asking import Answer, Ask, NoAnswer
+from .asking import REHEARSED, Answer, Ask, NoAnswer
 from .codec import gather_fields
 from .config import RunConfig, models_of
 from .execute import RunRequest, creation_of, make_report
@@ -85,7 +85,7 @@ class _Recorder:
     async def ask(self, ask: Ask[T]) -> Answer[T]:
         """Write down what is asked; a stage that can do without an answer goes on to its next question."""
         self.asked.append(ask)
-        raise NoAnswer("rehearsed", "a rehearsal asks no model")
+        raise NoAnswer(REHEARSED, "a rehearsal asks no model")
 
 
 async def questions_of(stage: Stage, item: Item, tools: Tools) -> list[Ask[Any]]:

@@ -216,7 +216,8 @@ def _repairs(
             if repair.shot in numbers or (repair.shot is None and numbers & set(registry["shots"])):
                 yield repair
     for repair in identities.repairs:
-        if repair.entity in labels or (repair.shot in numbers and repair.entity is None):
+        whole = repair.shot is None and repair.entity is None
+        if whole or repair.entity in labels or (repair.shot in numbers and repair.entity is None):
             yield repair.model_copy(update={"entity": labels.get(repair.entity or "")})
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from ....engine.asking import NoAnswer
+from ....engine.asking import REHEARSED, NoAnswer
 from ....engine.stage import Tools
 from ....schemas.canonical import Json
 from ...katha.model.asking import Told
@@ -14,8 +14,8 @@ from ..registries import Local, LocalRegistry, chunks_of
 from ..rules.names import person_name
 from ..scheduling import in_order, with_slots, without_slots
 from ..settings import ListSettings, MergeSettings
-from .asking import Shown, ask, attempt, maker_of, public_name, why
-from .read_identities import Merged, read_identities
+from .asking import Shown, attempt, maker_of, public_name, why
+from .read_identities import Merged, read_identities, unmerged
 from .read_registry import noted, read_registry
 from .read_texts import Seen, read_seen
 
@@ -156,7 +156,7 @@ async def _merge(
     by = public_name(settings)
     if not cast and not locals_:
         return Merged((), {}, (), ()), []
-    told = await ask(
+    told = await attempt(
         tools,
         "entities/merge_entities",
         lambda reply: read_identities(reply, cast, locals_, by, film.numbers),
@@ -166,7 +166,12 @@ async def _merge(
             for one in locals_
         ],
     )
-    return told.value, [told.maker]
+    if isinstance(told, Told):
+        return told.value, [told.maker]
+    if told.code != REHEARSED:
+        raise told
+    # What is asked next is to be known in a rehearsal, too.
+    return unmerged(cast, locals_, film.numbers), []
 
 
 def _person(person: Person, registries: Sequence[LocalRegistry]) -> Json:

@@ -80,6 +80,14 @@ def read_identities(
     return Merged(tuple(making.entities), making.members, tuple(making.merges), tuple(making.repairs))
 
 
+def unmerged(cast: Sequence[Person], locals_: Sequence[Local], numbers: Sequence[int]) -> Merged:
+    """Return every person and every local entity as an entity of its own."""
+    making = _Making("")
+    _characters([], cast, making, frozenset(numbers))
+    _things([], locals_, making)
+    return Merged(tuple(making.entities), making.members, (), ())
+
+
 def _characters(
     entries: Sequence[Json], cast: Sequence[Person], making: _Making, numbers: frozenset[int]
 ) -> None:
