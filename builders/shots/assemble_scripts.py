@@ -19,7 +19,7 @@ MAKERS = (
 
 SPEC = StageSpec(
     name="assemble_scripts",
-    version=1,
+    version=2,
     shape="map",
     reads=(
         "story", "analysis", "given", "number", "plot", "cast", "onstage", "settings", "cameras", "statics",

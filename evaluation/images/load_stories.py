@@ -10,6 +10,7 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
+from ...schemas.shots import Shot
 from ...validators.report import ValidationReport
 from .generated import generated_references, references_of
 from .layout import Choice
@@ -24,7 +25,7 @@ _SHOWN = 20
 
 SPEC = StageSpec(
     name="load_stories",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("story", "shots", "outputs"),
@@ -168,15 +169,24 @@ def _shots(checked: ShotOutputs, story: ShotStory) -> list[Json]:
     there = checked.shots[story.story_id]
     listed = []
     for shot in story.script.shots:
-        known = {key for key in shot.characters if key in story.script.characters}
+        cast = _onstage(story, shot)
         found = there.get(shot.index)
         listed.append(
             {
                 "number": shot.index,
-                "onstage": len(dict.fromkeys(shot.characters)),
-                "expected": [key for key in dict.fromkeys(shot.characters) if key in known],
+                "onstage": len(cast),
+                "expected": [key for key in cast if key in story.script.characters],
                 "file": None if found is None else str(found.file.absolute()),
                 "sha256": None if found is None else found.sha256,
             }
         )
     return listed
+
+
+def _onstage(story: ShotStory, shot: Shot) -> list[str]:
+    """Return who is on stage, each once: by key, or where there is no English list by the Chinese names."""
+    listed = shot.onstage
+    if listed is None or isinstance(listed.en, tuple) or not isinstance(listed.ch, tuple):
+        return list(dict.fromkeys(shot.characters))
+    keys = {sheet.name("ch"): key for key, sheet in story.script.characters.items()}
+    return list(dict.fromkeys(keys.get(name, name) for name in listed.ch))

@@ -130,6 +130,9 @@ def shown(name: str, score: Score) -> str:
     missed = counts.get("expected", 0) - counts.get("matched", 0)
     if missed > 0:
         text += f", {missed} of {counts['expected']} expected characters not matched"
+    for key, what in (("without_text", "without English text"), ("cut", "with a text that was cut")):
+        if counts.get(key):
+            text += f", {counts[key]} of {counts['shots']} shots {what}"
     if "asked" in counts and counts["asked"] > counts.get("answered", 0):
         text += f", {counts['asked'] - counts['answered']} of {counts['asked']} ratings missing"
     return text

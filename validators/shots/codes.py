@@ -67,10 +67,18 @@ _SCRIPT = {
     "onstage-unnamed": Code(
         "The static description names who is on stage.", "name the character, or take it off", "warning"
     ),
+    "offstage-named": Code(
+        "The static description names nobody who is off stage.",
+        "put the character on stage, or describe the still without it",
+        "warning",
+    ),
     "setting-character": Code(
         "A setting names no character.", "describe the place alone", "warning"
     ),
     "tag": Code("A character's tag is one of the three.", "set it to one of the listed values"),
+    "repeated-name": Code(
+        "No two characters of a story have one name.", "give one of them another name", "warning"
+    ),
     "character-text": Code("A character has a name and a description.", "write it", "warning"),
     "appearances": Code(
         "num_of_appearances is the number of shots with the character.", "recompute it", "warning"

@@ -31,6 +31,7 @@ def check_script(script: ShotScript, where: str) -> Iterator[Issue]:
     if script.story_type is not None:
         yield from _both(script.story_type, where, "$.Story_type")
     yield from _characters(script, where)
+    yield from _names(script, where)
     for place, shot in enumerate(script.shots):
         yield from _fields(shot, where, f"$.Shots[{place}]")
         yield from _onstage(script, shot, where, f"$.Shots[{place}]")
@@ -146,6 +147,44 @@ def _isolation(script: ShotScript, shot: Shot, where: str, path: str) -> Iterato
         if static and key in script.characters and not static & set(normalize_answer(key).split()):
             place = f"{path}['Static Shot Description'].en"
             yield issue("onstage-unnamed", where, place, f"does not name {show(key)}")
+    yield from _offstage(script, shot, where, path)
+
+
+def _offstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
+    """Static descriptions show those who are on stage; a name within the name of one of them is no other."""
+    if shot.onstage is None or not isinstance(shot.onstage.en, tuple):
+        return  # nobody says who is on stage
+    static, present = shot.static or TwoTexts(), set(shot.characters)
+    english, chinese = f" {normalize_answer(static.of('en'))} ", static.of("ch")
+    there = [(key, sheet) for key, sheet in script.characters.items() if key in present]
+    for name in sorted({name for key, sheet in there for name in (key, sheet.name("en"))}, key=len)[::-1]:
+        if plain := normalize_answer(name):
+            english = english.replace(f" {plain} ", " / ")
+    for name in sorted({sheet.name("ch") for _, sheet in there}, key=len)[::-1]:
+        chinese = chinese.replace(name, "/") if name else chinese
+    for key, sheet in script.characters.items():
+        if key in present:
+            continue
+        names = (name for name in (key, sheet.name("en")) if contains_phrase(english, normalize_answer(name)))
+        other = sheet.name("ch")
+        for language, name in (("en", next(names, "")), ("ch", other if other and other in chinese else "")):
+            if name:
+                place = f"{path}['Static Shot Description'].{language}"
+                yield issue("offstage-named", where, place, f"names {show(name)}, who is not on stage")
+
+
+def _names(script: ShotScript, where: str) -> Iterator[Issue]:
+    """Characters are told apart by their names, in texts and by people."""
+    for field in ("name_en", "name_ch"):
+        first: dict[str, str] = {}
+        for key, sheet in script.characters.items():
+            name = getattr(sheet, field)
+            if not name or not name.strip():
+                continue
+            owner = first.setdefault(_folded(name), key)
+            if owner != key:
+                message = f"{show(name)} is the name of {show(owner)}, too"
+                yield issue("repeated-name", where, f"$.Characters[{show(key)}].{field}", message)
 
 
 def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:

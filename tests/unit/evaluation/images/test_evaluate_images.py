@@ -335,6 +335,26 @@ def test_pictures_when_odd_are_looked_at_all_the_same(
     assert method.stories[2].scores["occm"].value != 100  # two on stage, one of them in no list
 
 
+def test_scripts_when_in_chinese_only_still_say_who_is_on_stage(
+    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
+) -> None:
+    evaluate(model_x, metrics="cids,occm,clip-score", out="both")
+    script = shot_set / "ViStory/01/story.json"
+    document = json.loads(script.read_text("utf-8"))
+    for shot in document["Shots"]:
+        for value in shot.values():
+            if isinstance(value, dict):
+                value.pop("en")
+    script.write_text(json.dumps(document), "utf-8")
+    evaluate(model_x, metrics="cids,occm,clip-score", out="chinese")
+    both, chinese = (score_folder(tmp_path / name, FEW) for name in ("both", "chinese"))
+    for name in ("cids_cross", "occm"):
+        assert chinese.methods[0].scores[name] == both.methods[0].scores[name]
+    score = chinese.methods[0].scores["clip_score"]
+    assert (score.counts["without_text"], score.counts["stories_counted"]) == (5, 2)
+    assert any("5 of 15 shots without English text" in line for line in chinese.lines())
+
+
 def test_script_when_shots_are_misnumbered_stops_the_evaluation(
     evaluate: Evaluate, shot_set: Path, model_x: Path
 ) -> None:

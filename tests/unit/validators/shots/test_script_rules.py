@@ -41,6 +41,10 @@ CHANGES: dict[str, Change] = {
     "onstage-repeated": lambda script: _onstage(script, ["Mira", "Mira"], ["米拉", "米拉"]),
     "onstage-unknown": lambda script: _onstage(script, ["Mira "], ["米拉"]),
     "onstage-unnamed": lambda script: script["Shots"][0]["Static Shot Description"].update(en="Rain falls."),
+    "offstage-named": lambda script: script["Shots"][0]["Static Shot Description"].update(
+        en="Mira stands still while the fox looks on"
+    ),
+    "repeated-name": lambda script: script["Characters"]["The Fox"].update(name_en="mira "),
     "setting-character": lambda script: script["Shots"][0]["Setting Description"].update(en="Mira's house"),
     "tag": lambda script: script["Characters"]["Mira"].pop("tag"),
     "character-text": lambda script: script["Characters"]["Mira"].update(prompt_ch=" "),
@@ -77,3 +81,34 @@ def test_a_setting_in_chinese_that_names_a_character_is_found() -> None:
     script = drawn_script()
     script["Shots"][0]["Setting Description"]["ch"] = "米拉的家"
     assert "setting-character" in found(script)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ({"en": "Mira waits for Old Tomas"}, True),
+        ({"ch": "米拉等老托马斯"}, True),
+        ({"en": "Mira waits for old people"}, False),
+        ({"en": "Mira stands alone", "ch": "米拉站着"}, False),
+    ],
+)
+def test_a_description_that_names_somebody_off_stage_is_found(text: dict[str, str], named: bool) -> None:
+    script = drawn_script()
+    script["Shots"][0]["Static Shot Description"].update(text)
+    assert ("offstage-named" in found(script)) is named
+
+
+def test_a_name_within_the_name_of_somebody_on_stage_is_no_other() -> None:
+    script = drawn_script()
+    script["Characters"]["Tomas"] = {**script["Characters"]["Mira"], "name_en": "Tomas", "name_ch": "托马斯"}
+    shot = script["Shots"][1]  # Mira and Old Tomas are on stage
+    assert shot["Characters Appearing"]["en"] == ["Mira", "Old Tomas"]
+    issues = check_script(ShotScript.model_validate(script), "01")
+    assert [one for one in issues if one.code == "offstage-named"] == []
+
+
+def test_a_script_without_english_lists_says_nothing_of_who_is_off_stage() -> None:
+    script = drawn_script()
+    for shot in script["Shots"]:
+        del shot["Characters Appearing"]["en"]
+    assert "offstage-named" not in found(script)
