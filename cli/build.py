@@ -12,19 +12,13 @@ from ..errors import ConfigError
 from . import build_entities, build_events, build_shots
 from .advice import incomplete_lines, summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     example,
     guarded,
     say,
     show,
 )
+from .run_choices import RunChoices, takes_run_choices
 
 app = typer.Typer(
     name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
@@ -51,6 +45,7 @@ StoriesArgument = Annotated[
     ),
 )
 @guarded
+@takes_run_choices
 def katha(
     sources: StoriesArgument,
     out: Annotated[
@@ -67,8 +62,6 @@ def katha(
     verifier: Annotated[
         str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
     ] = None,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
     ] = False,
@@ -78,16 +71,13 @@ def katha(
     records: Annotated[
         Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
     ] = None,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
     stage: Annotated[str | None, typer.Option("--stage", help="Stop after this stage.")] = None,
-    retry_failed: RetryFailedOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Turn stories into KathaBench records: scenes, transitions, questions, contrastive variants.
@@ -103,16 +93,10 @@ def katha(
         planner=planner,
         model=model,
         verifier=verifier,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
         limit=limit,
         items=tuple(items or ()),
         stage=stage,
-        created_at=created_at,
-        retry_failed=retry_failed,
+        **run,
     )
     reporter = choose_reporter(as_json=as_json)
     if dry_run:

@@ -10,19 +10,13 @@ import typer
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     example,
     guarded,
     say,
     show,
 )
+from .run_choices import RunChoices, takes_run_choices
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
+@takes_run_choices
 def entities(
     videos: Annotated[
         list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)
@@ -58,23 +53,18 @@ def entities(
         str | None,
         typer.Option("--model", help="The model that writes and looks: google:NAME, openai:NAME, ..."),
     ] = None,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run", help="Find shots and people, tell what the model would be asked, and stop."
         ),
     ] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N videos.")] = None,
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this video, by id. Repeatable.")
     ] = None,
-    retry_failed: RetryFailedOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Turn videos into episodes: shots, people, places, things, who is in which shot, and scripts.
@@ -90,15 +80,9 @@ def entities(
         detections=detections,
         planner=planner,
         model=model,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
         limit=limit,
         items=tuple(items or ()),
-        created_at=created_at,
-        retry_failed=retry_failed,
+        **run,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:

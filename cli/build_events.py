@@ -9,20 +9,14 @@ import typer
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     emit,
     example,
     guarded,
     say,
     show,
 )
+from .run_choices import RunChoices, takes_run_choices
 
 Rates = dict[str, dict[str, float | None]]
 
@@ -42,6 +36,7 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
+@takes_run_choices
 def events(
     seeds: Annotated[
         list[Path], typer.Argument(help="Seeds: .jsonl, or a suite, .json.", show_default=False)
@@ -67,16 +62,11 @@ def events(
         Path | None,
         typer.Option("--people", help="With --results: people's rates, a table with method, unit and rate."),
     ] = None,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
     ] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
-    retry_failed: RetryFailedOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Make a suite of event prompts from seeds: captions of real videos, prompts by people, and by a model.
@@ -92,15 +82,9 @@ def events(
         model=model,
         generate=generate,
         most=most,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
-        created_at=created_at,
-        retry_failed=retry_failed,
         results=_rates(results or [], judge, people),
         people=None if people is None else _people(people),
+        **run,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:

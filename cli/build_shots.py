@@ -9,19 +9,13 @@ import typer
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     example,
     guarded,
     say,
     show,
 )
+from .run_choices import RunChoices, takes_run_choices
 
 
 def register(app: typer.Typer) -> None:
@@ -38,6 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
+@takes_run_choices
 def shots(
     sources: Annotated[
         list[Path],
@@ -64,20 +59,15 @@ def shots(
         str | None,
         typer.Option("--model", help="The model that drafts: openai:NAME, http://HOST/v1#NAME, ..."),
     ] = None,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
     ] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
-    retry_failed: RetryFailedOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Turn stories into shot scripts: plot, setting, perspective, who is on stage, what is seen, characters.
@@ -94,15 +84,9 @@ def shots(
         languages=None if languages is None else tuple(part.strip() for part in languages.split(",")),
         planner=planner,
         model=model,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
         limit=limit,
         items=tuple(items or ()),
-        created_at=created_at,
-        retry_failed=retry_failed,
+        **run,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:

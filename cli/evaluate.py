@@ -14,15 +14,8 @@ from ..errors import ConfigError
 from . import evaluate_events, evaluate_images
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
     ReplaceOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     example,
     guarded,
     released,
@@ -30,6 +23,7 @@ from .common import (
     show,
     warn,
 )
+from .run_choices import RunChoices, takes_run_choices
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
@@ -65,6 +59,7 @@ evaluate_images.register(app)
     ),
 )
 @guarded
+@takes_run_choices
 def katha(
     release: Annotated[
         Path, typer.Option("--release", help="Release folder, or user/name@tag.", show_default=False)
@@ -110,17 +105,12 @@ def katha(
     questions_only: Annotated[
         bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
     ] = False,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what would be asked, and the cost.")
     ] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
-    retry_failed: RetryFailedOption = False,
     replace: ReplaceOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Ask judges the questions of a release about storyboards, and keep every reply (KathaTrace).
@@ -145,14 +135,8 @@ def katha(
         matcher=tuple(matcher or ()) or None,
         prompts=prompts,
         questions_only=questions_only,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
-        created_at=created_at,
-        retry_failed=retry_failed,
         replace=replace,
+        **run,
     )
     folders = outputs or []
     release = released(release)

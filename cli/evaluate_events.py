@@ -10,15 +10,8 @@ import typer
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
     ReplaceOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     emit,
     example,
     guarded,
@@ -26,6 +19,7 @@ from .common import (
     show,
     warn,
 )
+from .run_choices import RunChoices, takes_run_choices
 from .suites import SuiteOption, SuiteReleaseOption, given_suite
 
 if TYPE_CHECKING:
@@ -45,6 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
+@takes_run_choices
 def events(
     outputs: Annotated[
         list[Path],
@@ -72,15 +67,10 @@ def events(
         list[str] | None, typer.Option("--prompt", help="Only this file name of the suite. Repeatable.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N prompts.")] = None,
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked.")] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
-    retry_failed: RetryFailedOption = False,
     replace: ReplaceOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Ask judges which events of its prompt each video shows completed, and keep every reply (StoryEval).
@@ -105,14 +95,8 @@ def events(
         labels=tuple(labels or ()),
         units=tuple(prompts or ()),
         limit=limit,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
-        created_at=created_at,
-        retry_failed=retry_failed,
         replace=replace,
+        **run,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:

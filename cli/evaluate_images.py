@@ -9,15 +9,8 @@ import typer
 from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
-    ConfigOption,
-    CreatedAtOption,
     JsonOption,
-    MaxCostOption,
     ReplaceOption,
-    RetryFailedOption,
-    ReuseOption,
-    SettingsOption,
-    WorkersOption,
     emit,
     example,
     guarded,
@@ -28,6 +21,7 @@ from .common import (
 )
 from .evaluate_events import tell_replies
 from .outputs import FirstShotOption, LanguageOption, ModeOption, TimestampOption
+from .run_choices import RunChoices, takes_run_choices
 
 if TYPE_CHECKING:
     from ..engine.execute import RunRequest
@@ -49,6 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
+@takes_run_choices
 def images(
     release: Annotated[Path, typer.Option("--release", help="Set of shot scripts.", show_default=False)],
     outputs: Annotated[
@@ -89,15 +84,10 @@ def images(
         typer.Option("--references", help="dataset, or generated: those that the method drew (Table S8)."),
     ] = "dataset",
     device: Annotated[str, typer.Option("--device", help="Where models run: auto, cpu, cuda, mps.")] = "auto",
-    max_cost: MaxCostOption = None,
-    reuse: ReuseOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked.")] = False,
-    config: ConfigOption = None,
-    settings: SettingsOption = None,
-    workers: WorkersOption = None,
-    retry_failed: RetryFailedOption = False,
     replace: ReplaceOption = False,
-    created_at: CreatedAtOption = None,
+    *,
+    run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
     """Find, encode and rate what generated shots show, and keep all of it (ViStoryBench).
@@ -119,14 +109,8 @@ def images(
         limit=limit,
         outputs={name: value for name, value in read.items() if value is not None},
         device=device,
-        max_cost=max_cost,
-        reuse=tuple(reuse or ()),
-        config=config,
-        settings=tuple(settings or ()),
-        workers=workers,
-        created_at=created_at,
-        retry_failed=retry_failed,
         replace=replace,
+        **run,
     )
     if dry_run:
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
