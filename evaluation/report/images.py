@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
+from ...media.images import LIMITS
 from ...releases.shot_tree import read_shot_set
 from ...schemas.judgement import EvaluationManifest
 from ..archive import Archive, read_archive
@@ -129,16 +130,22 @@ def _looked(
     shots: dict[Key, list[ShotScore]] = {(one.method, one.story_id): [] for one in found}
     for shot in scored_shots(archive, found, scores):
         shots[shot.method, shot.story_id].append(shot)
-    views = archive.manifest.protocol.get("views")
-    side = views.get("max_side") if isinstance(views, Mapping) else None
     return Looked(
         scores=scores,
         found={(one.method, one.story_id): one for one in found},
         shots={key: tuple(some) for key, some in shots.items()},
         files=files,
         snaps=Snaps(int(wanted.megabytes * 1_000_000)),
-        side=side if isinstance(side, int) else None,
+        side=_side(archive.manifest.protocol.get("views")),
     )
+
+
+def _side(views: object) -> int:
+    """Return from which side on pictures that judges saw may have been made smaller; 0 if not known."""
+    if not isinstance(views, Mapping):
+        return 0
+    side = views.get("max_side", 0)
+    return LIMITS.max_side + 1 if side is None else side if isinstance(side, int) else 0
 
 
 def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:

@@ -1,6 +1,6 @@
 """Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
@@ -15,6 +15,8 @@ from .shots_model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCro
 from .snaps import Snaps
 
 LANGUAGE = "en"
+BOX = 5
+"""Numbers of a box: left, top, right, bottom, score."""
 
 
 @dataclass
@@ -27,7 +29,8 @@ class Looked:
         shots: method and story -> its shots.
         files: where the pictures are.
         snaps: makes them small.
-        side: longer side of the pictures that judges saw; None where they kept their size.
+        side: pictures that judges saw are smaller than the evaluated ones if a side is as long as this;
+            0 where that is not known.
     """
 
     scores: ImageScores
@@ -35,7 +38,7 @@ class Looked:
     shots: Mapping[Key, tuple[ShotScore, ...]]
     files: ShotFiles
     snaps: Snaps
-    side: int | None = None
+    side: int = 0
     _scripts: dict[str, ShotScript | None] = field(default_factory=dict, repr=False)
 
     def by_method(self) -> dict[str, list[ShotScore]]:
@@ -86,10 +89,10 @@ class Looked:
         return tuple(self._row(found, key, tag, shots) for key, tag in found.characters.items())
 
     def _row(self, found: FoundStory, key: str, tag: str | None, shots: tuple[ShotScore, ...]) -> WallRow:
-        boxes = (found.boxes or {}).get("references", {}).get(key, [])
+        boxes = reference_boxes(found, key)
         references = []
         for place, sha256 in enumerate(found.references.get(key, ())):
-            box = boxes[place][0] if place < len(boxes) and boxes[place] else None
+            box = boxes[place] if place < len(boxes) else None
             references.append(self.snaps.crop(self.files.reference(found, sha256), box))
         crops, missed = [], []
         for shot in shots:
@@ -118,12 +121,10 @@ class Looked:
         file, whole = self._picture(shot, found)
         if file is not None and whole and box is not None:
             return self.snaps.crop(file, box)
-        for one in found.views.get("crops", ()):  # what a judge was shown of this very box
-            if (
-                one.get("shot") == shot.number
-                and one.get("character") == key
-                and one.get("box") == list(box or ())
-            ):
+        views = found.views.get("crops")
+        for one in views if isinstance(views, list) else ():  # what a judge was shown of this very box
+            wanted = {"shot": shot.number, "character": key, "box": list(box or ())}
+            if isinstance(one, dict) and wanted.items() <= {name: one.get(name) for name in wanted}.items():
                 return self.snaps.crop(self.files.view(one.get("file")), None)
         return self.snaps.none()
 
@@ -132,11 +133,14 @@ class Looked:
         file = self.files.shot(shot.method, shot.story_id, shot.number, shot.sha256)
         if file is not None:
             return file, True
-        view = found.views.get("shots", {}).get(str(shot.number))
+        views = found.views.get("shots")
+        view = views.get(str(shot.number)) if isinstance(views, dict) else None
         if not isinstance(view, dict):
             return None, False
-        longest = max(int(view.get("width", 0)), int(view.get("height", 0)))
-        return self.files.view(view.get("file")), self.side is None or longest < self.side
+        sides = [view.get("width"), view.get("height")]
+        return self.files.view(view.get("file")), all(
+            isinstance(one, int) and one < self.side for one in sides
+        )
 
     def _texts(self, found: FoundStory, number: int) -> dict[str, str]:
         script = self._script(found)
@@ -180,6 +184,16 @@ def style_matrix(looked: Looked, key: Key) -> StyleMatrix | None:
         cross=tuple(cross.get(number) for number in numbers),
         score=story.scores["csd_self"],
     )
+
+
+def reference_boxes(found: FoundStory, key: str) -> list[Sequence[float] | None]:
+    """Return the box of each reference of a character; None where it counts whole, or has none."""
+    told = (found.boxes or {}).get("references")
+    boxes = told.get(key) if isinstance(told, dict) else None
+    return [
+        one[0] if isinstance(one, list) and one and isinstance(one[0], list) and len(one[0]) == BOX else None
+        for one in (boxes if isinstance(boxes, list) else ())
+    ]
 
 
 def _drawn(

@@ -54,7 +54,8 @@ def covered(score: Score) -> str:
 def _covered_story(counts: Mapping[str, int]) -> str:
     for part, whole, what in (
         ("matched", "expected", "matched"), ("answered", "asked", "ratings"),
-        ("valued", "pictures", "pictures"), ("counted", "shots", "shots"), ("counted", "characters", "counted"),
+        ("valued", "pictures", "pictures"), ("counted", "shots", "shots"),
+        ("counted", "characters", "counted"),
     ):  # fmt: skip
         if part in counts and whole in counts:
             return f"{counts[part]:,} of {counts[whole]:,} {what}"

@@ -1,13 +1,14 @@
 """Which shots and stories a report shows: the worst shots by each score, and stories from end to end."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import ConfigError
 from ...schemas.canonical import digest
 from ..images.naming import SCORES, known_of, label_of, lead_of
 from ..images.per_shot import SHOT_SCORES, ShotScore
+from ..words import counted
 from .shot_cards import Looked, style_matrix
 from .shots_model import StoryGrid, StoryOfMethod, WorstShots
 
@@ -17,7 +18,7 @@ METHODS = 6
 """Methods whose stories are shown, where no others are asked for."""
 CARDS = 480
 """Shots in all stories that are shown, about: whole stories are taken until there are so many."""
-LOWEST, TYPICAL, HIGHEST = 4, 2, 2
+LOWEST, TYPICAL, HIGHEST = 8, 4, 4
 """Stories of each kind, where there are more than :data:`CARDS` shots."""
 
 
@@ -93,19 +94,22 @@ def shown_stories(
     there = list(dict.fromkeys(story for method, story in looked.found if method in methods))
     _check("--story", choice.stories, there)
     if choice.stories:
-        note = f"{len(choice.stories)} of {len(there)} stories, as asked for."
+        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as asked for."
         return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
     cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
     if sum(cards.values()) <= CARDS:
-        return tuple((story, "all") for story in there), f"All {len(there)} stories."
+        return tuple(
+            (story, "all") for story in there
+        ), f"{counted(len(there), 'story')}, all that there are."
     lead = lead_of(dict.fromkeys(name for one in looked.scores.methods for name in one.scores))
     ordered = _by_value(looked, methods, there, lead)
-    middle = max(0, (len(ordered) - TYPICAL) // 2)
-    wanted = [
-        *((story, "lowest") for story in ordered[:LOWEST]),
-        *((story, "typical") for story in ordered[middle : middle + TYPICAL]),
-        *((story, "highest") for story in ordered[-HIGHEST:]),
-    ]
+    middle = (len(ordered) - 1) / 2
+    central = sorted(ordered, key=lambda story: (abs(ordered.index(story) - middle), story))
+    wanted = {
+        "lowest": ordered[:LOWEST],
+        "typical": central[:TYPICAL],
+        "highest": ordered[::-1][:HIGHEST],
+    }
     taken: dict[str, str] = {}
     used = 0
     for story, why in _by_turns(wanted):
@@ -113,9 +117,9 @@ def shown_stories(
             taken[story] = why
             used += cards[story]
     by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
-    note = f"{len(taken)} of {len(there)} stories: lowest, in the middle and highest{by}."
-    rank = {"lowest": 0, "typical": 1, "highest": 2}
-    return tuple(sorted(taken.items(), key=lambda one: rank[one[1]])), note
+    note = f"{len(taken)} of {counted(len(there), 'story')}: lowest, in the middle and highest{by}."
+    kinds = list(wanted)
+    return tuple(sorted(taken.items(), key=lambda one: (kinds.index(one[1]), ordered.index(one[0])))), note
 
 
 def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
@@ -151,13 +155,10 @@ def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], le
     return [*known, *(story for story in stories if not values[story])]
 
 
-def _by_turns(wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return lowest, typical and highest stories by turns, so that a limit leaves some of each."""
-    kinds: dict[str, list[tuple[str, str]]] = {}
-    for one in wanted:
-        kinds.setdefault(one[1], []).append(one)
-    longest = max((len(some) for some in kinds.values()), default=0)
-    return [some[place] for place in range(longest) for some in kinds.values() if place < len(some)]
+def _by_turns(wanted: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return stories of every kind by turns, each with its kind, so that a limit leaves some of each."""
+    longest = max(map(len, wanted.values()))
+    return [(some[n], why) for n in range(longest) for why, some in wanted.items() if n < len(some)]
 
 
 def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:

@@ -362,8 +362,9 @@ def test_archive_when_hostile_names_files_outside_shows_none_of_them(tmp_path: P
         line = one.as_json()
         line["views"] = {
             "shots": {"1": {"file": "../secret.png", "width": 320, "height": 180}, "2": "no mapping"},
-            "crops": [],
+            "crops": [7, {"file": 8}],
         }
+        line["boxes"]["references"] = {"Mira": "no list", "Tomas": [[1]]}
         lines.append(json.dumps(line))
     (run / IMAGES).write_text("\n".join(lines) + "\n")
     assert "data:image" not in render_page(images_report(run, wanted=ImageReport(FEW)))
@@ -377,14 +378,23 @@ def test_report_when_judges_kept_the_pictures_shows_those_where_outputs_are_gone
     for one in read_found(run):
         line = one.as_json()
         line["views"]["shots"]["1"] = {"file": "store/one.png", "width": 320, "height": 180}
+        line["views"]["crops"] = [
+            {"shot": 2, "character": key, "box": box, "file": "store/one.png"}
+            for key in ("Mira", "Tomas")
+            for box in line["boxes"]["shots"]["2"]
+        ]
         lines.append(json.dumps(line))
     (run / IMAGES).write_text("\n".join(lines) + "\n")
     manifest = json.loads((run / "evaluation.json").read_bytes())
-    for side, boxes in ((768, 2), (320, 0)):  # at the limit the picture may have been made smaller
-        manifest["protocol"]["views"] = {"max_side": side}
+    # At the limit the picture may have been made smaller; without a limit none was.
+    for views, boxes in (({"max_side": 768}, 2), ({"max_side": 320}, 0), ({"max_side": None}, 2), (None, 0)):
+        manifest["protocol"]["views"] = views
         (run / "evaluation.json").write_text(json.dumps(manifest))
-        card = card_of(part_of(images_report(run, wanted=ImageReport(FEW))), "alpha", "01", 1)
+        part = part_of(images_report(run, wanted=ImageReport(FEW)))
+        card = card_of(part, "alpha", "01", 1)
         assert card.picture.data is not None and len(card.boxes) == boxes
+        crops = {crop.shot: crop.picture.data for crop in part.stories[0].methods[0].wall[0].crops}
+        assert crops[2] is not None and crops[3] is None  # of shot 2 a judge saw the crop alone
 
 
 def test_report_when_people_rated_the_pictures_shows_them_beside_the_scores(tmp_path: Path) -> None:
