@@ -9,7 +9,6 @@ from ..engine.config import RunSettings
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, creation_time, write_manifest
 from ..engine.report import RunReport, write_report
-from ..engine.sources import Source, fingerprint
 from ..errors import InputError, UserError
 from ..schemas.canonical import jsonl_lines, sha256_file, write_atomic
 from ..schemas.entities import EpisodeRecord
@@ -95,7 +94,7 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
     with staged(out.absolute()) as (draft,):
         write_tree(draft / FOLDER, entity_set)
         write_atomic(draft / EPISODES, jsonl_lines(_records(source, entity_set)))
-        _write_run(draft, source, time)
+        _write_run(draft, source, time, entity_set)
     return ImportedEpisodes(out, entity_set, report)
 
 
@@ -116,23 +115,32 @@ def export_episodes(entity_set: EntitySet, out: Path) -> dict[str, int]:
 
 def _records(source: Path, entity_set: EntitySet) -> Iterator[dict[str, Any]]:
     tiers = tiers_by_split(entity_set)
-    name = source.absolute().name
     for episode in entity_set.episodes:
         yield EpisodeRecord(
             episode_id=episode.episode_id,
             tiers=tiers[episode.episode_id],
             entry=episode.script,
-            source=name,
+            source=_name(source),
             producers={"$": GIVEN},
         ).as_json()
 
 
-def _write_run(draft: Path, source: Path, time: str) -> None:
+def _name(source: Path) -> str:
+    return _printable(source.absolute().name)
+
+
+def _printable(path: str) -> str:
+    """Return a path, which need not be valid UTF-8, as text that can be stored."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _write_run(draft: Path, source: Path, time: str, entity_set: EntitySet) -> None:
     """Write what a finished run says about itself: where the set is from, and that nothing is left to do."""
     from .. import __version__
 
     usual = RunSettings()
-    entry = fingerprint(Source(ROLE, source)).as_json(draft)
+    path = _printable(str(source.absolute()))
+    entry = SourceEntry(role=ROLE, name=_name(source), path=path, sha256=entity_set.sha256)
     write_manifest(
         draft,
         Manifest(
@@ -145,14 +153,13 @@ def _write_run(draft: Path, source: Path, time: str) -> None:
             settings={},
             stages=(),
             prompts={},
-            sources=(SourceEntry(**entry),),
+            sources=(entry,),
         ),
     )
-    made = sum(1 for _ in (draft / EPISODES).open("rb"))
     write_report(
         draft,
         RunReport(
-            totals={"made": made, "rejected": 0, "failed": 0, "pending": 0},
+            totals={"made": len(entity_set.episodes), "rejected": 0, "failed": 0, "pending": 0},
             stages=(),
             items=(),
             manifest_sha256=sha256_file(draft / MANIFEST),

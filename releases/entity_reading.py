@@ -57,13 +57,31 @@ def _typed(kind: type[Document], content: bytes, where: str, found: IssueBin) ->
         return kind.model_validate(document)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            message = str(detail["msg"]).replace("valid tuple", "list").replace("valid dictionary", "object")
+            message = (
+                str(detail["msg"]).replace("valid tuple", "list").replace("a valid dictionary", "an object")
+            )
             found.add(issue("shape", where, format_path(detail["loc"]), message))
     return None
 
 
 def _parse(content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
     twice: list[str] = []
+    try:
+        document = _load(content, twice)
+    except (ValueError, RecursionError) as error:
+        code, message = _what_is_wrong(error, content)
+        found.add(issue(code, where, "$", message))
+        return None
+    for name in twice:
+        found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
+    if not isinstance(document, dict):
+        found.add(issue("json", where, "$", f"expected a JSON object, found a {type(document).__name__}"))
+        return None
+    return None if twice else document
+
+
+def _load(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the JSON in bytes; names that occur twice in an object are added to the list."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -72,27 +90,23 @@ def _parse(content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None
             twice.extend(sorted({name for name in names if names.count(name) > 1}))
         return made
 
-    def no_number(name: str) -> None:
-        raise ValueError(f"{name}, which is no JSON number")
+    text = content.decode("utf-8-sig")
+    document = json.loads(text, object_pairs_hook=distinct, parse_constant=_no_number)
+    if b"\\u" in content:  # an escaped half of a character parses, but has no UTF-8 form
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    return document
 
-    try:
-        document = json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=distinct, parse_constant=no_number
-        )
-    except UnicodeDecodeError as error:
-        message = f"expected UTF-8, found {error.reason} at byte {error.start}"
-        found.add(issue("encoding", where, "$", message))
-        return None
-    except RecursionError:
-        found.add(issue("json", where, "$", "expected a JSON object, found one that is nested too deeply"))
-        return None
-    except ValueError as error:
-        told = "nothing" if not content.strip() else str(error)
-        found.add(issue("json", where, "$", f"expected a JSON object, found {told}"))
-        return None
-    for name in twice:
-        found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
-    if not isinstance(document, dict):
-        found.add(issue("json", where, "$", f"expected a JSON object, found a {type(document).__name__}"))
-        return None
-    return None if twice else document
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name}, which is no JSON number")
+
+
+def _what_is_wrong(error: ValueError | RecursionError, content: bytes) -> tuple[str, str]:
+    """Return code and message of what keeps bytes from being read."""
+    if isinstance(error, UnicodeEncodeError):
+        return "encoding", "an escape such as \\ud800 stands for half a character"
+    if isinstance(error, UnicodeDecodeError):
+        return "encoding", f"expected UTF-8, found {error.reason} at byte {error.start}"
+    if isinstance(error, RecursionError):
+        return "json", "expected a JSON object, found one that is nested too deeply"
+    return "json", f"expected a JSON object, found {error if content.strip() else 'nothing'}"

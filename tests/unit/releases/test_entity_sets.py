@@ -1,0 +1,319 @@
+"""Episodes on disk: read, written, imported, exported, packed, verified, loaded; and bad input."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabula
+from fabula.errors import ConfigError, InputError, RunError, TargetError
+from fabula.releases import PackOptions, diff, pack, verify
+from fabula.releases.entity_import import export_episodes, import_episodes
+from fabula.releases.entity_loading import EntityRelease
+from fabula.releases.entity_tree import (
+    EntitySet,
+    Episode,
+    holds_episodes,
+    is_file_name,
+    read_entity_set,
+    script_bytes,
+    write_tree,
+)
+from fabula.schemas.entities import EntityEpisode
+from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
+
+OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
+CREATED = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_episodes(tmp_path / "data")
+
+
+@pytest.fixture
+def run(data: Path, tmp_path: Path) -> Path:
+    return import_episodes(data, tmp_path / "run", CREATED).out
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_episodes_when_imported_and_exported_are_the_same_bytes(
+    run: Path, data: Path, tmp_path: Path
+) -> None:
+    assert tree(run / "data") == tree(data)
+    assert export_episodes(read_entity_set(run)[0], tmp_path / "out")["episodes"] == 2
+    assert tree(tmp_path / "out") == tree(data)
+
+
+def test_episodes_when_laid_out_otherwise_keep_bytes_order_unknown_fields_and_what_is_absent(
+    data: Path, tmp_path: Path
+) -> None:
+    path = data / "scripts" / "ep_a.json"
+    document = json.loads(path.read_bytes())
+    document["note"] = {"by": "somebody", "numbers": [1, 2.5, None]}
+    document["scenes"][0]["camera"] = "low"
+    document["story_overview"] = None
+    del document["_name_map"]
+    path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    made = import_episodes(data, tmp_path / "run", CREATED)
+    assert (tmp_path / "run/data/scripts/ep_a.json").read_bytes() == path.read_bytes()
+    script = made.entity_set.by_id["ep_a"].script
+    assert script.as_json() == document
+    assert json.loads(script_bytes(script.as_json())) == document
+    assert list(script.as_json()["entity_descriptions"]) == list(document["entity_descriptions"])
+    assert made.report.counts["unknown-field"] == 2
+
+
+def test_folder_of_scripts_when_given_alone_is_a_set_without_splits(data: Path, tmp_path: Path) -> None:
+    entity_set, report = read_entity_set(data / "scripts")
+    assert (len(entity_set.episodes), entity_set.splits, report.counts) == (2, (), {})
+    assert entity_set.tiers() == {"all": ("ep_a", "ep_b")}
+    assert import_episodes(data / "scripts", tmp_path / "run", CREATED).entity_set.counts()["episodes"] == 2
+    assert [holds_episodes(one) for one in (data, data / "scripts", data / "splits", tmp_path)] == [
+        True, True, False, True,
+    ]  # fmt: skip
+
+
+def test_tiers_when_split_files_differ_go_by_the_one_that_names_most(data: Path) -> None:
+    (data / "splits" / "few.json").write_text('{"hard": ["ep_a"], "all": ["ep_a"]}', "utf-8")
+    (data / "splits" / "again.json").write_text(
+        '{"easy": ["ep_a"], "hard": [{"episode_id": "ep_b", "window_score": 0.9}]}', "utf-8"
+    )
+    entity_set, report = read_entity_set(data)
+    assert entity_set.tiers() == {"easy": ("ep_a",), "hard": ("ep_b",), "all": ("ep_a", "ep_b")}
+    chosen = entity_set.split_file()
+    assert chosen is not None
+    assert chosen.name == "ids"
+    assert entity_set.tiers("few") == {"hard": ("ep_a",), "all": ("ep_a",)}
+    assert report.counts == {"split-object": 1}
+    with pytest.raises(InputError, match="again, few, ids"):
+        entity_set.tiers("none")
+
+
+def test_set_when_hashed_depends_on_order_and_content_and_not_on_layout(data: Path) -> None:
+    first = read_entity_set(data)[0].sha256
+    path = data / "scripts" / "ep_a.json"
+    document = json.loads(path.read_bytes())
+    path.write_text(json.dumps(document, indent=7), "utf-8")
+    assert read_entity_set(data)[0].sha256 == first
+    document["entity_descriptions"] = dict(reversed(document["entity_descriptions"].items()))
+    path.write_text(json.dumps(document), "utf-8")
+    assert read_entity_set(data)[0].sha256 != first
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "found nothing"),
+        (b'{"scenes": [', "Expecting value"),
+        ("{\"story_name\": \"Kränich\"}".encode("utf-16"), "expected UTF-8"),
+        (b'{"_num_shots": 1e999, "_num_scenes": Infinity}', "no JSON number"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"scenes": 3}', r"Input should be a list"),
+        (b'{"story_name": "a", "story_name": "b"}', "occurs twice"),
+        (b'{"story_name": "\\ud800"}', "half a character"),
+    ],
+)  # fmt: skip
+def test_import_when_no_file_can_be_used_says_which_and_what_to_do(
+    content: bytes, found: str, data: Path, tmp_path: Path
+) -> None:
+    for path in (data / "scripts").iterdir():
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=found) as caught:
+        import_episodes(data, tmp_path / "run", CREATED)
+    assert "scripts/ep_a.json" in str(caught.value)
+    assert "fix: " in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_import_when_one_file_cannot_be_used_takes_the_others_and_says_so(data: Path, tmp_path: Path) -> None:
+    (data / "scripts" / "ep_b.json").write_bytes(b'{"scenes": [')
+    made = import_episodes(data, tmp_path / "run", CREATED)
+    assert [one.episode_id for one in made.entity_set.episodes] == ["ep_a"]
+    assert [issue.code for issue in made.lost] == ["json"]
+    assert "split-unknown" not in made.report.counts  # its file is there, and is named above
+
+
+def test_import_when_names_are_hostile_writes_nothing_outside(data: Path, tmp_path: Path) -> None:
+    path = data / "scripts" / "ep_a.json"
+    document = json.loads(path.read_bytes())
+    document["story_name"] = "../../escaped"
+    document["entity_descriptions"]["Object 1"]["name"] = "../cup"
+    path.write_bytes(script_bytes(document))
+    made = import_episodes(data, tmp_path / "run", CREATED)
+    assert {"story-name"} == {issue.code for issue in made.lost}
+    assert not list(tmp_path.parent.glob("escaped*"))
+    assert sorted(one.name for one in (tmp_path / "run/data/scripts").iterdir()) == ["ep_a.json", "ep_b.json"]
+    with pytest.raises(InputError, match=r"story-name|story_name"):
+        pack(tmp_path / "run", tmp_path / "release", OPTIONS)
+
+
+def test_import_when_files_are_links_follows_them_and_refuses_what_never_ends(
+    data: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "store.json"
+    (data / "scripts" / "ep_b.json").rename(elsewhere)
+    (data / "scripts" / "ep_b.json").symlink_to(elsewhere)
+    (data / "scripts" / "loop.json").symlink_to(data / "scripts" / "loop.json")
+    (data / "scripts" / "null.json").symlink_to("/dev/null")
+    made = import_episodes(data, tmp_path / "run", CREATED)
+    assert [one.episode_id for one in made.entity_set.episodes] == ["ep_a", "ep_b"]
+    assert not (tmp_path / "run/data/scripts/ep_b.json").is_symlink()
+    assert sorted(issue.where for issue in made.lost) == ["scripts/loop.json", "scripts/null.json"]
+
+
+def test_import_when_source_or_target_is_of_no_use_says_so(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing there"):
+        import_episodes(tmp_path / "none", tmp_path / "run", CREATED)
+    (tmp_path / "empty" / "scripts").mkdir(parents=True)
+    with pytest.raises(InputError, match="no script in it"):
+        import_episodes(tmp_path / "empty", tmp_path / "run", CREATED)
+    with pytest.raises(TargetError, match="outside the run"):
+        import_episodes(data, data / "run", CREATED)
+    with pytest.raises(ConfigError, match="2026-01-31T12:00:00Z"):
+        import_episodes(data, tmp_path / "run", "yesterday")
+    import_episodes(data, tmp_path / "run", CREATED)
+    with pytest.raises(TargetError, match="does not exist yet"):
+        import_episodes(data, tmp_path / "run", CREATED)
+
+
+def test_write_tree_when_written_again_drops_what_is_gone_and_refuses_unsafe_ids(tmp_path: Path) -> None:
+    episodes = [
+        Episode.of(EntityEpisode.model_validate(written_episode(name, SECOND))) for name in ("one", "two")
+    ]
+    write_tree(tmp_path, EntitySet(tuple(episodes)))
+    write_tree(tmp_path, EntitySet((episodes[1],)))
+    assert [path.name for path in (tmp_path / "scripts").iterdir()] == ["two.json"]
+    odd = Episode.of(EntityEpisode.model_validate(written_episode("a/b", SECOND)))
+    with pytest.raises(InputError, match="can be the name of a file"):
+        write_tree(tmp_path, EntitySet((odd,)))
+    assert [is_file_name(name) for name in ("ep-1.a", "", "..", "a/b", "a\\b", "c:d", "x" * 201, "a\n")] == [
+        True, False, False, False, False, False, False, False,
+    ]  # fmt: skip
+
+
+def test_import_when_repeated_with_the_same_time_gives_the_same_bytes(
+    run: Path, data: Path, tmp_path: Path
+) -> None:
+    import_episodes(data, tmp_path / "again", CREATED)
+    first, second = tree(run), tree(tmp_path / "again")
+    first.pop("run.lock", None)
+    assert first == second
+
+
+def test_release_when_packed_twice_has_the_same_bytes_is_sound_and_loads(run: Path, tmp_path: Path) -> None:
+    packed = pack(run, tmp_path / "one", OPTIONS)
+    again = pack(run, tmp_path / "two", OPTIONS)
+    assert tree(packed.folder) == tree(again.folder)
+    assert packed.counts == {"episodes": 2, "scenes": 3, "shots": 7, "entities": 9, "slots": 20}
+    report = verify(packed.folder)
+    assert report.ok, [str(issue) for issue in report.issues]
+    assert report.checked["rows read back twice"] == 2 + 3 + 7 + 9 + 20
+    release = fabula.load(packed.folder)
+    assert isinstance(release, EntityRelease)
+    assert (release.version, len(release), release.tiers["easy"]) == ("0.1.0", 2, ("ep_a",))
+    assert release.by_id["ep_a"].tiers == {"ids": ("all", "easy")}
+    assert tree(packed.folder / "scripts") == tree(run / "data" / "scripts")
+    document = json.loads((packed.folder / "release.json").read_bytes())
+    assert (document["kind"], document["created_at"]) == ("entities", CREATED)
+    card = (packed.folder / "dataset_card.md").read_text("utf-8")
+    assert "| gap |" not in card
+    assert "`fabula validate` finds none." in card
+    assert str(tmp_path) not in card + json.dumps(document)
+
+
+def test_tables_when_read_with_datasets_hold_gaps_and_references(run: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    folder = pack(run, tmp_path / "release", OPTIONS).folder
+    rows = {
+        name: pq.read_table(folder / "data" / name / "test.parquet").to_pylist()
+        for name in ("episodes", "scenes", "shots", "entities", "slots")
+    }
+    assert [(one["episode_id"], one["tier"]) for one in rows["episodes"]] == [
+        ("ep_a", "easy"),
+        ("ep_b", "hard"),
+    ]
+    assert rows["scenes"][1] == {"episode_id": "ep_a", "scene": 2, "first_shot": 3, "shots": 3, "cuts": 1}
+    cup = [one for one in rows["slots"] if (one["episode_id"], one["name"]) == ("ep_a", "the red cup")]
+    assert [(one["shot"], one["gap"], one["described"]) for one in cup] == [(1, None, True), (5, 4, False)]
+    ladder = next(one for one in rows["entities"] if one["name"] == "the old ladder")
+    assert (ladder["label"], ladder["appearances"], ladder["max_gap"]) == ("Object 2", 1, None)
+    assert [one["key"] for one in rows["shots"]] == ["1:1", "1:2", "2:1", "2:2", "2:3", "1:1", "1:2"]
+
+
+def test_release_when_any_byte_changes_is_not_sound(run: Path, tmp_path: Path) -> None:
+    packed = pack(run, tmp_path / "release", OPTIONS).folder
+    for path in sorted(path for path in packed.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        middle = len(content) // 2
+        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+        assert not verify(packed, quick=True).ok, path.name
+        path.write_bytes(content)
+    assert verify(packed, quick=True).ok
+
+
+def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path, tmp_path: Path) -> None:
+    path = run / "data" / "scripts" / "ep_a.json"
+    document = json.loads(path.read_bytes())
+    document["story_overview"] = "Another story."
+    path.write_bytes(script_bytes(document))
+    with pytest.raises(InputError, match=r"not the episode of episodes\.jsonl"):
+        pack(run, tmp_path / "release", OPTIONS)
+    path.unlink()
+    with pytest.raises(InputError, match="missing, or of no use"):
+        pack(run, tmp_path / "release", OPTIONS)
+    (run / "episodes.jsonl").write_bytes(b"")
+    with pytest.raises(RunError, match=r"is not the one in report\.json"):
+        pack(run, tmp_path / "release", OPTIONS)
+    assert not (tmp_path / "release").exists()
+
+
+def test_pack_when_options_make_no_sense_for_episodes_refuses(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the licence of the episodes"):
+        pack(run, tmp_path / "release", PackOptions("0.1.0"))
+    with pytest.raises(ConfigError, match="a set of episodes, which has neither subsets"):
+        pack(run, tmp_path / "release", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=1",)))
+
+
+def test_pack_when_episodes_have_findings_counts_them_on_the_card(data: Path, tmp_path: Path) -> None:
+    path = data / "scripts" / "ep_b.json"
+    document: dict[str, Any] = json.loads(path.read_bytes())
+    document["entity_schedule"]["1:2"]["objects"].append("microphone")
+    path.write_bytes(script_bytes(document))
+    made = import_episodes(data, tmp_path / "run", CREATED)
+    assert made.lost == ()
+    packed = pack(tmp_path / "run", tmp_path / "release", OPTIONS)
+    assert any("findings of 3 kinds" in note for note in packed.notes)
+    assert "| unregistered | 1 |" in (packed.folder / "dataset_card.md").read_text("utf-8")
+    assert verify(packed.folder, quick=True).ok
+
+
+def test_release_when_it_follows_another_says_what_changed(run: Path, data: Path, tmp_path: Path) -> None:
+    first = pack(run, tmp_path / "one", OPTIONS).folder
+    shutil.copytree(data, tmp_path / "more")
+    third = written_episode("ep_c", SECOND)
+    (tmp_path / "more/scripts/ep_c.json").write_bytes(script_bytes(third))
+    (tmp_path / "more/splits/ids.json").write_text(
+        '{"easy": ["ep_a"], "hard": ["ep_b", "ep_c"], "all": ["ep_a", "ep_b", "ep_c"]}', "utf-8"
+    )
+    action = third["scenes"][0]["action_descriptions"][0]
+    (tmp_path / "more/scripts/ep_c.json").write_bytes(
+        script_bytes(third).replace(action.encode(), b"Ben stands alone in The Garden.")
+    )
+    import_episodes(tmp_path / "more", tmp_path / "run2", CREATED)
+    options = PackOptions("auto", license="CC-BY-4.0", languages=("en",), since=first)
+    second = pack(tmp_path / "run2", tmp_path / "two", options)
+    assert second.version == "0.2.0"
+    found = diff(first, second.folder)
+    assert found.added == {"episodes.jsonl": ("ep_c",)}
+    assert verify(second.folder, quick=True).ok
