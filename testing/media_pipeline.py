@@ -1,7 +1,8 @@
 """The first stages of the episode builder alone, from videos to the shots that are kept, for tests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..builders.entities.load_videos import ROLE
 from ..engine.config import resolve_config
@@ -30,9 +31,13 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 
 def media_request(
-    folder: Path, videos: Sequence[Path], sets: Sequence[str] = (), options: Options | None = None
+    folder: Path,
+    videos: Sequence[Path],
+    sets: Sequence[str] = (),
+    options: Options | None = None,
+    models: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RunRequest:
     """Return the request that finds and filters the shots of videos, by histograms if nothing else is set."""
-    config = resolve_config(PIPELINE, None, ["detect_shots.method='histogram'", *sets])
+    config = resolve_config(PIPELINE, None, ["detect_shots.method='histogram'", *sets], models)
     sources = tuple(Source(ROLE, path) for path in videos)
     return RunRequest(folder, PIPELINE, config, sources, options=options or Options(workers=0))

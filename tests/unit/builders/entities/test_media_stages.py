@@ -31,6 +31,7 @@ from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.media.images import open_picture
 from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_takes
 from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
+from fabula.testing.model_server import Asked, ModelServer
 
 CREATED = "2026-01-01T00:00:00Z"
 SMALL = (
@@ -456,6 +457,40 @@ def test_style_when_model_refuses_says_so_and_counts_nothing() -> None:
     assert style == {"kind": None, "reason": "refused", "by": None}
     with pytest.raises(NoAnswer):
         judged(NoAnswer("unavailable", "down"))
+
+
+def lightness(asked: Asked) -> str:
+    """Say that dark frames are of interviews."""
+    (image,) = asked.images
+    return (
+        "interview"
+        if open_picture(image.data).image.convert("L").resize((1, 1)).getpixel((0, 0)) < 70
+        else "narrative"
+    )
+
+
+def test_run_when_a_model_finds_interviews_leaves_out_the_video(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    for name, level in (("film", 160), ("talk", 40)):
+        pictures = [np.clip(one * 0.1 + level, 0, 255).astype(np.uint8) for one in frames(30, 3, (320, 240))]
+        write_frames(folder / f"{name}.mp4", pictures)
+    with ModelServer(lambda asked: {"reason": "Its light.", "kind": lightness(asked)}) as server:
+        request = media_request(
+            tmp_path / "run",
+            [folder],
+            (*SMALL, "judge_style.model='openai:tested'"),
+            models={"openai:tested": {"base_url": server.openai_url}},
+        )
+        report = execute(request)
+        assert len(server.log) == 2
+        assert reasons(report) == {"talk__shot0001": "documentary"}
+        assert kept(tmp_path / "run")[0]["content"]["documentary"] == 0.0
+        execute(request)
+        assert len(server.log) == 2
 
 
 def reported(*items: tuple[str, str, str, str], made: int = 3) -> RunReport:
