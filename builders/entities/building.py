@@ -45,7 +45,7 @@ def build(
 ) -> RunReport:
     """Build episodes; see :func:`fabula.builders.entities.build_entities`."""
     request = entity_request(videos, out, options)
-    check_needs(request.config)
+    check_needs(request.config, [source.path for source in request.sources])
     if reporter is not None and request.config.models:
         if _was_asked(request.folder):
             tell_entities(request, reporter)
@@ -63,7 +63,7 @@ def build(
 def estimate(videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions) -> CallPlan:
     """Tell what building would ask; see :func:`fabula.builders.entities.estimate_entities`."""
     request = entity_request(videos, out, options)
-    check_needs(request.config)
+    check_needs(request.config, [source.path for source in request.sources])
     for stages, _ in parts_before_models(request)[:1]:
         find(request, stages)
     return plan_calls(request, without_models(request.config), use_known=True)

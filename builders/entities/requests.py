@@ -13,7 +13,6 @@ from ..katha.planner import PlannerSettings, check_planner
 from ..registry import sections_of_others
 from . import EntityOptions
 from .load_videos import ROLE
-from .needs import check_given
 from .pipeline import PIPELINE
 
 
@@ -24,7 +23,6 @@ def entity_request(
 
     Raises:
         ConfigError: a setting or an option is wrong, or no video is named.
-        InputError: the file of detections is wrong, or about other videos.
     """
     named = [videos] if isinstance(videos, str | Path) else list(videos)
     paths = [Path(path) for path in named]
@@ -35,7 +33,13 @@ def entity_request(
     given: dict[str, object] = {}
     if options.detections is not None:
         file = Path(options.detections).absolute()
-        check_given(file, paths)
+        if not file.is_file():
+            raise ConfigError(
+                "--detections",
+                expected="a file",
+                found=f"none at {file}",
+                fix="check the path; see docs/identities.md",
+            )
         given = {
             "detect_people.detections": str(file),
             "detect_people.detections_sha256": sha256_file(file),
