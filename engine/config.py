@@ -29,7 +29,8 @@ class RunSettings:
     Attributes:
         workers: worker processes; None means one per available core, 0 means none: everything runs in the
             main process, where a crash of a stage ends the run.
-        item_timeout: seconds that one item may take in one stage before it fails with ``timeout``.
+        item_timeout: seconds that one item may take in one stage, times its patience, before it fails with
+            ``timeout``.
         threshold: share of the items not rejected that must be made for the run to succeed, 0 to 1; above 0,
             a run that rejects every item does not succeed either.
         seed: master seed.

@@ -46,7 +46,7 @@ class WorkerPool:
 
     Args:
         workers: worker processes; they start with the first item.
-        item_timeout: seconds that one item may take.
+        item_timeout: seconds that one item may take, times the patience of its stage.
     """
 
     def __init__(self, workers: int, item_timeout: float) -> None:
@@ -92,8 +92,8 @@ class WorkerPool:
             done, _ = wait(flight.flying, IDLE, FIRST_COMPLETED)
             stopping()  # tells the user at once that a stop was heard
             idle = 0.0 if done else idle + IDLE
-            if idle > self.item_timeout + STALL_GRACE:  # a worker was lost in a way that nobody noticed
-                self.close()
+            if idle > self.item_timeout * job.patience + STALL_GRACE:
+                self.close()  # a worker was lost in a way that nobody noticed
                 flight.recall()
             yield [result for future in done for result in flight.land(future, stopping())]
 
@@ -103,7 +103,7 @@ class WorkerPool:
                 self._pool = _new_pool(self.workers)
             try:
                 future: Future[Any] = self._pool.schedule(
-                    run_chunk, args=(job, chunk), timeout=self.item_timeout
+                    run_chunk, args=(job, chunk), timeout=self.item_timeout * job.patience
                 )
             except RuntimeError:  # the pool broke down and takes nothing any more
                 self.close()

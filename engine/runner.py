@@ -35,7 +35,7 @@ class Options:
         retry_failed: run failed items again.
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
-        item_timeout: seconds per item and stage; None takes the settings' number.
+        item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
     """
 
     workers: int | None = None
@@ -160,7 +160,8 @@ class Runner(Walk):
             for item, parts in self.items.parts(self.journal, keys, stage.spec.reads)
         )
         tools = self._tools(stage)
-        for group in self._pool(stage, tools).run(Job(stage.path, tools), tasks, self.means.stopping):
+        job = Job(stage.path, tools, stage.spec.patience)
+        for group in self._pool(stage, tools).run(job, tasks, self.means.stopping):
             for task, encoded in group:
                 digests = self.items.digests(task.item, stage.spec.reads)
                 inputs = dict(zip(stage.spec.reads, digests, strict=True))

@@ -60,6 +60,7 @@ class StageSpec:
         stateful: a gather stage that is also given what it decided before (``tools.previous``).
         prompts: ids of the prompts that it uses; the hash of each file is part of the result's key.
         asks: ids of the prompts that it asks a model with; they count only where the settings name a model.
+        patience: how many times the usual limit one item may take, where items are as long as a film.
     """
 
     name: str
@@ -73,6 +74,7 @@ class StageSpec:
     stateful: bool = False
     prompts: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
+    patience: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

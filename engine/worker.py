@@ -23,10 +23,11 @@ Parts = tuple[tuple[bytes, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is the same for all items of a stage: where the stage is, and its tools."""
+    """What is the same for all items of a stage: where the stage is, its tools, and its patience."""
 
     path: str
     tools: Tools
+    patience: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

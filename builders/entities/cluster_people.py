@@ -48,6 +48,7 @@ SPEC = StageSpec(
     writes=("people", "clustering"),
     libraries=("numpy",),
     settings=Settings,
+    patience=20,
 )
 
 

@@ -57,6 +57,7 @@ SPEC = StageSpec(
     writes=("seen", "given", "detection"),
     libraries=("pillow", "numpy", "scipy"),
     settings=Settings,
+    patience=20,
 )
 
 

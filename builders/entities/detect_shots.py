@@ -40,6 +40,7 @@ SPEC = StageSpec(
     writes=("probed", "boundaries"),
     libraries=("av", "numpy"),
     settings=Settings,
+    patience=100,
 )
 
 

@@ -53,6 +53,7 @@ SPEC = StageSpec(
     writes=("embedded", "embedding"),
     libraries=("pillow", "numpy"),
     settings=Settings,
+    patience=20,
 )
 
 

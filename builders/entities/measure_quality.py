@@ -43,6 +43,7 @@ SPEC = StageSpec(
     writes=("quality",),
     libraries=("av", "pillow", "numpy", "scipy"),
     settings=Settings,
+    patience=10,
 )
 
 

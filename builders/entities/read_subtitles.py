@@ -48,6 +48,7 @@ SPEC = StageSpec(
     writes=("subtitles",),
     libraries=("av", "pillow"),
     settings=Settings,
+    patience=10,
 )
 
 

@@ -39,6 +39,7 @@ SPEC = StageSpec(
     writes=("views",),
     libraries=("pillow", "av"),
     settings=Settings,
+    patience=20,
 )
 
 

@@ -16,6 +16,7 @@ SPEC = StageSpec(
     writes=("boxes",),
     libraries=("pillow", "numpy"),
     settings=DetectSettings,
+    patience=20,
 )
 
 

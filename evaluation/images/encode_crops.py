@@ -29,6 +29,7 @@ SPEC = StageSpec(
     writes=("crops",),
     libraries=("pillow", "numpy"),
     settings=CropSettings,
+    patience=20,
 )
 
 

@@ -22,6 +22,7 @@ SPEC = StageSpec(
     writes=("pictures",),
     libraries=("pillow", "numpy"),
     settings=PictureSettings,
+    patience=20,
 )
 
 

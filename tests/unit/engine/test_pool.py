@@ -182,3 +182,14 @@ def test_execute_when_workers_order_and_hash_seed_differ_writes_the_same_bytes(
     subprocess.run(command, capture_output=True, check=True, env=environment)
     for name in ("lines.jsonl", "report.json", "run.json"):
         assert (tmp_path / "other" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize(("patience", "status"), [(1.0, "failed"), (40.0, "made")])
+def test_pool_when_a_stage_has_patience_gives_an_item_more_time(patience: float, status: str) -> None:
+    job = Job(JOB.path, JOB.tools, patience)
+    with WorkerPool(1, item_timeout=0.5) as pool:
+        ((_, encoded),) = [
+            result for group in pool.run(job, [task("a", "sleep:1.5")], lambda: False) for result in group
+        ]
+    assert encoded.status == status
