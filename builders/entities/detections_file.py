@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
+from ...schemas.ids import slug
 from .detections_format import Header, Row, wrong
 from .detections_rows import LineRows, ParquetRows, open_rows
 from .drafts import Box4, Video
@@ -161,8 +162,14 @@ class Detections:
 
 
 def names_of(video: Video) -> tuple[str, ...]:
-    """Return the names by which a file of detections may call a video."""
+    """Return the names by which a file of detections may call a video.
+
+    A video whose id has a hash, because another one has its name, goes by its id only.
+    """
     path = Path(video.file)
+    plain = slug(path.stem)
+    if plain and video.video_id != plain and video.video_id.startswith(f"{plain}-"):
+        return (video.video_id,)
     return tuple(dict.fromkeys((video.video_id, path.name, path.stem)))
 
 

@@ -15,7 +15,7 @@ from fabula.builders.entities.drafts import Video
 from fabula.errors import InputError, UserError
 
 VIDEO = Video(
-    video_id="film-1a", file="/films/film.mp4", sha256="0" * 64, frames=100, seconds=4, fps=25,
+    video_id="film", file="/films/film.mp4", sha256="0" * 64, frames=100, seconds=4, fps=25,
     width=640, height=360,
 )  # fmt: skip
 
@@ -167,10 +167,18 @@ def test_file_when_it_does_not_fit_the_video_says_where(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = open_detections(lines(tmp_path / "d.jsonl", *rows)).problems(VIDEO)
     assert [(problem.expected, problem.found) for problem in found] == [
-        ("frames 0 to 99, as film-1a has", "frame 100"),
+        ("frames 0 to 99, as film has", "frame 100"),
         ("boxes that touch its 640 x 360 pixels", "[640.0, 0.0, 700.0, 90.0]"),
         ("boxes that touch its 640 x 360 pixels", "[-50.0, 0.0, 0.0, 90.0]"),
     ]
+
+
+def test_file_when_two_videos_have_a_name_gives_the_second_its_rows_by_id_alone(tmp_path: Path) -> None:
+    second = VIDEO.model_copy(update={"video_id": "film-0a1b2c3d", "file": "/other/film.mp4"})
+    rows = [row(frame=1), row(frame=2, video="film"), row(frame=3, video="film-0a1b2c3d")]
+    found = open_detections(lines(tmp_path / "d.jsonl", *rows))
+    assert found.frames(VIDEO) == (1, 2)
+    assert found.frames(second) == (3,)
 
 
 def test_file_when_it_is_about_other_videos_is_refused_before_a_build(tmp_path: Path) -> None:
