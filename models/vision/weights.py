@@ -114,7 +114,11 @@ def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
     """
     torch = library()
     path = fetch_file(source, local)
-    found = told(source, path, lambda: torch.load(path, map_location="cpu", weights_only=True))
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        # The library's own words advise to execute what is in the file.
+        raise needed(source, f"{path}, which is damaged, or holds more than tensors") from error
     for inner in ("model_state_dict", "state_dict"):
         if isinstance(found, Mapping) and inner in found:
             found = found[inner]
