@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
-from fabula.builders.entities.drafts import Person, Shot, Tracklet, Video
+from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.builders.entities.vectors import packed, unpacked
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.schemas.base import Own
@@ -20,6 +20,7 @@ from fabula.testing.drawn_detections import detections, load_drawn_colours, writ
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
+from fabula.testing.track_metrics import identity_scores, identity_switches
 
 FILM = DrawnFilm(32)
 COLOURS = "fabula.testing.drawn_detections:load_drawn_colours"
@@ -388,3 +389,32 @@ def test_photograph_when_boxes_are_given_becomes_six_people_of_two_shots(tmp_pat
     for one in people:
         left, right = (first[name] for name in one.tracklets)
         assert left - 16 <= right <= left  # the same place in both shots
+
+
+def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_longer(
+    fields: list[dict[str, Any]],
+) -> None:
+    found: dict[bool, list[Any]] = {True: [], False: []}
+    for known in fields:
+        seen = [Seen.model_validate(one) for one in known["seen"]]
+        for low in found:
+            # Where low is as high as high, no box is of low score: plain matching by overlap.
+            settings = track_people.Settings(low=0.1 if low else 0.6, high=0.6)
+            tracks = track_people.tracks_of(seen, known["detection"]["looked"], 12, settings)
+            shot = known["shot"]["number"]
+            found[low] += [
+                (one.frame, (shot, at), one.box) for at, track in enumerate(tracks) for one in track
+            ]
+    truth = [
+        (frame, (FILM.shot_of(frame).number, one.character), one.box)
+        for known in fields for frame in known["detection"]["looked"]
+        for one in FILM.standing(frame) if one.visible >= 0.3
+    ]  # fmt: skip
+    with_low, without = (identity_scores(truth, found[low]) for low in (True, False))
+    assert with_low.recall is not None
+    assert without.recall is not None
+    assert with_low.recall > without.recall
+    assert identity_switches(truth, found[True]) <= 8
+    covered = [one for one in FILM.shots if one.pillar is not None]
+    assert covered
+    assert any(0 < s.visible < 0.3 for f in range(FILM.frames) for s in FILM.standing(f))
