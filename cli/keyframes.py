@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from .common import JsonOption, guarded, released, show
+from .common import JsonOption, guarded, released, show, warn
 
 EXAMPLES = (
     "fabula outputs keyframes videos/model-x --release runs/vistory --out outputs/model-x",
@@ -49,7 +49,7 @@ def keyframes(
         )
     _check_device(method, device)
     finding = Finding(method, threshold, device)
-    taken = take_keyframes(videos, released(release), out, finding, review)
+    taken = take_keyframes(videos, released(release), out, finding, review, warn)
     show(taken, as_json=as_json)
     return int(not taken.complete)
 

@@ -10,7 +10,7 @@ import ctypes
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -62,8 +62,9 @@ def predict(video: SmallVideo, device: str = "cpu") -> Likelihoods:
     ends = np.empty(len(video) + SIZE, dtype=np.float32)
     changes = np.empty_like(ends)
     place = 0
-    with closing(windows(video, SIZE, STEP)) as stretches:
-        for stretch in _ahead(stretches):
+    # They are closed in reverse order: the thread is waited for before what it reads from goes.
+    with closing(windows(video, SIZE, STEP)) as stretches, closing(_ahead(stretches)) as coming:
+        for stretch in coming:
             ends[place : place + STEP], changes[place : place + STEP] = network(stretch)
             place += STEP
     return Likelihoods(ends[: len(video)].copy(), changes[: len(video)].copy())
@@ -141,7 +142,7 @@ def _give_large_blocks_back() -> None:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
-def _ahead(stretches: "Generator[NDArray[np.uint8]]") -> "Iterator[NDArray[np.uint8]]":
+def _ahead(stretches: "Generator[NDArray[np.uint8]]") -> "Generator[NDArray[np.uint8]]":
     """Yield the stretches; the next one is decoded in a thread while the caller works on one."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, stretches, None)

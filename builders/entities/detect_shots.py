@@ -8,7 +8,7 @@ from pydantic import Field
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.problems import MediaProblem
 from ...media.shot_detection import Method, ShotBoundaries, detect
-from ...media.video import VideoLimits
+from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
 from ...schemas.base import Own
 from ...schemas.canonical import Json
@@ -25,10 +25,17 @@ class Settings(Own):
         default=None, gt=0, lt=1, description="Value above which shots change; null: that of the method."
     )
     device: Device = Field(default="cpu", description="Where the network runs: cpu, cuda or mps.")
-    max_bytes: int = Field(default=64_000_000_000, ge=1, description="Size of a file at most.")
-    max_frames: int = Field(default=1_000_000, ge=1, description="Frames of a video at most.")
+    max_bytes: int = Field(
+        default=LIMITS.max_bytes, ge=1, le=LIMITS.max_bytes, description="Size of a file at most."
+    )
+    max_frames: int = Field(
+        default=LIMITS.max_frames, ge=1, le=LIMITS.max_frames, description="Frames of a video at most."
+    )
     max_pixels: int = Field(
-        default=40_000_000, ge=1, description="Pixels of a frame at most; 8K has 33 million."
+        default=LIMITS.max_pixels,
+        ge=1,
+        le=LIMITS.max_pixels,
+        description="Pixels of a frame at most; 8K has 33 million.",
     )
 
 

@@ -35,7 +35,7 @@ CONTENT = {
 
 
 class Settings(Own):
-    """What a shot must have; null leaves a condition out."""
+    """What a shot must have; 0, or for an upper limit the highest value, leaves a condition out."""
 
     min_seconds: float | None = Field(default=1.0, ge=0, description="Length at least.")
     max_seconds: float | None = Field(default=None, gt=0, description="Length at most.")

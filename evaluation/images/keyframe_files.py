@@ -1,6 +1,6 @@
 """Keyframes of videos as a method's outputs: pictures of shots, and the review file beside the stories."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,7 @@ def take_keyframes(
     out: Path | str,
     finding: Finding | None = None,
     review: Path | str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Keyframes:
     """Find the shots of one video per story, and write the keyframes that stand for the shots of the scripts.
 
@@ -91,6 +92,8 @@ def take_keyframes(
         out: the outputs that are written, ``<story>/shots/shot_01.png`` and so on; its name is the method's.
         finding: how shots are found.
         review: a corrected review file; that of ``out`` if not given.
+        progress: is given a line for every video that was looked at. What was found in it is in the review
+            file by then: a command that is killed goes on there.
 
     Raises:
         InputError: videos, scripts or the review cannot be used. TargetError: ``out`` holds something else.
@@ -99,9 +102,15 @@ def take_keyframes(
     folder, target = Path(videos), Path(out)
     shot_set, _ = read_shot_set(release)
     known = _known(target, None if review is None else Path(review))
-    found = review_videos(folder, shot_set, finding or Finding(), known)
+
+    def keep(story_id: str, so_far: Review) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        write_atomic(target / REVIEW, [pretty_bytes(so_far.as_json())])
+        one = so_far.stories[story_id]
+        progress(f"story {story_id}: {one.problem or f'{len(one.found)} shots'}")
+
+    found = review_videos(folder, shot_set, finding or Finding(), known, keep)
     target.mkdir(parents=True, exist_ok=True)
-    # The review is written first: what was found is kept even where a picture cannot be written.
     write_atomic(target / REVIEW, [pretty_bytes(found.as_json())])
     for story_id, story in found.stories.items():
         _write(target / story_id / "shots", folder, story)

@@ -6,7 +6,7 @@ which is right only where as many are found as the script has: so every match, m
 into a review file, which a person corrects.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -176,7 +176,13 @@ def _numbered(folder: Path) -> Iterator[tuple[int, Path]]:
                 yield number, entry
 
 
-def review_videos(folder: Path, shot_set: ShotSet, finding: Finding, known: Review | None = None) -> Review:
+def review_videos(
+    folder: Path,
+    shot_set: ShotSet,
+    finding: Finding,
+    known: Review | None = None,
+    tell: Callable[[str, Review], None] = lambda *_: None,
+) -> Review:
     """Return which frames stand for which shots, for every story of a set.
 
     Args:
@@ -184,6 +190,7 @@ def review_videos(folder: Path, shot_set: ShotSet, finding: Finding, known: Revi
         shot_set: the scripts.
         finding: how shots are found.
         known: what was found and corrected before: it stands for every video that is still the same.
+        tell: is given the id of every story whose video was looked at, and all that is known by then.
 
     Raises:
         InputError: the folder cannot be used, or what is known does not fit the scripts and videos.
@@ -206,6 +213,7 @@ def review_videos(folder: Path, shot_set: ShotSet, finding: Finding, known: Revi
             found = drafted(story, path, finding)
             about = {"video": where, "sha256": hashes[story.story_id]}
             stories[story.story_id] = found.model_copy(update=about)
+            tell(story.story_id, Review(stories={**before, **stories}))
     return Review(stories=stories)
 
 
@@ -248,9 +256,10 @@ def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[s
         if story is None:
             continue
         where = f"keyframes of story {story_id}"
-        if review.reviewed and hashes.get(story_id, review.sha256) != review.sha256:
+        if review.reviewed and review.sha256 is not None and hashes.get(story_id) != review.sha256:
+            other = "another one" if story_id in hashes else "none"
             fix = "put the old video back, or remove the story from the file and review it again"
-            problems.append(_problem(where, "the video that was reviewed", "another one", fix))
+            problems.append(_problem(where, "the video that was reviewed", other, fix))
         wanted = [shot.index for shot in story.script.shots]
         if [match.shot for match in review.shots] != wanted:
             found = f"shots {[match.shot for match in review.shots]}"

@@ -168,8 +168,12 @@ def test_keyframes_when_reviewed_video_is_another_now_refuses(
     take_keyframes(videos, release, out, COLOURS)
     corrected(out, story_01={"shot_1": {"frame": 3}})
     film(videos / "01.mp4", SHOTS, 7)
-    with pytest.raises(InputError, match="the video that was reviewed"):
+    with pytest.raises(InputError, match="the video that was reviewed, found another one"):
         take_keyframes(videos, release, out, COLOURS)
+    (videos / "01.mp4").unlink()
+    with pytest.raises(InputError, match="the video that was reviewed, found none"):
+        take_keyframes(videos, release, out, COLOURS)
+    assert (out / "01" / "shots" / "shot_01.png").exists()
 
 
 def test_keyframes_when_folders_are_wrong_say_so(tmp_path: Path, release: Path, videos: Path) -> None:
@@ -199,3 +203,20 @@ def test_keyframes_when_network_looks_are_those_of_the_drawn_shots(tmp_path: Pat
     (tmp_path / "videos.mp4").rename(tmp_path / "videos" / "1.mp4")
     taken = take_keyframes(tmp_path / "videos", release, tmp_path / "method")
     assert [one.keyframe for one in taken.review.stories["01"].found] == [7, 23, 39]
+
+
+def test_keyframes_when_stopped_midway_go_on_there(tmp_path: Path, release: Path, videos: Path) -> None:
+    out, told = tmp_path / "method", []
+
+    def stop(line: str) -> None:
+        told.append(line)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        take_keyframes(videos, release, out, COLOURS, progress=stop)
+    assert told == ["story 01: 4 shots", "story 02: 3 shots"]
+    told.clear()
+    taken = take_keyframes(videos, release, out, COLOURS, progress=told.append)
+    assert told == ["story 03: 5 shots"]
+    assert {key: one["found"] for key, one in stories(taken).items()} == {"01": 4, "02": 3, "03": 5}
