@@ -269,7 +269,7 @@ def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damag
         ({"version": None}, ConfigError, "a semantic version"),
         ({"visibility": "hidden"}, InputError, "both public or both hidden"),
         ({"format": 99}, InputError, "format 1 or lower"),
-        ({"kind": "shots"}, InputError, "a release of kind"),
+        ({"kind": "clips"}, InputError, "a release of kind"),
     ],
 )
 def test_diff_when_release_json_says_odd_things_refuses_them(
