@@ -1,0 +1,77 @@
+"""The page of episodes in a real browser: quiet, offline, on a phone, accessible, and drawn."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.releases.entity_page import write_page
+from fabula.releases.entity_statistics import statistics_of_set
+from fabula.releases.entity_tree import read_entity_set
+from fabula.testing.report_documents import HOSTILE
+from fabula.testing.written_episodes import write_episodes
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two episodes, one of which has hostile texts wherever there is a text."""
+    folder = tmp_path_factory.mktemp("episodes")
+    data = write_episodes(folder / "data")
+    path = data / "scripts" / "ep_b.json"
+    document = json.loads(path.read_bytes())
+    sound = [text for text in HOSTILE if not any("\ud800" <= char <= "\udfff" for char in text)]
+    document["story_overview"] = sound[0]
+    document["entity_descriptions"]["Character 1"]["description"] = sound[1]
+    document["entity_descriptions"]["Object 1"]["name"] = sound[2]
+    document["entity_schedule"]["1:2"]["objects"] = [sound[2]]
+    document["scenes"][0]["action_descriptions"] = [
+        f"Ben and {sound[0]}",
+        f"{sound[2]} {sound[3]} {sound[5]}",
+    ]
+    document["scenes"][0]["video_prompts"] = document["scenes"][0]["action_descriptions"]
+    path.write_text(json.dumps(document), "utf-8")
+    entity_set, _ = read_entity_set(data)
+    write_page(folder / "page.html", entity_set, statistics_of_set(entity_set))
+    return folder / "page.html"
+
+
+def unfolded(page: Any) -> Any:
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    return page
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_episode_page_when_opened_is_quiet_and_fits(opened: Opened, page_file: Path, width: int) -> None:
+    page = unfolded(opened(page_file, width=width))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("details.episode").count() == 2
+    assert page.title().startswith("Episodes:")
+    assert page.complaints == []
+
+
+def test_episode_page_when_looked_at_has_plots_strips_and_tinted_mentions(
+    opened: Opened, page_file: Path
+) -> None:
+    page = unfolded(opened(page_file, scripts=True))
+    assert page.locator("svg.plot").count() == 7
+    assert page.locator("#e1 svg.strip path.character").count() == 2
+    assert page.locator("#e1 svg.strip path.scene").count() == 1
+    assert page.locator("#e1 mark.object").first.text_content() == "the red cup"
+    assert page.locator("#e1 tr.cut").count() == 2
+    shots = page.locator("#e1 tr", has_text="the red cup").first.locator("td").nth(1).text_content()
+    assert shots == "1, 5"
+    assert page.locator("script, img").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_episode_page_when_checked_by_axe_has_no_violation(
+    opened: Opened, page_file: Path, dark: bool
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(unfolded(opened(page_file, width=380, dark=dark)))
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
