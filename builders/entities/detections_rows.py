@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...errors import UserError
+from ...errors import InputError, UserError
 from .detections_format import FORMAT, Header, Row, row_of, unreadable
 
 LONGEST_LINE = 1_000_000
@@ -79,7 +79,7 @@ class ParquetRows:
         try:
             self._file = parquet.ParquetFile(path)
         except (arrow.ArrowException, OSError, ValueError) as error:
-            raise unreadable(path, f"no Parquet file: {str(error).splitlines()[0][:200]}") from error
+            raise _unreadable_parquet(path, error) from error
         if problem := _columns(self._file.schema_arrow):
             raise unreadable(path, problem)
         self.header = self._header()
@@ -99,11 +99,20 @@ class ParquetRows:
     def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
         """Yield number, name and row of every row."""
         number = 0
-        for batch in self._file.iter_batches(_BATCH):
-            for value in batch.to_pylist():
+        for values in self._batches():
+            for value in values:
                 where = f"{self._path}: row {number}"
                 yield number, where, row_of(where, value)
                 number += 1
+
+    def _batches(self) -> Iterator[list[dict[str, Any]]]:
+        import pyarrow as arrow
+
+        try:
+            for batch in self._file.iter_batches(_BATCH):
+                yield batch.to_pylist()
+        except (arrow.ArrowException, OSError) as error:
+            raise _unreadable_parquet(self._path, error) from error
 
     def read(self, places: Sequence[int]) -> list[Row]:
         """Return the rows with some numbers."""
@@ -116,6 +125,11 @@ class ParquetRows:
 
     def _rows_of_group(self, group: int) -> Any:  # noqa: ANN401 - a table of pyarrow
         return self._file.read_row_group(group)
+
+
+def _unreadable_parquet(path: Path, error: Exception) -> InputError:
+    lines = str(error).splitlines() or [type(error).__name__]
+    return unreadable(path, f"no Parquet file that can be read: {lines[0][:200]}")
 
 
 def _columns(schema: Any) -> str | None:  # noqa: ANN401 - of pyarrow

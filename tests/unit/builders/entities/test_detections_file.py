@@ -132,6 +132,10 @@ def test_file_when_it_is_none_says_so(tmp_path: Path) -> None:
     assert problems(text)[0].found == "a name that ends with .csv"
     assert problems(tmp_path / "missing.jsonl")[0].found == "no file"
     assert "no Parquet file" in problems(cut)[0].found
+    parquet.write_table(pa.Table.from_pylist([row(frame=at) for at in range(500)]), cut)
+    data = cut.read_bytes()
+    cut.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
+    assert "no Parquet file that can be read" in problems(cut)[0].found
     (tmp_path / "latin.jsonl").write_bytes('{"video": "fä"}'.encode("latin-1"))
     assert problems(tmp_path / "latin.jsonl")[0].expected == "a line of JSON"
     (tmp_path / "long.jsonl").write_bytes(b"[" * 1_100_000)
