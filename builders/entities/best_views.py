@@ -54,7 +54,7 @@ def qualities(
 def candidates(seen: Sequence[Seen], weights: ViewWeights, most: int) -> list[int]:
     """Return the views whose pixels are worth looking at, ascending: the best of each of ``most`` parts."""
     quality = qualities(seen, weights)
-    parts = [part for part in np.array_split(np.arange(len(seen)), min(most, len(seen))) if len(part)]
+    parts = [part for part in np.array_split(np.arange(len(seen)), max(1, min(most, len(seen)))) if len(part)]
     return [max(part.tolist(), key=lambda place: (quality[place], -place)) for part in parts]
 
 
