@@ -26,7 +26,7 @@ def damaged_runs(folder, helpers):
     yield "no run", folder / "nothing"
     for name, file, change in (
         ("newer run", "run.json", lambda found: found.update(format=2)),
-        ("another kind", "run.json", lambda found: found.update(kind="shots")),
+        ("another kind", "run.json", lambda found: found.update(kind="clips")),
         ("unfinished run", "report.json", lambda found: found["totals"].update(pending=3)),
     ):
         run = helpers.write_run(folder / name, bundles)
@@ -105,7 +105,7 @@ def test_the_error_texts_are_the_pinned_ones(tmp_path, run, release, packed, hel
     texts["load a damaged release"] = text_of(load, release)
     helpers.edit_json(release / "release.json", lambda found: found.update(format=2))
     texts["load a newer release"] = text_of(load, release)
-    helpers.edit_json(release / "release.json", lambda found: found.update(kind="shots"))
+    helpers.edit_json(release / "release.json", lambda found: found.update(kind="clips"))
     texts["load another kind"] = text_of(load, release)
     shown = "\n\n".join(f"== {name}\n{text}" for name, text in texts.items()) + "\n"
     shown = shown.replace(str(tmp_path), "TMP").replace(str(run.parent), "RUNS")

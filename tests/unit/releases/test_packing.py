@@ -593,8 +593,8 @@ def test_a_run_of_a_newer_version_or_another_kind_is_refused(make_run, tmp_path,
     helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=2))
     with pytest.raises(RunError, match="format 2"):
         pack(folder, tmp_path / "out", OPTIONS)
-    helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=1, kind="shots"))
-    with pytest.raises(RunError, match="kind 'shots'"):
+    helpers.edit_json(folder / "run.json", lambda manifest: manifest.update(format=1, kind="clips"))
+    with pytest.raises(RunError, match="kind 'clips'"):
         pack(folder, tmp_path / "out", OPTIONS)
     for damage in ("[1]", "{", '{"format": 1}'):
         (folder / "run.json").write_text(damage)

@@ -117,7 +117,7 @@ def test_a_checksum_file_of_another_form_is_found(release):
 def test_a_newer_format_and_another_kind_are_findings(release, helpers):
     helpers.edit_json(release / "release.json", lambda document: document.update(format=99))
     assert any("format 99" in issue.message for issue in verify(release, quick=True).issues)
-    helpers.edit_json(release / "release.json", lambda document: document.update(format=1, kind="shots"))
+    helpers.edit_json(release / "release.json", lambda document: document.update(format=1, kind="clips"))
     assert "release-document" in codes(verify(release, quick=True))
 
 
