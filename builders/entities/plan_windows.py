@@ -6,6 +6,7 @@ whose scores, each times its number of shots, add up to most. See :mod:`.window_
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
@@ -93,16 +94,37 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield a child for each window that is chosen; one that is rejected where there is none."""
     settings = tools.settings
     assert isinstance(settings, Settings)
-    shots = [entry["shot"] for entry in item["shots"]]
-    script = Script.model_validate(item["draft"])
-    slots = slots_of(script, Identities.model_validate(item["identities"]).entities)
-    windows, longest = _windows([shot["number"] for shot in shots], slots, settings)
+    film = _Film.of(item)
+    windows, longest = _windows([shot["number"] for shot in film.shots], film.slots, settings)
     chosen = choose_windows(windows, settings.most)
     if not chosen:
         least = lengths_of(settings.tiers)[0]
-        yield Child(_id_of(item["video"], shots), _why_none(longest, least, settings))
+        yield Child(_id_of(item["video"], film.shots), _why_none(longest, least, settings))
     for window in chosen:
-        yield _child(item, script, (window, slots), settings)
+        yield _child(item, film, window, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Film:
+    """A video as its windows share it."""
+
+    shots: Sequence[Json]
+    script: Script
+    identities: Identities
+    views: Views
+    slots: Sequence[ShotSlots]
+
+    @classmethod
+    def of(cls, item: Item) -> "_Film":
+        script = Script.model_validate(item["draft"])
+        identities = Identities.model_validate(item["identities"])
+        return cls(
+            [entry["shot"] for entry in item["shots"]],
+            script,
+            identities,
+            Views.model_validate(item["views"]),
+            slots_of(script, identities.entities),
+        )
 
 
 def _windows(
@@ -140,14 +162,10 @@ def _why_none(longest: int, least: int, settings: Settings) -> Rejected:
     )
 
 
-def _child(
-    item: Item, script: Script, found: tuple[Window, Sequence[ShotSlots]], settings: Settings
-) -> Child:
-    window, slots = found
+def _child(item: Item, film: _Film, window: Window, settings: Settings) -> Child:
     part = slice(window.start, window.stop)
-    shots = [entry["shot"] for entry in item["shots"]][part]
+    shots, slots, identities = film.shots[part], film.slots[part], film.identities
     numbers = tuple(shot["number"] for shot in shots)
-    identities = Identities.model_validate(item["identities"])
     entities, labels = in_order(within(entity, numbers) for entity in identities.entities)
     place = Place(
         video_id=item["video"]["video_id"],
@@ -157,16 +175,15 @@ def _child(
         start=window.start,
         tier=str(tier_of(window.length, settings.tiers)),
         score=round(window.value / window.length / UNITS, 6),
-        traits=traits_of(slots[part]),
-        load=load_of(slots[part]),
+        traits=traits_of(slots),
+        load=load_of(slots),
     )
-    views = Views.model_validate(item["views"])
     people = [person for entity in entities for person in entity.persons]
     fields: Mapping[str, Json] = {
         "window": place.as_json(),
         "entities": [entity.as_json() for entity in entities],
-        "written": _part(script, part, labels).as_json(),
-        "pictures": views.part(numbers, people).as_json(),
+        "written": _part(film.script, part, labels).as_json(),
+        "pictures": film.views.part(numbers, people).as_json(),
         "origin": {
             "makers": {name: item[name] for name in ("listed_by", "merged_by", "draft_by")},
             "members": {labels[old]: list(ids) for old, ids in identities.members.items() if old in labels},
@@ -216,8 +233,8 @@ def _repairs(
             if repair.shot in numbers or (repair.shot is None and numbers & set(registry["shots"])):
                 yield repair
     for repair in identities.repairs:
-        whole = repair.shot is None and repair.entity is None
-        if whole or repair.entity in labels or (repair.shot in numbers and repair.entity is None):
+        whole = repair.shot is None and (repair.entity is None or repair.entity in labels)
+        if whole or repair.shot in numbers:
             yield repair.model_copy(update={"entity": labels.get(repair.entity or "")})
 
 

@@ -6,6 +6,7 @@ A picture is named by the SHA-256 of its bytes, ``<sha256>.jpg``, in the run's s
 import os
 import threading
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 from ...errors import InputError, UserError
@@ -56,7 +57,12 @@ class Views(Own):
 
     def of_shot(self, number: int) -> ShotView:
         """Return the view of a shot; one without pictures where there is none."""
-        return next((view for view in self.shots if view.shot == number), ShotView(shot=number, files=()))
+        found = self._by_shot.get(number)
+        return ShotView(shot=number, files=()) if found is None else found
+
+    @cached_property
+    def _by_shot(self) -> dict[int, ShotView]:
+        return {view.shot: view for view in self.shots}
 
     def of_person(self, person: str) -> PersonView:
         """Return the view of a person; one without pictures where there is none."""
