@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.katha.spending import without_models
+from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_detections import detections, write_detections
@@ -103,6 +105,20 @@ def test_people_when_the_build_is_repeated_ask_nobody_again(folder: Path, tmp_pa
     again, none = build(folder, tmp_path / "run", handler)
     assert (len(asked), len(none)) == (1, 0)
     assert again == once
+
+
+def test_people_when_only_estimated_are_asked_for_nowhere(folder: Path, tmp_path: Path) -> None:
+    given = [
+        f"detect_people.detections={json.dumps(str(folder / 'film.jsonl'))}",
+        "consolidate_people.at_once=6", "consolidate_people.anchors=2",
+        "cluster_people.face_limit=0.02", "cluster_people.body_limit=0.02",
+    ]  # fmt: skip
+    with ModelServer(lambda _: {"same": []}) as server:
+        request = people_request(tmp_path / "run", [folder / "film.mp4"], given, base_url=server.openai_url)
+        plan = plan_calls(request, without_models(request.config))
+        assert server.count == 0
+        execute(request)
+        assert plan.calls == server.count > 1
 
 
 def test_people_when_they_are_many_are_shown_in_rounds(folder: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from fabula.builders.entities import cluster_people, detect_people, embed_trackl
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.builders.entities.vectors import packed, unpacked
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
+from fabula.errors import MissingRequirement
 from fabula.schemas.base import Own
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
@@ -121,6 +122,13 @@ def test_detect_when_the_video_cannot_be_read_fails_its_shots_alone(tmp_path: Pa
 def replace_file(shot: Shot, path: Path) -> Shot:
     video = shot.video.model_copy(update={"file": str(path)})
     return shot.model_copy(update={"video": video, "shot_id": f"gone__shot{shot.number:04d}"})
+
+
+def test_detect_when_weights_are_missing_says_so_before_any_video_is_opened() -> None:
+    for library in ("torch", "ultralytics"):
+        pytest.importorskip(library)
+    with pytest.raises(MissingRequirement, match=r"yolo11n\.pt"):
+        detect(film_shots(FILM, Path("/gone.mp4"))[:1])
 
 
 def test_detect_when_nobody_looks_sees_nobody() -> None:
