@@ -1,11 +1,14 @@
 """Commands about episodes: ``import entitybench``, ``export entitybench`` and ``export entities``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show
+from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show, warn
+
+if TYPE_CHECKING:
+    from ..releases.entity_tree import EntitySet
 
 SetArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Run or release with episodes.", show_default=False)
@@ -63,15 +66,14 @@ def import_entitybench(
 def export_entitybench(folder: SetArgument, out: OutOption, as_json: JsonOption = False) -> int:
     """Write the official files of a set of episodes, scripts/ and splits/, byte for byte."""
     from ..releases.entity_import import export_episodes
-    from ..releases.entity_tree import read_entity_set
 
-    entity_set, _ = read_entity_set(released(folder))
+    entity_set, code = usable_set(released(folder))
     counts = export_episodes(entity_set, out)
     if as_json:
         emit({"out": str(out), "sha256": entity_set.sha256, **counts})
     else:
         say(f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
-    return 0
+    return code
 
 
 @guarded
@@ -107,14 +109,23 @@ def export_entities(
     Results belong in EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4; each line says where.
     """
     from ..releases.entity_requests import REQUESTS, RequestOptions, write_requests
-    from ..releases.entity_tree import read_entity_set
 
     options = RequestOptions(header, tuple(ids or ()), max_chars, per, tier, split, seed).checked()
-    entity_set, _ = read_entity_set(released(folder))
+    entity_set, code = usable_set(released(folder))
     told = write_requests(entity_set, out, options)
     if as_json:
         emit({"out": str(out), **told})
     else:
         cut = f", {told['cut']} prompts cut" if told["cut"] else ""
         say(f"{out / REQUESTS}: {told['requests']} requests, {told['shots']} shots{cut}")
-    return 0
+    return code
+
+
+def usable_set(folder: Path) -> tuple["EntitySet", int]:
+    """Return the episodes that can be used, and the exit code: 1 where files had to be left out."""
+    from ..releases.entity_tree import read_entity_set
+
+    entity_set, report = read_entity_set(folder, rules=False)
+    for issue in report.errors:
+        warn(f"left out: {issue}")
+    return entity_set, int(not report.ok)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .common import emit, say
+from .entity_sets import usable_set
 
 if TYPE_CHECKING:
     from ..validators.entities.statistics import EntityStatistics
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 _LABEL, _CELL = 52, 19
 
 
-def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> bool:
-    """Print the statistics of the episodes in a folder; False where there are none."""
+def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> int | None:
+    """Print the statistics of the episodes in a folder; return the exit code, None where there are none."""
     from ..releases.entity_statistics import statistics_of_set
-    from ..releases.entity_tree import holds_episodes, read_entity_set
+    from ..releases.entity_tree import holds_episodes
 
     if not holds_episodes(folder):
-        return False
-    entity_set, _ = read_entity_set(folder)
+        return None
+    entity_set, code = usable_set(folder)
     statistics = statistics_of_set(entity_set, split)
     if html is not None:
         from ..releases.entity_page import write_page
@@ -28,12 +29,12 @@ def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json:
         write_page(html, entity_set, statistics)
     if as_json:
         emit(statistics.as_json())
-        return True
+        return code
     for line in lines(statistics):
         say(line)
     if html is not None:
         say(f"page: {html}")
-    return True
+    return code
 
 
 def lines(statistics: "EntityStatistics") -> Iterator[str]:

@@ -48,8 +48,9 @@ def stats(
     from ..validators import statistics_of
 
     folder = released(path)
-    if entity_stats(folder, html, split, as_json=as_json):
-        return 0
+    code = entity_stats(folder, html, split, as_json=as_json)
+    if code is not None:
+        return code
     for option, value in (("--html", html), ("--split", split)):
         if value is not None:
             raise ConfigError(option, expected="episodes", found=str(path), fix="leave the option out")

@@ -64,4 +64,4 @@ def load_entity_release(path: str | Path) -> EntityRelease:
     problems.extend(repeated(folder / EPISODES, [record.episode_id for record in records]))
     if problems:
         raise InputError(problems)
-    return EntityRelease(folder, info, records, read_entity_set(folder)[0])
+    return EntityRelease(folder, info, records, read_entity_set(folder, rules=False)[0])

@@ -160,12 +160,14 @@ def holds_episodes(path: Path) -> bool:
     return first is not None and first.is_file() and b'"entity_schedule"' in first.read_bytes()
 
 
-def read_entity_set(path: Path | str) -> tuple[EntitySet, ValidationReport]:
+def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:
     """Return a set and everything that is wrong with it.
 
     Args:
         path: the folder with ``scripts`` and ``splits``, the one above that holds it as ``data``, or a folder
             of scripts.
+        rules: whether to check what scripts and splits say; without it only files that are of no use, or
+            are no files of the format, are reported.
 
     Raises:
         InputError: there is no such folder, or no script in it.
@@ -182,7 +184,8 @@ def read_entity_set(path: Path | str) -> tuple[EntitySet, ValidationReport]:
     if not episodes and not found.kept:
         raise InputError([_no_set(str(folder), "no script in it")])
     made = EntitySet(episodes, splits)
-    _check(made, {path.stem for path in folder.glob("*.json")}, found)
+    if rules:
+        _check(made, {path.stem for path in folder.glob("*.json")}, found)
     return made, found.report(str(path), "entities", made.counts())
 
 

@@ -69,6 +69,10 @@ def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     checked = fabula_command("validate", data, "--json")
     assert checked.returncode == 1
     assert json.loads(checked.stdout)["counts"] == {"json": 1}
+    for command in (("stats", data), ("export", "entitybench", data, "--out", tmp_path / "copy")):
+        done = fabula_command(*command)
+        assert done.returncode == 1
+        assert "left out: scripts/ep_b.json $ [json]" in done.stderr
     none = fabula_command("import", "entitybench", tmp_path / "none", "--out", tmp_path / "other", "--json")
     assert none.returncode == 1
     assert "nothing there" in json.loads(none.stdout)["error"]["message"]
