@@ -58,6 +58,7 @@ def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a st
                 "order": {name: list(entry[name]) for name in _KEYED},
                 "window": place.as_json(),
                 "members": _members(item, registry),
+                "aliases": {one.label: list(one.aliases) for one in registry},
                 "merges": item["origin"]["merges"],
                 "repairs": [repair.as_json() for repair in repairs],
                 "findings": [

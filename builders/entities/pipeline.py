@@ -93,7 +93,8 @@ def _entities(record: Json) -> Iterable[Json]:
     for label, entry in episode.entity_descriptions.items():
         yield {
             "episode_id": record["episode"]["episode_id"], "label": label, "name": entry.name,
-            "description": entry.description, "shots": shown[label], "made_of": record["members"][label],
+            "description": entry.description, "shots": shown[label],
+            "made_of": record["members"][label], "aliases": record["aliases"][label],
         }  # fmt: skip
 
 

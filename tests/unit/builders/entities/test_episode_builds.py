@@ -290,6 +290,26 @@ def test_names_when_they_clash_are_told_apart(tmp_path: Path) -> None:
     assert repairs(tmp_path)["name-taken", "rewritten"] == 2
 
 
+def test_aliases_when_the_model_gives_some_are_kept_and_spelled_as_names_in_actions(tmp_path: Path) -> None:
+    def merge(reply: Json) -> Json:
+        reply["objects"][0]["aliases"] = ["the old opener"]
+        return reply
+
+    def enrich(reply: Json) -> Json:
+        for shot in reply["shots"]:
+            shot["action"] = shot["action"].replace("the brass key", "an old opener")
+        return reply
+
+    first, second = changed("merge_entities", merge), changed("enrich_actions", enrich, times=9)
+    schema = "entities_enrich_actions"
+    build(tmp_path, lambda asked: second(asked) if asked.schema_name == schema else first(asked))
+    rows_by_name = {row["name"]: row for row in rows(tmp_path, "entities.jsonl")}
+    assert rows_by_name["the brass key"]["aliases"] == ["the old opener"]
+    assert repairs(tmp_path) == Counter({("other-name", "rewritten"): 4})
+    assert findings(tmp_path) <= {"description-long"}
+    assert "opener" not in (tmp_path / "run/shots.jsonl").read_text()
+
+
 def test_thing_when_not_seen_again_is_off_the_schedule_and_one_seen_is_on(tmp_path: Path) -> None:
     def look(reply: Json) -> Json:
         for shot in reply["shots"]:
