@@ -123,11 +123,18 @@ class _Lookout:
         faces = [()] * len(images) if self.faces is None else self.faces.detect(images)
         return [
             (
-                [one for one in some if one.score >= self.settings.least and one.area > 0],
-                [one for one in heads if one.score >= self.settings.least_face and one.area > 0],
+                _kept(some, image, self.settings.least),
+                _kept(heads, image, self.settings.least_face),
             )
-            for some, heads in zip(people, faces, strict=True)
+            for some, heads, image in zip(people, faces, images, strict=True)
         ]
+
+
+def _kept(boxes: Sequence[Box], image: "Image", least: float) -> list[Box]:
+    """Return the boxes of enough score, as far as they lie in the picture: by falling score, then by place."""
+    inside = [one.within(*image.size) for one in boxes if one.score >= least]
+    kept = [one for one in inside if one.area > 0]
+    return sorted(kept, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom))
 
 
 def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
