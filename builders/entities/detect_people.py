@@ -131,7 +131,7 @@ class _Lookout:
 
 
 def _kept(boxes: Sequence[Box], image: "Image", least: float) -> list[Box]:
-    """Return the boxes of enough score, as far as they lie in the picture: by falling score, then by place."""
+    """Return the boxes of enough score, cut to the picture: by falling score, then by place."""
     inside = [one.within(*image.size) for one in boxes if one.score >= least]
     kept = [one for one in inside if one.area > 0]
     return sorted(kept, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom))

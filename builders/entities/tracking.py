@@ -88,6 +88,7 @@ class Tracker:
 
     rules: TrackRules = field(default_factory=TrackRules)
     tracks: list[Track] = field(default_factory=list)
+    _going: list[Track] = field(default_factory=list)
     _looks: int = 0
 
     def take(self, look: Look) -> None:
@@ -111,6 +112,7 @@ class Tracker:
             if now - track.found[-1][0] > rules.buffer:
                 track.state = "over"
         self._end_doubles()
+        self._going = [track for track in self._going if track.state != "over"]
         self._looks = now + 1
 
     def finished(self) -> list[list[tuple[int, int]]]:
@@ -119,13 +121,15 @@ class Tracker:
         return [list(track.found) for track in kept]
 
     def _in(self, state: str) -> list[Track]:
-        return [track for track in self.tracks if track.state == state]
+        return [track for track in self._going if track.state == state]
 
     def _begin(self, boxes: Sequence[int], look: Look) -> None:
         state: Literal["seen", "new"] = "new" if self._looks else "seen"
         for box in boxes:
             motion = Motion.start(look.boxes[box])
-            self.tracks.append(Track(len(self.tracks), motion, [(self._looks, box)], state))
+            track = Track(len(self.tracks), motion, [(self._looks, box)], state)
+            self.tracks.append(track)
+            self._going.append(track)
 
     def _match(
         self, tracks: Sequence[Track], boxes: Sequence[int], look: Look, most: float, *, fuse: bool
