@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import BelowThreshold, ConfigError
 from .advice import summary_first
 from .common import (
     JsonOption,
@@ -92,8 +92,13 @@ def entities(
         raise ConfigError(
             "--out", expected="a run folder", found="none", fix="for example --out runs/episodes"
         )
-    with summary_first(out, as_json=as_json):
-        report = build_entities(videos, out, options, reporter=choose_reporter(as_json=as_json))
+    try:
+        with summary_first(out, as_json=as_json):
+            report = build_entities(videos, out, options, reporter=choose_reporter(as_json=as_json))
+    except BelowThreshold:
+        for line in () if as_json else _funnel(out):
+            say(line)
+        raise
     show(report, as_json=as_json)
     if not as_json:
         for line in _funnel(out):

@@ -55,9 +55,12 @@ def build(
                 find(request, stages, reporter)
                 _tell_rest(only(request, through), reporter)
     try:
-        return execute(request, reporter)
-    finally:
-        write_funnel(request.folder)
+        report = execute(request, reporter)
+    except BelowThreshold:
+        write_funnel(request.folder)  # it says best why so little is left
+        raise
+    write_funnel(request.folder)
+    return report
 
 
 def estimate(videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions) -> CallPlan:
@@ -145,7 +148,9 @@ def write_funnel(folder: Path) -> tuple[Step, ...] | None:
     fallen = {item.id for item in report.items if item.stage in through}
     rows = map(json.loads, (folder / EPISODES).read_bytes().splitlines())
     kept = [shot for shot in shots if shot not in fallen]
-    steps = curation_funnel(report, kept, [_shots_of(row) for row in rows])
+    # What was not chosen to run has fallen out of nothing.
+    tried = replace(report, items=tuple(item for item in report.items if item.status != "pending"))
+    steps = curation_funnel(tried, kept, [_shots_of(row) for row in rows])
     write_atomic(folder / FUNNEL, [pretty_bytes([step.as_json() for step in steps])])
     return steps
 

@@ -47,3 +47,4 @@ def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, tmp_path: 
     done = fabula_command("build", "entities", str(video), "--detections", str(detections), *SETS, *out)
     assert done.returncode == 5
     assert "1 kept shots in a row, and the smallest tier takes 10" in done.stdout
+    assert "Window selection (shots): 1 -> 0, 0%" in done.stdout

@@ -156,6 +156,48 @@ def test_videos_when_one_is_damaged_are_built_without_it(film: Path, tmp_path: P
     assert (funnel[0]["before"], funnel[0]["after"]) == (2, 1)
 
 
+def test_style_when_a_model_judges_it_is_told_of_before_the_rest(film: Path, tmp_path: Path) -> None:
+    told = io.StringIO()
+    with ModelServer(answer) as server:
+        sets = (*SETS, "judge_style.model=openai:tested")
+        build_entities(
+            film, tmp_path / "run", options(film, server, settings=sets), reporter=PlainReporter(told)
+        )
+        asked = [one.asked.schema_name for one in server.log]
+    lines = told.getvalue().splitlines()
+    plans = [at for at, line in enumerate(lines) if "calls of models to come" in line]
+    assert [lines[at].split()[1] for at in plans] == ["4", "14"]
+    done = [
+        at for at, line in enumerate(lines) if line.startswith(("judge_style: 14 made (14", "list_entities"))
+    ]
+    assert plans[0] < done[0] < plans[1] < done[1]
+    assert asked.count("entities_judge_style") == 4
+
+
+def test_videos_when_limited_are_built_one_by_one(film: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "videos"
+    write_episode(folder, SHOTS[:10], "first")
+    write_episode(folder, SHOTS[4:], "second")
+    rows = [
+        line
+        for name in ("first", "second")
+        for line in (folder / f"{name}.jsonl").read_text().splitlines()
+        if "fabula-detections" not in line
+    ]
+    header = (folder / "first.jsonl").read_text().splitlines()[0]
+    both = tmp_path / "both.jsonl"
+    both.write_text("\n".join([header, *rows]) + "\n")
+    given = options(film, detections=both, limit=1)
+    report = build_entities(folder, tmp_path / "run", given)
+    assert (report.totals["made"], report.totals["pending"]) == (1, 1)
+    funnel = json.loads((tmp_path / "run/funnel.json").read_text())
+    assert (funnel[0]["before"], funnel[0]["codes"]) == (1, {})
+    report = build_entities(folder, tmp_path / "run", options(film, detections=both))
+    assert report.totals["made"] == 2
+    names = sorted(path.stem for path in (tmp_path / "run/data/scripts").glob("*.json"))
+    assert [name.partition("__")[0] for name in names] == ["first", "second"]
+
+
 PROGRAM = """
 import sys
 from pathlib import Path
