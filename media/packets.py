@@ -4,10 +4,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 _INDEXED = {"mov", "mp4", "matroska", "webm"}
 """Containers that say of every packet when it is shown, and find a key frame exactly."""
+
+_MOST_KEPT = 4
+_kept: "dict[tuple[str, int, int, int, int], Index]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,22 @@ class Index:
     def key_before(self, time: int | Fraction) -> int:
         """Return the last key frame that is not after a time; the first one where there is none before."""
         return self.keys[max(bisect_right(self.keys, time) - 1, 0)]
+
+
+def index_file(path: Path, container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+    """Return :func:`index_video` of an open file; that of the files used last is kept in memory.
+
+    A film is opened once for every shot that is looked at; counting its packets again takes longer than that.
+    """
+    facts = path.stat()
+    key = (str(path.absolute()), facts.st_size, facts.st_mtime_ns, facts.st_ino, most)
+    index = _kept.pop(key, None)
+    if index is None:
+        index = index_video(container, stream, most)
+    _kept[key] = index
+    while len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    return index
 
 
 def index_video(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
-from .packets import Index, index_video
+from .packets import Index, index_file
 from .problems import MediaProblem
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def open_video(path: Path, limits: VideoLimits = LIMITS) -> Iterator[tuple[Any, 
             expected = f"at most {limits.max_pixels:,} pixels a frame"
             raise _problem(path, "too_many_pixels", expected, f"{width} x {height}")
         try:
-            index = index_video(container, stream, limits.max_frames)
+            index = index_file(path, container, stream, limits.max_frames)
         except Exception as error:  # decoder boundary
             raise _problem(path, "damaged", "a video that can be read to its end", _told(error)) from error
         _check_index(path, stream, index, limits)

@@ -18,7 +18,7 @@ from fabula.media.shot_detection import detect, identity
 from fabula.media.shot_frames import small_video, windows
 from fabula.media.shot_histograms import Course, changes_in, colours, distance, shots_between
 from fabula.media.shot_spans import openings_of, spans_of
-from fabula.testing.drawn_videos import Joint, Take, draw_takes, joints_of, write_frames, write_takes
+from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
 TAKES = (
     Take(30, 1),
@@ -140,7 +140,7 @@ def test_detect_when_video_is_real_finds_the_scenes_of_the_library(
 
 @pytest.mark.parametrize("count", [1, 49, 50, 51, 75, 100, 130])
 def test_windows_when_frames_are_any_number_are_those_of_the_library(tmp_path: Path, count: int) -> None:
-    path = write_frames(tmp_path / "short.mp4", draw_takes((Take(count, 3),)), codec="mpeg4")
+    path = write_frames(tmp_path / "short.mp4", draw_takes((Take(count, 3),)))
     video = small_video(path)
     frames = list(video.frames())
     seen = list(windows(video, 100, 50))
@@ -257,7 +257,7 @@ def test_detect_when_container_is_another_finds_the_same_frames(tmp_path: Path, 
     if codec not in av.codec.codecs_available:
         pytest.skip(f"this PyAV has no {codec}")
     takes = (Take(25, 1), Take(25, 2), Take(25, 3))
-    path = write_frames(tmp_path / f"edited.{suffix}", draw_takes(takes), codec=codec)
+    path = write_frames(tmp_path / f"edited.{suffix}", draw_takes(takes), Encoder(codec))
     assert changes(path, method="histogram") == [(24, 25), (49, 50)]
 
 
@@ -297,10 +297,8 @@ def test_small_frames_when_video_is_turned_are_upright(
 def test_detect_when_video_is_interlaced_finds_the_cut(tmp_path: Path) -> None:
     if "mpeg2video" not in av.codec.codecs_available:
         pytest.skip("this PyAV has no mpeg2video")
-    path = write_frames(
-        tmp_path / "fields.mpg", draw_takes((Take(20, 1), Take(20, 2))), codec="mpeg2video",
-        options={"flags": "+ildct+ilme"},
-    )  # fmt: skip
+    fields = Encoder("mpeg2video", {"flags": "+ildct+ilme"})
+    path = write_frames(tmp_path / "fields.mpg", draw_takes((Take(20, 1), Take(20, 2))), fields)
     assert changes(path, method="histogram") == [(19, 20)]
 
 
@@ -308,7 +306,7 @@ def test_detect_when_packets_are_damaged_keeps_the_numbers_of_frames(tmp_path: P
     if "libx264" not in av.codec.codecs_available:
         pytest.skip("this PyAV has no libx264")
     takes = (Take(40, 1), Take(40, 2))
-    path = write_frames(tmp_path / "holes.mp4", draw_takes(takes), codec="libx264", options={"bf": "0"})
+    path = write_frames(tmp_path / "holes.mp4", draw_takes(takes), Encoder("libx264", {"bf": "0"}))
     with av.open(str(path)) as container:
         places = [(packet.pos, packet.size) for packet in container.demux(video=0) if packet.size]
     data = bytearray(path.read_bytes())

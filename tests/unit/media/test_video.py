@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from fabula.errors import MissingRequirement
+from fabula.media import packets
 from fabula.media.problems import MediaProblem
 from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
 from fabula.testing.drawn import frame_level, write_video
@@ -223,3 +224,18 @@ def test_probe_when_library_is_missing_names_the_extra(video: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(MissingRequirement, match=r"fabula\[video\]"):
         probe(video)
+
+
+def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    plain = packets.index_video
+    monkeypatch.setattr(packets, "index_video", lambda *given: counted.append(1) or plain(*given))
+    path = tmp_path / "film.mp4"
+    for frames in (10, 20):
+        write_video(path, frames=frames)
+        assert [probe(path).frames, probe(path).frames] == [frames, frames]
+    assert len(counted) == 2
+    assert [frame.index for frame in sample_frames(path, 3)] == [0, 9, 19]
+    assert len(counted) == 2
