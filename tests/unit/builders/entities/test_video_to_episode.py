@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities import EntityOptions, build_entities, estimate_entities
+from fabula.builders.entities import EntityOptions, build_entities, detect_shots, estimate_entities
 from fabula.builders.registry import continue_run
 from fabula.engine.execute import execute
 from fabula.engine.progress import PlainReporter
@@ -93,6 +93,15 @@ def test_video_when_a_model_writes_is_told_of_before_and_asked_once(film: Path, 
     assert found.errors == () and {one.code for one in found.issues} <= {"description-long"}
     (episode,) = made.episodes
     assert {"Mira", "Tomas"} <= {entry.name for entry in episode.script.entity_descriptions.values()}
+
+
+def test_estimate_when_shots_are_found_does_not_look_for_them_again(
+    film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer(answer) as server:
+        first = estimate_entities(film, tmp_path / "run", options(film, server))
+        monkeypatch.setattr(detect_shots, "run_batch", lambda *_: pytest.fail("looked for shots again"))
+        assert estimate_entities(film, tmp_path / "run", options(film, server)) == first
 
 
 def test_video_when_built_with_workers_writes_the_same(film: Path, tmp_path: Path) -> None:
