@@ -17,7 +17,11 @@ LONGEST_ACTION = 120
 LONGEST_DESCRIPTION = 60
 """Words of a description; as the longest of the release."""
 LONGEST_OVERVIEW = 160
-_CAMERA = re.compile(r"\b(camera|close-up|zoom(s|ed|ing)?|frame|footage|video|benchmark)\b", re.IGNORECASE)
+# A thing may have a frame or be a camera; what these words say is of the picture that was taken.
+_CAMERA = re.compile(
+    r"\b(close-?up|zoom(s|ed|ing)? (in|out)|(the|this) (camera|shot|video|footage|benchmark)|in (the )?frame)\b",
+    re.IGNORECASE,
+)
 
 
 class Seen(NamedTuple):

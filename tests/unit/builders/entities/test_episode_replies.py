@@ -191,10 +191,17 @@ def test_descriptions_when_read_end_with_a_stop() -> None:
     assert read_descriptions(reply, [HALL, KEY]) == ["A hall.", "Small key."]
 
 
+def test_description_when_a_thing_has_a_frame_stands() -> None:
+    texts = ["A hall with a video screen.", "Key in a gilt frame, beside a camera."]
+    reply = {"entities": [{"number": n, "description": text} for n, text in enumerate(texts, 1)]}
+    assert read_descriptions(reply, [HALL, KEY]) == texts
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
         (["A hall.", "A hall"], "same description"),
+        (["A hall as the camera sees it.", "A key."], "leave camera and footage out"),
         (["A hall.", ""], "says nothing"),
         (["A hall.", "A close-up of a key."], "leave camera and footage out"),
         (["A hall.", "old " * 61], "61 words"),
