@@ -3,8 +3,8 @@
 Small and deterministic; needs the extra ``video``.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -126,30 +126,44 @@ def _smooth(coarse: "Real", rows: "Real", columns: "Real") -> "Real":
     return np.stack([np.interp(rows, np.arange(coarse.shape[0]), column) for column in across.T], axis=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How pictures are encoded.
+
+    Attributes:
+        codec: name of the encoder.
+        options: of it.
+        rate: bits per second.
+        pixels: its format of pixels.
+        key_every: distance of the key frames.
+    """
+
+    codec: str = "mpeg4"
+    options: Mapping[str, str] = field(default_factory=dict)
+    rate: int = 4_000_000
+    pixels: str = "yuv420p"
+    key_every: int = 12
+
+
+MPEG4 = Encoder()
+
+
 def write_frames(
     path: Path,
-    pictures: "Iterator[Picture] | Sequence[Picture]",
+    pictures: "Iterable[Picture]",
+    encoder: Encoder = MPEG4,
     *,
     fps: int | Fraction = 25,
     stamps: Sequence[int] | None = None,
-    codec: str = "mpeg4",
-    options: dict[str, str] | None = None,
-    key_every: int = 12,
-    rate: int = 4_000_000,
-    pixels: str = "yuv420p",
 ) -> Path:
     """Write pictures as a video; the file's ending says which container.
 
     Args:
         path: the file.
         pictures: of one size, even width and height.
+        encoder: how they are encoded.
         fps: frames per second.
         stamps: when each is shown, in units of 1/fps; one after another if not given.
-        codec: the encoder.
-        options: of the encoder.
-        key_every: distance of the key frames.
-        rate: bits per second.
-        pixels: the encoder's format of pixels.
     """
     import av
 
@@ -157,12 +171,12 @@ def write_frames(
         stream: Any = None
         for number, picture in enumerate(pictures):
             if stream is None:
-                stream = container.add_stream(codec, rate=fps, options=options or {})
+                stream = container.add_stream(encoder.codec, rate=fps, options=dict(encoder.options))
                 stream.height, stream.width = picture.shape[:2]
-                stream.pix_fmt = pixels
+                stream.pix_fmt = encoder.pixels
                 stream.codec_context.time_base = 1 / Fraction(fps)
-                stream.codec_context.gop_size = key_every
-                stream.codec_context.bit_rate = rate
+                stream.codec_context.gop_size = encoder.key_every
+                stream.codec_context.bit_rate = encoder.rate
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
             frame.pts = number if stamps is None else stamps[number]
             container.mux(stream.encode(frame))

@@ -130,11 +130,11 @@ def clip(path: Path, source: Path, first: int, count: int) -> Path:
 def test_detect_when_video_is_real_finds_the_scenes_of_the_library(
     real: Path, tmp_path: Path, one_thread: None
 ) -> None:
-    path = clip(tmp_path / "clip.mp4", real, 560, 180)
+    path = clip(tmp_path / "clip.mp4", real, 560, 120)
     frames = np.stack(list(small_video(path).frames()))
     _, scenes = library_scenes(frames)
     spans = detect(path).spans
-    assert len(spans) > 3
+    assert len(spans) >= 3
     assert [[one.first, one.last] for one in spans] == scenes.tolist()
 
 

@@ -29,7 +29,7 @@ from fabula.engine.report import ItemReport, RunReport, StageReport
 from fabula.engine.stage import Failed, Item, Made, Rejected, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.media.images import open_picture
-from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_takes
+from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes
 from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
 from fabula.testing.model_server import Asked, ModelServer
 
@@ -123,7 +123,7 @@ def test_run_when_video_has_eight_k_reads_it(tmp_path: Path) -> None:
     picture = np.full((4320, 7680, 3), 70, np.uint8)
     picture[::60] = 200
     path = write_frames(
-        tmp_path / "large.mp4", [picture, np.roll(picture, 20, axis=0)], codec="mjpeg", pixels="yuvj420p"
+        tmp_path / "large.mp4", [picture, np.roll(picture, 20, axis=0)], Encoder("mjpeg", pixels="yuvj420p")
     )
     report = execute(media_request(tmp_path / "run", [path], SMALL))
     assert reasons(report) == {}
@@ -352,7 +352,7 @@ def test_compare_when_video_was_encoded_again_finds_the_copy(tmp_path: Path) -> 
     folder = tmp_path / "videos"
     folder.mkdir()
     write_takes(folder / "a.mp4", takes, (320, 180))
-    write_frames(folder / "b.mkv", draw_takes(takes, (320, 180)), codec="mpeg4", rate=400_000)
+    write_frames(folder / "b.mkv", draw_takes(takes, (320, 180)), Encoder(rate=400_000))
     write_takes(folder / "c.mp4", (Take(40, 3), Take(40, 4)), (320, 180))
     report = execute(
         media_request(tmp_path / "run", [folder], ("filter_shots.min_side=100", "run.threshold=0.0"))
