@@ -19,7 +19,8 @@ LONGEST_DESCRIPTION = 60
 LONGEST_OVERVIEW = 160
 # A thing may have a frame or be a camera; what these words say is of the picture that was taken.
 _CAMERA = re.compile(
-    r"\b(close-?up|zoom(s|ed|ing)? (in|out)|(the|this) (camera|shot|video|footage|benchmark)|in (the )?frame)\b",
+    r"\b(close-?up|zoom(s|ed|ing)? (in|out)|in (the )?frame|(the|this) (camera|shot|video|footage|benchmark))"
+    r"\b",
     re.IGNORECASE,
 )
 
