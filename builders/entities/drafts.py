@@ -2,7 +2,7 @@
 
 Frames are counted from 0 in the order of showing; spans are inclusive at both ends. Shots are counted from 1.
 Times are seconds after the first frame. Boxes are pixels of the upright frame, from the upper left corner.
-Vectors stand in fields as :func:`.vectors.packed` writes them: texts, eight times shorter than lists of numbers.
+Vectors stand in fields as :func:`.vectors.packed` writes them: texts, eight times shorter than lists.
 """
 
 from typing import Literal
