@@ -2,6 +2,7 @@
 
 import json
 import stat
+from collections import Counter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +14,8 @@ from ..validators.codes import show
 from ..validators.entities.codes import issue
 from ..validators.report import IssueBin
 
-MOST_BYTES = 20_000_000
+MOST_BYTES = 5_000_000
+"""Of a script; the official ones have about 25,000. Mentions are looked for by shot and entity."""
 
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -86,8 +88,8 @@ def _load(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON v
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice.extend(sorted({name for name in names if names.count(name) > 1}))
+            counts = Counter(name for name, _ in pairs)
+            twice.extend(sorted(name for name, count in counts.items() if count > 1))
         return made
 
     text = content.decode("utf-8-sig")

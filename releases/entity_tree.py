@@ -22,7 +22,7 @@ from ..validators.entities.codes import issue
 from ..validators.entities.set_rules import check_actions, check_episode, check_splits, check_tiers
 from ..validators.entities.view import view_of
 from ..validators.report import IssueBin, ValidationReport
-from .entity_reading import read_episode, read_splits
+from .entity_reading import MOST_BYTES, read_episode, read_splits
 from .shot_references import SYSTEM_FILES
 
 FOLDER = "data"
@@ -157,7 +157,10 @@ def holds_episodes(path: Path) -> bool:
     first = next(iter(sorted(folder.glob("*.json"))), None)
     if folder != path:
         return first is not None
-    return first is not None and first.is_file() and b'"entity_schedule"' in first.read_bytes()
+    if first is None or not first.is_file():
+        return False
+    with first.open("rb") as file:
+        return b'"entity_schedule"' in file.read(MOST_BYTES)
 
 
 def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:

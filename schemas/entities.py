@@ -27,6 +27,7 @@ LABELS: dict[EntityType, str] = {"character": "Character", "location": "Location
 TIERS = ("easy", "medium", "hard")
 ALL = "all"
 """The tier that holds every episode of a split file."""
+_MOST_DIGITS = 9
 
 
 class EntityScene(Wire):
@@ -189,7 +190,7 @@ def shot_key(scene: int, number: int) -> str:
 def type_of_label(label: str) -> EntityType | None:
     """Return the type that a label of the form ``Object 7`` names; None for one of another form."""
     word, space, number = label.partition(" ")
-    if space and number.isascii() and number.isdigit():
+    if space and number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
         return next((kind for kind, known in LABELS.items() if known == word), None)
     return None
 

@@ -7,7 +7,7 @@ _FILES = {
     "unreadable": Code(
         "Scripts and split files can be read.", "check the file, its link and its permissions"
     ),
-    "too-large": Code("A file has at most 20 MB.", "one episode per file; remove what is no script"),
+    "too-large": Code("A file has at most 5 MB.", "one episode per file; remove what is no script"),
     "encoding": Code("Files are UTF-8.", "save the file as UTF-8"),
     "byte-order-mark": Code(
         "Files start without a byte order mark.", "save the file as UTF-8 without BOM", "warning"

@@ -151,9 +151,10 @@ def _declared(view: EpisodeView) -> dict[EntityType, set[str]]:
 
 def _tracks(view: EpisodeView) -> list[Track]:
     tracks = []
+    plain = [{line.name for line in header.lines if not line.decorated} for header in view.headers]
+    decorated = [{line.name for line in header.lines if line.decorated} for header in view.headers]
     for (kind, name), numbers in view.appearances.items():
         steps = tuple(after - before for before, after in pairwise(numbers))
-        lines = [line for line in view.headers[numbers[0] - 1].lines if line.name == name]
         tracks.append(
             Track(
                 kind=kind,
@@ -163,8 +164,8 @@ def _tracks(view: EpisodeView) -> list[Track]:
                 longest_run=_longest_run(steps),
                 scenes=len({view.shots[number - 1].scene for number in numbers}),
                 registered=name in view.labels,
-                described=any(not line.decorated for line in lines),
-                decorated=any(line.decorated for line in lines),
+                described=name in plain[numbers[0] - 1],
+                decorated=name in decorated[numbers[0] - 1],
             )
         )
     return sorted(tracks, key=lambda track: (TYPES.index(track.kind), track.shots[0]))

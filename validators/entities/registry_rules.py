@@ -2,18 +2,20 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ...schemas.entities import LABELS, TYPES, EntityType, type_of_label
 from ...schemas.issue import Issue
 from ..codes import show
 from .codes import issue
-from .view import EpisodeView, holds
+from .view import EpisodeView
 
 GENERATED = "Gen_"
 QUERY_WORDS = 12
 """Words of a description that a grounding query takes (BENCHMARK_CONFIG of the official evaluator)."""
 SHORT_WORDS = 3
+_MOST_TOLD = 10
 CLIP_TOKENS = 77
 """Tokens of a text that CLIP's text encoder takes, the marks at both ends included."""
 _MARKS = 2
@@ -52,10 +54,18 @@ def _labels(view: EpisodeView, where: str) -> Iterator[Issue]:
     if order != sorted(order):
         yield issue("registry-order", where, "$.entity_descriptions", "types are mixed")
     for kind, found in numbers.items():
-        missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))
+        missing = list(islice(_missing(found), _MOST_TOLD + 1))
         if missing:
-            told = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            told = ", ".join(map(str, missing[:_MOST_TOLD])) + (", ..." if len(missing) > _MOST_TOLD else "")
             yield issue("label-gap", where, "$.entity_descriptions", f"no {LABELS[kind]} {told}")
+
+
+def _missing(numbers: Sequence[int]) -> Iterator[int]:
+    """Yield the numbers that are missing from 1 to the highest, ascending."""
+    before = 0
+    for number in sorted(set(numbers)):
+        yield from range(before + 1, number)
+        before = number
 
 
 def _names(view: EpisodeView, where: str) -> Iterator[Issue]:
@@ -71,19 +81,19 @@ def _names(view: EpisodeView, where: str) -> Iterator[Issue]:
         if other != name:
             message = f"{show(name)} and {show(other)} differ only in case"
             yield issue("name-case", where, _path(labels[0]), message)
-    yield from _contained(view.labels, where)
+    yield from _contained(view, where)
 
 
-def _contained(labels: Mapping[str, tuple[str, ...]], where: str) -> Iterator[Issue]:
-    for name, own in labels.items():
-        for other in labels:
-            if name != other and name in other and holds(other, name):
+def _contained(view: EpisodeView, where: str) -> Iterator[Issue]:
+    for other in view.labels:
+        for name in view.index.held(other):
+            if name != other:
                 message = f"{show(name)} is a part of {show(other)}"
-                yield issue("name-contained", where, _path(own[0]), message)
+                yield issue("name-contained", where, _path(view.labels[name][0]), message)
 
 
 def _descriptions(view: EpisodeView, where: str) -> Iterator[Issue]:
-    same: defaultdict[str, list[str]] = defaultdict(list)
+    same: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for label, entry in view.script.entity_descriptions.items():
         if "description" not in entry.model_fields_set:
             continue
@@ -92,11 +102,14 @@ def _descriptions(view: EpisodeView, where: str) -> Iterator[Issue]:
             yield issue("description-empty", where, path, "expected a description, found none")
             continue
         yield from _description(text, where, path)
-        if entry.name and entry.name not in same[text]:
-            same[text].append(entry.name)
+        if entry.name:
+            same[text][entry.name] = None
     for names in same.values():
         if len(names) > 1:
-            message = f"{', '.join(map(show, names))} have the same"
+            told = ", ".join(map(show, list(names)[:_MOST_TOLD])) + (
+                ", ..." if len(names) > _MOST_TOLD else ""
+            )
+            message = f"{told} have the same"
             yield issue("description-repeated", where, "$.entity_descriptions", message)
 
 

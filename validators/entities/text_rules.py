@@ -7,7 +7,7 @@ from ...schemas.entities import LABELS, LISTS, TYPES, EpisodeShot
 from ...schemas.issue import Issue
 from ..codes import show
 from .codes import issue
-from .view import EpisodeView, Header, HeaderLine, Named, holds, named
+from .view import EntityKey, EpisodeView, Header, HeaderLine, Named, holds, named
 
 _PLACEHOLDER = re.compile(rf"\b({'|'.join(LABELS.values())}) \d+\b|\b[Gg]en_\w+")
 _CODES: dict[Named | None, str] = {"case": "mention-case", "part": "mention-part", None: "unmentioned"}
@@ -22,6 +22,9 @@ def check_texts(view: EpisodeView, where: str) -> Iterator[Issue]:
     """Yield what is wrong with the actions and prompts of an episode."""
     first = {key: numbers[0] for key, numbers in view.appearances.items()}
     opens = {name: min(first[kind, name] for kind in TYPES if (kind, name) in first) for _, name in first}
+    new: dict[int, list[EntityKey]] = {}
+    for key, start in first.items():
+        new.setdefault(start, []).append(key)
     described: set[str] = set()
     for number, (shot, header) in enumerate(zip(view.shots, view.headers, strict=True), 1):
         yield from _mentions(view, shot, where)
@@ -33,7 +36,7 @@ def check_texts(view: EpisodeView, where: str) -> Iterator[Issue]:
                 yield from _place(line.name, opens.get(line.name), number, described, (where, path))
                 described.add(line.name)
         here = {line.name for line in header.lines if not line.decorated}
-        for kind, name in (key for key, start in first.items() if start == number):
+        for kind, name in new.get(number, ()):
             if name not in here:
                 yield issue("header-missing", where, path, f"the {kind} {show(name)} is not described")
 
@@ -47,8 +50,8 @@ def _mentions(view: EpisodeView, shot: EpisodeShot, where: str) -> Iterator[Issu
             if how != "exact":
                 path = f"$.entity_schedule[{show(shot.key)}].{listed}[{place}]"
                 yield issue(_CODES[how], where, path, f"the action names {show(name)} {_HOW[how]}")
-    for name in view.labels:
-        if name not in scheduled and name in shot.action and holds(shot.action, name):
+    for name in view.index.held(shot.action):
+        if name not in scheduled:
             inside = next((other for other in scheduled if holds(other, name)), None)
             hint = f", perhaps as a part of {show(inside)}" if inside is not None else ""
             message = f"the action names {show(name)}{hint}"

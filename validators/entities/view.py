@@ -1,7 +1,7 @@
 """An episode as rules and statistics look at it: shots in order, who appears where, headers, mentions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +51,33 @@ class Header:
     ends_with_action: bool
 
 
+class NameIndex:
+    """Finds which of many names a text holds, without looking for each of them.
+
+    A name can only be there if its first word is; names of scripts without spaces may be anywhere.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_word: dict[str, list[str]] = {}
+        self._anywhere: list[str] = []
+        for name in names:
+            first = _WORD.search(name)
+            if first is None or unspaced_count(name):
+                self._anywhere.append(name)
+            else:
+                self._by_word.setdefault(first[0], []).append(name)
+
+    def candidates(self, text: str) -> Iterator[str]:
+        """Yield the names that a text may hold; every other name it does not."""
+        yield from self._anywhere
+        for word in dict.fromkeys(_WORD.findall(text)):
+            yield from self._by_word.get(word, ())
+
+    def held(self, text: str) -> Iterator[str]:
+        """Yield the names that a text holds; see :func:`holds`."""
+        return (name for name in self.candidates(text) if holds(text, name))
+
+
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
     """One episode, looked at once.
@@ -60,6 +87,7 @@ class EpisodeView:
         script: its script.
         shots: its shots, in story order.
         labels: name -> its labels in the registry.
+        index: finds names of the registry in texts.
         descriptions: name -> its description; of a name with two labels the last, as the
             official evaluator has it.
         appearances: entity -> the shots that schedule it, numbered from 1 through the episode, ascending.
@@ -70,6 +98,7 @@ class EpisodeView:
     script: EntityEpisode
     shots: tuple[EpisodeShot, ...]
     labels: Mapping[str, tuple[str, ...]]
+    index: NameIndex
     descriptions: Mapping[str, str]
     appearances: Mapping[EntityKey, tuple[int, ...]]
     headers: tuple[Header, ...]
@@ -99,6 +128,7 @@ def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:
         if entry.name:
             labels[entry.name] = (*labels.get(entry.name, ()), label)
             descriptions[entry.name] = entry.description or ""
+    index = NameIndex(labels)
     appearances: dict[EntityKey, list[int]] = {}
     for number, shot in enumerate(shots, 1):
         for kind in TYPES:
@@ -109,32 +139,33 @@ def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:
         script=script,
         shots=shots,
         labels=labels,
+        index=index,
         descriptions=descriptions,
         appearances={key: tuple(numbers) for key, numbers in appearances.items()},
-        headers=tuple(header_of(shot, descriptions) for shot in shots),
+        headers=tuple(header_of(shot, index) for shot in shots),
     )
 
 
-def header_of(shot: EpisodeShot, descriptions: Mapping[str, str]) -> Header:
+def header_of(shot: EpisodeShot, index: NameIndex) -> Header:
     """Return what stands before the action in the prompt of a shot.
 
     Args:
         shot: the shot.
-        descriptions: the names of the registry.
+        index: the names of the registry.
     """
     if not shot.prompt.endswith(shot.action):
         return Header((), "", ends_with_action=False)
     above = shot.prompt[: len(shot.prompt) - len(shot.action)]
     text = above.rstrip("\n")
-    lines = tuple(_line(line, descriptions) for line in text.split("\n")) if text else ()
+    lines = tuple(_line(line, index) for line in text.split("\n")) if text else ()
     return Header(lines, above[len(text) :], ends_with_action=True)
 
 
-def _line(line: str, descriptions: Mapping[str, str]) -> HeaderLine:
+def _line(line: str, index: NameIndex) -> HeaderLine:
     name, colon, description = line.partition(": ")
-    if colon and name in descriptions:
+    known = [one for one in index.candidates(line) if line.startswith(one)]
+    if colon and name in known:
         return HeaderLine(line, name, description, decorated=False)
-    known = [one for one in descriptions if line.startswith(one)]
     plain = [one for one in known if line[len(one) :].startswith(": ")]
     if plain:  # a name with a colon in it
         return HeaderLine(line, plain[0], line[len(plain[0]) + 2 :], decorated=False)

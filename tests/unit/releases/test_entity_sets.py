@@ -143,6 +143,29 @@ def test_import_when_one_file_cannot_be_used_takes_the_others_and_says_so(data: 
     assert "split-unknown" not in made.report.counts  # its file is there, and is named above
 
 
+def test_read_when_a_registry_is_huge_and_its_numbers_are_too_stays_quick(tmp_path: Path) -> None:
+    count = 2500
+    actions = [f"name{place} walks here." for place in range(count)]
+    episode = {
+        "story_name": "huge",
+        "scenes": [
+            {
+                "scene_num": 10**30, "video_prompts": actions, "cut": [True] * count,
+                "action_descriptions": actions,
+            }
+        ],
+        "entity_descriptions": {
+            f"Character {10**8 + place}": {"name": f"name{place}", "description": "the same"}
+            for place in range(count)
+        } | {"Object " + "9" * 5000: {"name": "a vase"}},
+        "_window_shot_ids": ["huge__shot" + "9" * 5000],
+    }  # fmt: skip
+    report = read_entity_set(write_episodes(tmp_path / "data", [episode]))[1]
+    assert report.counts["unscheduled-mention"] == count
+    assert {"label-gap", "label-form", "window-id", "scene-order"} <= report.counts.keys()
+    assert max(len(issue.message) for issue in report.issues) < 500
+
+
 def test_import_when_names_are_hostile_writes_nothing_outside(data: Path, tmp_path: Path) -> None:
     path = data / "scripts" / "ep_a.json"
     document = json.loads(path.read_bytes())

@@ -197,7 +197,7 @@ FILES: dict[str, Callable[[Path], object]] = {
         (folder / "scripts/gone.json").symlink_to(folder / "nothing.json"),
         os.mkfifo(folder / "scripts/pipe.json"),
     ),
-    "too-large": lambda folder: (folder / "scripts/big.json").write_bytes(b" " * 20_000_001),
+    "too-large": lambda folder: (folder / "scripts/big.json").write_bytes(b" " * 5_000_001),
     "encoding": lambda folder: (folder / FIRST).write_bytes('{"story_name": "Kränich"}'.encode("latin-1")),
     "byte-order-mark": lambda folder: (folder / FIRST).write_bytes(
         b"\xef\xbb\xbf" + (folder / FIRST).read_bytes()
