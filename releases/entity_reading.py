@@ -1,6 +1,7 @@
 """Reading one script or split file of a set of episodes; whatever is wrong with it becomes an issue."""
 
 import json
+import math
 import stat
 from collections import Counter
 from pathlib import Path
@@ -93,7 +94,7 @@ def _load(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON v
         return made
 
     text = content.decode("utf-8-sig")
-    document = json.loads(text, object_pairs_hook=distinct, parse_constant=_no_number)
+    document = json.loads(text, object_pairs_hook=distinct, parse_constant=_no_number, parse_float=_finite)
     if b"\\u" in content:  # an escaped half of a character parses, but has no UTF-8 form
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     return document
@@ -101,6 +102,13 @@ def _load(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON v
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name}, which is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:20]}, which is too large")
+    return value
 
 
 def _what_is_wrong(error: ValueError | RecursionError, content: bytes) -> tuple[str, str]:
