@@ -26,7 +26,7 @@ def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json:
     if html is not None:
         from ..releases.entity_page import write_page
 
-        write_page(html, entity_set, statistics)
+        write_page(html, entity_set, statistics, folder.absolute().name)
     if as_json:
         emit(statistics.as_json())
         return code
