@@ -10,6 +10,7 @@ from ..schemas.canonical import Json
 from ..schemas.entities import EpisodeRecord
 from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
+from ..validators.entities.numbers import fixed
 from .entity_statistics import statistics_of_set
 from .entity_tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, write_tree
 from .flat_kind import FlatKind
@@ -131,7 +132,7 @@ def _details(facts: SuiteFacts) -> dict[str, Any]:
 
 
 def _mean(value: Json) -> str:
-    return "" if value is None else f"{value['mean']:.2f} ± {value['sd']:.2f}"
+    return "" if value is None else f"{fixed(value['mean'])} ± {fixed(value['sd'])}"
 
 
 def _notes(facts: SuiteFacts) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 
 from ...schemas.canonical import Json
 
@@ -81,7 +82,13 @@ def value_text(value: Value) -> str:
     if value is None:
         return "–"
     if isinstance(value, Spread):
-        return f"{value.mean:.2f} ± {value.sd:.2f}"
+        return f"{fixed(value.mean)} ± {fixed(value.sd)}"
     if isinstance(value, Share):
-        return f"{100 * value.share:.1f}% ({value.count:,})"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+        return f"{fixed(100 * value.share, 1)}% ({value.count:,})"
+    return f"{value:,}" if isinstance(value, int) else fixed(value)
+
+
+def fixed(value: float, places: int = 2) -> str:
+    """Return a number with so many places, halves away from zero, as people and the paper round them."""
+    exact = Decimal(str(round(value, _PLACES + 3)))
+    return f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,}"
