@@ -440,6 +440,9 @@ def test_templates_and_lists_are_files_of_the_package():
     folder = Path(sys.modules["fabula.releases.card"].__file__).parent
     wanted = {"card.j2", "license.j2", "responsible_ai.j2", "diff_report.j2"}
     wanted |= {"suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"}
-    wanted |= {"entity_card.j2", "entity_license.j2", "entity_responsible_ai.j2"}
+    wanted |= {
+        f"{kind}_{name}.j2" for kind in ("entity", "shot") for name in ("card", "license", "responsible_ai")
+    }
+    wanted |= {"entity_page.j2"}
     assert {path.name for path in folder.glob("*.j2")} == wanted
     assert (folder / "licenses" / "hub.txt").is_file()
