@@ -15,9 +15,7 @@ class ListSettings(PlannerSettings):
     """Settings of the stage that lists entities."""
 
     max_input_tokens: int = _LONG
-    chunk: int = Field(
-        default=12, ge=2, le=100, description="Shots that a model is shown at once."
-    )
+    chunk: int = Field(default=12, ge=2, le=100, description="Shots that a model is shown at once.")
     overlap: int = Field(default=2, ge=0, le=50, description="Shots that a chunk shares with the one before.")
     crops: int = Field(default=2, ge=0, le=8, description="Crops of each person that a model is shown.")
     apart: float = Field(
@@ -54,9 +52,7 @@ class TellSettings(PlannerSettings):
 class PolishSettings(PlannerSettings):
     """Settings of the stage that describes entities."""
 
-    at_once: int = Field(
-        default=12, ge=1, le=100, description="Entities that a model describes at once."
-    )
+    at_once: int = Field(default=12, ge=1, le=100, description="Entities that a model describes at once.")
     pictures: int = Field(default=1, ge=0, le=4, description="Pictures of each that it is shown.")
 
 
