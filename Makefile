@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev demo history test check clean
+.PHONY: dev all demo history test check clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -23,6 +23,9 @@ DEMO := runs/demo
 
 dev: .venv/installed-dev
 	@echo "ready: $(BIN)/fabula --help"
+
+all: .venv/installed-all
+	@echo "ready, with every extra: $(BIN)/fabula --help"
 
 # Build, validate, package and verify the sample benchmark, offline.
 demo: .venv/installed
