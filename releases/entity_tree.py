@@ -19,13 +19,21 @@ from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import Json, digest, write_atomic
 from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ..validators.entities.codes import issue
-from ..validators.entities.set_rules import check_actions, check_episode, check_splits, check_tiers
+from ..validators.entities.set_rules import (
+    check_actions,
+    check_episode,
+    check_splits,
+    check_tiers,
+    check_windows,
+)
 from ..validators.entities.view import view_of
 from ..validators.report import IssueBin, ValidationReport
 from .entity_reading import MOST_BYTES, read_episode, read_splits
 from .shot_references import SYSTEM_FILES
 
 FOLDER = "data"
+NO_OBJECT = "shots without an object"
+"""What a check of a set counts besides, as it is no fault."""
 """Folder of a run that holds the official tree."""
 SCRIPTS, SPLITS = "scripts", "splits"
 
@@ -187,9 +195,10 @@ def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet,
     if not episodes and not found.kept:
         raise InputError([_no_set(str(folder), "no script in it")])
     made = EntitySet(episodes, splits)
+    checked = made.counts()
     if rules:
-        _check(made, {path.stem for path in folder.glob("*.json")}, found)
-    return made, found.report(str(path), "entities", made.counts())
+        checked |= _check(made, {path.stem for path in folder.glob("*.json")}, found)
+    return made, found.report(str(path), "entities", checked)
 
 
 def write_tree(folder: Path, made: EntitySet) -> None:
@@ -258,19 +267,20 @@ def _json_files(folder: Path, found: IssueBin) -> Iterator[Path]:
             found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", "expected a file *.json"))
 
 
-def _check(made: EntitySet, known: Collection[str], found: IssueBin) -> None:
-    """Take what the rules say about scripts and splits."""
+def _check(made: EntitySet, known: Collection[str], found: IssueBin) -> dict[str, int]:
+    """Take what the rules say about scripts and splits; return what is counted without being a fault."""
     views = [
         (view_of(one.episode_id, one.script), f"{SCRIPTS}/{one.episode_id}.json") for one in made.episodes
     ]
     for view, where in views:
         found.extend(check_episode(view, where))
     found.extend(check_actions(views))
+    episodes = [(view.episode_id, where) for view, where in views]
+    found.extend(check_windows(episodes))
     for one in made.splits:
         found.extend(check_splits(one.splits, f"{SPLITS}/{one.name}.json", known))
-    found.extend(
-        check_tiers([one.splits for one in made.splits], [(view.episode_id, where) for view, where in views])
-    )
+    found.extend(check_tiers([one.splits for one in made.splits], episodes))
+    return {NO_OBJECT: sum(not shot.scheduled.objects for view, _ in views for shot in view.shots)}
 
 
 def _tiers(one: SplitFile) -> list[str]:

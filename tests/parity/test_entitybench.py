@@ -1,16 +1,21 @@
 """EntityBench's published 140 episodes: lossless, every irregularity counted, every table recomputed."""
 
 import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
+from fabula.builders.entities.window_score import UNITS, ShotSlots, Weights, score_of
+from fabula.releases.entity_import import export_episodes, import_episodes
 from fabula.releases.entity_statistics import statistics_of_set
+from fabula.releases.entity_tables import episode_rows
 from fabula.releases.entity_tree import EntitySet, Episode, SplitFile, read_entity_set
 from fabula.schemas.canonical import Json
-from fabula.schemas.entities import EntitySplits
+from fabula.schemas.entities import TYPES, EntitySplits, EpisodeShot
 from fabula.validators.report import ValidationReport
 
 TIERS = ("easy", "medium", "hard", "all")
@@ -45,6 +50,25 @@ def test_published_scripts_when_written_anew_are_the_same_bytes(
         path = reference / "entitybench" / "scripts" / f"{episode.episode_id}.json"
         assert Episode.of(episode.script).content == path.read_bytes()
         assert not episode.script.unknown_fields()
+
+
+def test_published_set_when_imported_and_exported_is_the_same_bytes_and_has_all_rows(
+    reference: Path, tmp_path: Path
+) -> None:
+    source = reference / "entitybench"
+    made = import_episodes(source, tmp_path / "run", "2026-01-01T00:00:00Z")
+    assert made.lost == ()
+    export_episodes(read_entity_set(tmp_path / "run")[0], tmp_path / "out")
+    files = sorted(path.relative_to(source) for path in source.rglob("*.json"))
+    assert len(files) == 144
+    assert sorted(path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*.json")) == files
+    assert [
+        name for name in files if (tmp_path / "out" / name).read_bytes() != (source / name).read_bytes()
+    ] == []
+    rows: Counter[str] = Counter()
+    for line in (tmp_path / "run/episodes.jsonl").read_text("utf-8").splitlines():
+        rows.update(table.name for table, _ in episode_rows(json.loads(line), None))
+    assert rows == {"episodes": 140, "scenes": 1136, "shots": 2491, "entities": 3729, "slots": 11437}
 
 
 def test_published_splits_when_read_are_the_same_json_and_objects_are_kept(
@@ -85,6 +109,7 @@ IRREGULARITIES = {
     "unregistered": 57,
     "type-mismatch": 9,
     "never-scheduled": 3 + 6 + 185,
+    "no-character": 14,
     "no-place": 93,
     "several-places": 43,
     "empty-shot": 1,
@@ -94,6 +119,8 @@ IRREGULARITIES = {
     "unscheduled-mention": 38,
     "name-contained": 6,
     "back-ticks": 24,
+    "name-ascii": 6,
+    "action-ascii": 17,
     # headers
     "header-missing": 28 + 774 + 53,
     "header-unscheduled": 63,
@@ -114,6 +141,7 @@ IRREGULARITIES = {
     "name-map-extra": 77,
     "name-map-missing": 8,
     "window-gap": 140 - 59,
+    "window-overlap": 12,
     "split-object": 2,
 }
 """Code -> how often, counted by other means; every other code is not there at all."""
@@ -126,6 +154,7 @@ def test_published_set_when_validated_has_the_irregularities_counted_independent
     assert report.counts == IRREGULARITIES
     assert report.checked == {
         "episodes": 140, "scenes": 1136, "shots": 2491, "entities": 3729, "split files": 4,
+        "shots without an object": 454,
     }  # fmt: skip
 
 
@@ -273,6 +302,8 @@ def test_section_a3_when_recomputed_is_as_counted_independently(tables: Json) ->
         last(f"carry_over_{key}")["count"] for key in ("any", "either", "character", "object", "location")
     ]
     assert carried == [555, 537, 500, 116, 56]
+    assert last("carry_over_none") == {"count": 441, "of": 996, "share": round(441 / 996, 6)}
+    assert last("several_chains")["count"] == 1136 - 701
     assert (last("median_appearances"), last("most_appearances"), last("median_run")) == (2, 42, 1)
     assert round(100 * last("single_runs")["share"], 1) == 64.9
     runs = [last(f"longest_run{kind}") for kind in ("", "_character", "_location", "_object")]
@@ -296,6 +327,12 @@ def test_table_8_when_recomputed_has_both_readings_of_first_appearances(tables: 
     assert round(100 * last("again")["share"], 2) == 68.65
     assert [last(f"described_{name}")["count"] for name in names] == [992, 620, 1118]
     assert (last("described")["count"], last("described_decorated")["count"]) == (2730, 2736)
+    assert last("again_registered") == {"count": 7913, "of": 11437, "share": round(7913 / 11437, 6)}
+    published = {
+        row: part["published"]["all"] for row, part in tables["table_8"]["rows"].items() if part["published"]
+    }
+    assert (published["first"], published["first_registered"]) == ("3,593", "3,524 (columns added)")
+    assert (published["again"], published["again_registered"]) == ("68.6% (7,852)", "7,921 (columns added)")
     assert (last("unregistered")["count"], round(100 * last("described")["share"], 1)) == (53, 76.2)
 
 
@@ -336,11 +373,19 @@ def test_texts_when_recomputed_are_those_counted_independently(tables: Json) -> 
     assert round(100 * last("tag_indoor_outdoor")["share"], 2) == 24.49
     assert round(100 * last("tag_time_of_day")["share"], 1) == 17.9
     assert round(100 * last("tag_close_up")["share"], 1) == 32.3
+    assert round(100 * last("tag_shot_type")["share"], 1) == 51.1
+    assert round(100 * last("tag_style")["share"], 1) == 2.1
+    assert last("close_up_share")["count"] == last("tag_close_up")["count"]
 
 
 def test_table_9_when_rare_forms_are_left_out_is_what_the_paper_prints(tables: Json) -> None:
     rows = tables["table_9"]["rows"]
     printed = {verb: row["published"]["all"] for verb, row in rows.items() if row["published"]}
+    groups = {row: printed.pop(row) for row in list(printed) if row.startswith("share_")}
+    shares = {row: f"{100 * rows[row]['values']['all']['share']:.0f}%" for row in groups}
+    assert shares == groups == {
+        "share_posture": "33%", "share_perception": "26%", "share_dialogue": "19%", "share_motion": "15%",
+    }  # fmt: skip
     assert len(printed) == 18
     assert {verb: f"{rows[verb]['values']['all']:,}" for verb in printed} == printed
     whole = {
@@ -348,6 +393,26 @@ def test_table_9_when_rare_forms_are_left_out_is_what_the_paper_prints(tables: J
         "nod": 119, "show": 102, "observe": 98, "stare": 87, "glance": 77,
     }  # fmt: skip
     assert {verb: rows[f"{verb}_all"]["values"]["all"] for verb in whole} == whole
+
+
+def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
+    published: tuple[EntitySet, ValidationReport],
+) -> None:
+    entity_set, _ = published
+    scores = {}
+    for tier, ids in entity_set.tiers().items():
+        shots = ([slots_of_shot(shot) for shot in entity_set.by_id[one].script.shots()] for one in ids)
+        found = sorted(score_of(some, Weights()) / UNITS for some in shots)
+        scores[tier] = [round(one, 2) for one in (found[0], median(found), found[-1])]
+    assert scores == {
+        "easy": [0.42, 0.58, 0.72], "medium": [0.44, 0.59, 0.72], "hard": [0.58, 0.68, 0.82],
+        "all": [0.42, 0.59, 0.82],
+    }  # fmt: skip
+
+
+def slots_of_shot(shot: EpisodeShot) -> ShotSlots:
+    names = ((kind, name) for kind in TYPES for name in shot.scheduled.names(kind))
+    return ShotSlots(shot.scene, frozenset(names), len(shot.action))
 
 
 def test_mentions_when_counted_are_those_counted_independently(tables: Json) -> None:

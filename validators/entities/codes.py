@@ -54,6 +54,11 @@ _SCRIPT = {
     "first-cut": Code("The first shot of a scene is a cut.", "set cut to true there", "warning"),
     "empty-text": Code("Overview, prompts and actions say something.", "write the text"),
     "repeated-action": Code("No two shots of the set have the same action.", "rewrite one", "warning"),
+    "window-overlap": Code(
+        "No two episodes are of overlapping windows <source>__i<first>_j<last>__T<seconds> of one source.",
+        "count them as one source where episodes are to be independent",
+        "warning",
+    ),
 }
 
 _REGISTRY = {
@@ -73,6 +78,11 @@ _REGISTRY = {
     "registry-name": Code("Every entity of the registry has a name.", "write its name"),
     "name-repeated": Code("No name has two labels.", "join the two, or tell them apart", "warning"),
     "name-case": Code("No two names differ only in case.", "tell them apart by more", "warning"),
+    "name-ascii": Code(
+        "Names are in ASCII, which looks the same wherever it is typed, compared or made a file name.",
+        "have a look: keep what the language asks for",
+        "warning",
+    ),
     "name-contained": Code(
         "No name is contained in another one of the episode, so that a mention is of one of them.",
         "rename one of the two",
@@ -117,6 +127,9 @@ _SCHEDULE = {
     "never-scheduled": Code(
         "Every entity of the registry is scheduled in some shot.", "schedule it, or remove it", "warning"
     ),
+    "no-character": Code(
+        "A shot has a character.", "have a look: that nobody is seen may be meant", "warning"
+    ),
     "no-place": Code("A shot has a place.", "schedule one", "warning"),
     "several-places": Code("A shot has one place.", "keep the one that is seen", "warning"),
     "empty-shot": Code("A shot schedules something.", "schedule what its action shows", "warning"),
@@ -140,6 +153,11 @@ _TEXTS = {
         "An entity whose name is in the action is scheduled.", "schedule it, or take it out", "warning"
     ),
     "back-ticks": Code("Actions have no back-ticks around names.", "remove them", "warning"),
+    "action-ascii": Code(
+        "Actions are in ASCII: other characters may be pictograms, or quotes of what is to be written.",
+        "have a look: keep what the language asks for",
+        "warning",
+    ),
     "placeholder": Code("No action names an entity by its label, such as Character 3.", "write the name"),
     "prompt-action": Code("A prompt ends with the action of its shot.", "write the action at its end"),
     "header-separator": Code("A blank line parts header and action.", "put one between them", "warning"),

@@ -121,6 +121,12 @@ def carried(kinds: Collection[str], some: Episodes) -> Share | None:
     return share(sum(not types.isdisjoint(kinds) for types in cuts), len(cuts))
 
 
+def carried_nothing(some: Episodes) -> Share | None:
+    """Return the share of the cuts within episodes with no entity on both sides."""
+    cuts = [types for one in some for types in one.carried]
+    return share(sum(not types for types in cuts), len(cuts))
+
+
 def again(first: int, of: int) -> Share | None:
     """Return the slots that are no first appearances."""
     return share(of - first, of)
@@ -139,3 +145,8 @@ def early_mean(first: int, some: Episodes) -> float | None:
 def early_share(first: int, some: Episodes) -> Share | None:
     """Return the share that is introduced in the first shots, over all entities."""
     return share(sum(early(first, one) for one in some), len(tracks(some)))
+
+
+def late_mean(first: int, some: Episodes) -> float | None:
+    """Return how many entities a shot after the first ones introduces on average."""
+    return mean([new for one in some for new in one.introduced[first:]])

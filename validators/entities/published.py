@@ -57,6 +57,7 @@ _TABLE_6 = {
     "shots_per_character": _of_all("5.05"),
     "shots_per_location": _of_all("3.72"),
     "shots_per_object": _of_all("1.94"),
+    "character_by_object": _of_all("about 2.6"),
 }
 _SECTION_A1 = {
     "fewest_shots": {SHORT: "10 (8 in 3.1)"},
@@ -87,6 +88,8 @@ _TABLE_8 = {
     "first_registered_locations": _of_all("648"),
     "first_registered_objects": _of_all("1,892"),
     "first": _of_all("3,593"),
+    "first_registered": _of_all("3,524 (columns added)"),
+    "again_registered": _of_all("7,921 (columns added)"),
     "again_registered_characters": _of_all("80.3% (4,005)"),
     "again_registered_locations": _of_all("73.4% (1,788)"),
     "again_registered_objects": _of_all("52.9% (2,128)"),
@@ -106,7 +109,9 @@ _SECTION_A3 = {
     "mean_chain": _of_all("2.19"),
     "longest_chain": _of_all("36"),
     "single_chains": _of_all("about 62%"),
+    "several_chains": _of_all("38%"),
     "carry_over_any": _of_all("55.7% (555)"),
+    "carry_over_none": _of_all("44.3%"),
     "median_appearances": _of_all("2"),
     "most_appearances": _of_all("past 25"),
     "median_run": _of_all("1"),
@@ -114,6 +119,7 @@ _SECTION_A3 = {
     "longest_run": _of_all("9"),
     "introduced_first": _of_all("about 5"),
     "introduced_early": _of_all("about 70%"),
+    "introduced_late": _of_all("about 0.5 to 1.0"),
 }
 _TABLE_9 = {
     verb: _of_all(printed)
@@ -123,6 +129,11 @@ _TABLE_9 = {
         ("talk", "194"), ("lean", "143"), ("gaze", "128"), ("nod", "80"), ("stare", "67"), ("observe", "54"),
         ("glance", "47"), ("show", "44"),
     )
+} | {
+    "share_posture": _of_all("33%"),
+    "share_perception": _of_all("26%"),
+    "share_dialogue": _of_all("19%"),
+    "share_motion": _of_all("15%"),
 }  # fmt: skip
 _SECTION_A4 = {
     "tokens": _of_all("93,123"),
@@ -134,6 +145,8 @@ _SECTION_A4 = {
     "tag_time_of_day": _of_all("19.2%"),
     "tag_shot_type": _of_all("52.5%"),
     "tag_style": _of_all("2.2%"),
+    "close_up_share": _of_all("61%"),
+    "night_by_day": _of_all("2.7"),
 }
 _TABLE_10 = {
     "episodes": _by_tier("80", "40", "20", "140"),
@@ -150,7 +163,7 @@ _TABLE_10 = {
     "reappearing": _by_tier("about 57.7%", "about 64.5%", "about 80.7%", "68.6%"),
     "cut_rate": _by_tier("54.3%", "39.5%", "41.8%", "45.6%"),
     "registry_shots": _by_tier("69.5%", "62.0%", "37.3%", "54.7%"),
-    "memory_only": _by_tier("30.5%", "38.0%", "62.7%", "45.3%"),
+    "memory_only": _by_tier("30.5%", "38.0%", "62.7% (62% in 3.1)", "45.3%"),
 }
 
 PUBLISHED: Mapping[str, Mapping[str, Mapping[str, str]]] = {

@@ -9,6 +9,7 @@ from ...schemas.entities import LABELS, TYPES, EntityType, type_of_label
 from ...schemas.issue import Issue
 from ..codes import show
 from .codes import issue
+from .texts import beyond_ascii
 from .view import EpisodeView
 
 GENERATED = "Gen_"
@@ -81,6 +82,9 @@ def _names(view: EpisodeView, where: str) -> Iterator[Issue]:
         if other != name:
             message = f"{show(name)} and {show(other)} differ only in case"
             yield issue("name-case", where, _path(labels[0]), message)
+        if not name.isascii():
+            message = f"found {beyond_ascii(name)} in {show(name)}"
+            yield issue("name-ascii", where, f"{_path(labels[0])}.name", message)
     yield from _contained(view, where)
 
 

@@ -49,6 +49,8 @@ def _shot(shot: EpisodeShot, where: str, path: str) -> Iterator[Issue]:
         yield issue("two-lists", where, path, f"{show(entity)} is in {named}")
     if not any(lists.values()):
         yield issue("empty-shot", where, path, "nothing is scheduled")
+    if not lists["characters"]:
+        yield issue("no-character", where, f"{path}.characters", "found none")
     if not lists["places"]:
         yield issue("no-place", where, f"{path}.places", "found none")
     elif len(lists["places"]) > 1:

@@ -1,5 +1,6 @@
 """Rules about a set of episodes: its splits, and what episodes must not share."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...schemas.entities import ALL, EntitySplits
@@ -11,6 +12,8 @@ from .schedule_rules import check_schedule
 from .script_rules import check_script
 from .text_rules import check_texts
 from .view import EpisodeView
+
+_WINDOW = re.compile(r"(.+)__i([0-9]{1,9})_j([0-9]{1,9})__T[0-9]+", re.DOTALL)
 
 
 def check_episode(view: EpisodeView, where: str) -> Iterator[Issue]:
@@ -38,6 +41,26 @@ def check_actions(views: Sequence[tuple[EpisodeView, str]]) -> Iterator[Issue]:
             if other != here:
                 path = f"$.scenes[{shot.place}].action_descriptions[{shot.number - 1}]"
                 yield issue("repeated-action", where, path, f"the same as in {other}")
+
+
+def check_windows(episodes: Sequence[tuple[str, str]]) -> Iterator[Issue]:
+    """Yield the pairs of episodes whose ids say that their windows of a source overlap.
+
+    Each episode comes as its id and the name of its file; a pair is reported at the later window.
+    """
+    windows: dict[str, list[tuple[int, int, str, str]]] = {}
+    for episode, where in episodes:
+        match = _WINDOW.fullmatch(episode)
+        if match is not None:
+            windows.setdefault(match[1], []).append((int(match[2]), int(match[3]), episode, where))
+    for group in windows.values():
+        open_ones: list[tuple[int, int, str]] = []
+        for first, last, episode, where in sorted(group):
+            open_ones = [one for one in open_ones if one[1] >= first]
+            for start, stop, other in open_ones:
+                message = f"i{first}_j{last} overlaps i{start}_j{stop} of {show(other)}"
+                yield issue("window-overlap", where, "$.story_name", message)
+            open_ones.append((first, last, episode))
 
 
 def check_splits(splits: EntitySplits, where: str, known: Collection[str]) -> Iterator[Issue]:

@@ -60,6 +60,7 @@ def registry_table(groups: Groups) -> Table:
     make.row("objects_p90", "objects of a registry, 90th percentile", _objects_p90, "linear interpolation")
     for kind, name in PLURALS.items():
         _appearance_rows(make, kind, name)
+    make.row("character_by_object", "shots per character, by shots per object", _character_by_object)
     make.row("appearances", "appearances in all", counting.slots)
     make.row("appearances_per_episode", "appearances per episode", _slots_per_episode)
     return make.table()
@@ -121,9 +122,18 @@ def _appearance_rows(make: TableMaker, kind: EntityType, name: str) -> None:
     make.row(
         f"shots_per_{kind}",
         f"shots per {kind}",
-        lambda some: ratio(counting.slots_of(kind, some), counting.declared_of(kind, some)),
+        partial(_shots_per, kind),
         "appearances by entities of the registry, never scheduled ones included",
     )
+
+
+def _shots_per(kind: EntityType, some: Episodes) -> float | None:
+    return ratio(counting.slots_of(kind, some), counting.declared_of(kind, some))
+
+
+def _character_by_object(some: Episodes) -> float | None:
+    characters, objects = _shots_per("character", some), _shots_per("object", some)
+    return ratio(characters, objects) if characters is not None and objects is not None else None
 
 
 def _gaps(less: int, some: Episodes) -> Spread | None:

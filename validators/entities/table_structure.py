@@ -61,6 +61,7 @@ def memory_table(groups: Groups) -> Table:
     make.row("first", "first appearances in all", lambda some: len(counting.tracks(some)), _ONCE)
     make.row("again", "re-appearances in all", _again_of_all, _ONCE)
     make.row("first_registered", "first appearances in all, by label", counting.in_registry, _BY_LABEL)
+    make.row("again_registered", "re-appearances in all, by label", _again_by_label, _BY_LABEL)
     for kind, name in PLURALS.items():
         make.row(
             f"described_{name}", f"first appearances of {name} described", partial(_described, kind), _LINE
@@ -102,7 +103,10 @@ def _chain_rows(make: TableMaker) -> None:
     make.row(
         "long_chains", "chains of 5 shots or more", partial(counting.chains_with, lambda length: length >= 5)
     )
+    several = partial(counting.chains_with, lambda length: length > 1)
+    make.row("several_chains", "chains of 2 shots or more", several)
     make.row("carry_over_any", "cuts that carry over something", partial(counting.carried, TYPES), _SIDES)
+    make.row("carry_over_none", "cuts that carry over nothing", counting.carried_nothing, _SIDES)
     either = ("character", "object")
     make.row(
         "carry_over_either",
@@ -135,6 +139,12 @@ def _persistence_rows(make: TableMaker) -> None:
     ):
         label = f"introduced in the first {FIRST_SHOTS} shots"
         make.row(key, label, partial(count, FIRST_SHOTS), convention)
+    make.row(
+        "introduced_late",
+        f"new entities of a shot after the first {FIRST_SHOTS}",
+        partial(counting.late_mean, FIRST_SHOTS),
+        "over all such shots of the tier",
+    )
 
 
 _LINE = "the prompt has a line <name>: <description>"
@@ -162,6 +172,10 @@ def _again_registered(kind: EntityType, some: Episodes) -> Share | None:
 
 def _again_of_all(some: Episodes) -> Share | None:
     return counting.again(len(counting.tracks(some)), counting.slots(some))
+
+
+def _again_by_label(some: Episodes) -> Share | None:
+    return counting.again(counting.in_registry(some), counting.slots(some))
 
 
 def _described(kind: EntityType, some: Episodes) -> Share | None:

@@ -9,7 +9,7 @@ from . import counting
 from .counting import PLURALS, Episodes
 from .numbers import Share, Value, mean, median, ratio, share
 from .tables import Groups, Table, TableMaker
-from .texts import TAGS, VERBS
+from .texts import TAGS, VERB_GROUPS, VERBS
 
 FREQUENT = 43
 """Least count of a form that Table 9 of the paper seems to sum up: with it all its 18 counts come out."""
@@ -41,6 +41,8 @@ def language_table(groups: Groups) -> Table:
             make.row(f"{name}_words_{key}", label, partial(_of_words, words, count), _WORDS)
     for tag in TAGS:
         make.row(f"tag_{tag}", f"actions that name: {tag.replace('_', ' ')}", partial(_tagged, tag), _LEXICON)
+    make.row("close_up_share", "close-ups among actions with shot types", _close_ups, _LEXICON)
+    make.row("night_by_day", "actions that name night, by those that name day", _night_by_day, _LEXICON)
     return make.table()
 
 
@@ -50,10 +52,19 @@ def verb_table(groups: Groups) -> Table:
     whole = Counter[str]()
     for one in groups[ALL]:
         whole.update(one.texts.tokens)
+    often = {verb: [form for form in forms if whole[form] >= FREQUENT] for verb, forms in VERBS.items()}
     for verb, forms in VERBS.items():
-        often = tuple(form for form in forms if whole[form] >= FREQUENT)
-        make.row(verb, verb, partial(_forms, often), f"forms that occur {FREQUENT} times or more in the set")
+        make.row(
+            verb, verb, partial(_forms, often[verb]), f"forms that occur {FREQUENT} times or more in the set"
+        )
         make.row(f"{verb}_all", f"{verb}, all forms", partial(_forms, forms), ", ".join(forms))
+    every = [form for forms in often.values() for form in forms]
+    for group, verbs in VERB_GROUPS.items():
+        own = [form for verb in verbs for form in often[verb]]
+        how = (
+            f"{', '.join(verbs)}: forms that occur {FREQUENT} times or more, of those of all the verbs above"
+        )
+        make.row(f"share_{group}", f"verbs of {group}", partial(_forms_share, own, every), how)
     return make.table()
 
 
@@ -115,8 +126,21 @@ def _tagged(tag: str, some: Episodes) -> Share | None:
     return share(sum(one.texts.tags[tag] for one in some), counting.shots(some))
 
 
+def _close_ups(some: Episodes) -> Share | None:
+    return share(*(sum(one.texts.tags[tag] for one in some) for tag in ("close_up", "shot_type")))
+
+
+def _night_by_day(some: Episodes) -> float | None:
+    night, day = (sum(one.texts.tags[tag] for one in some) for tag in ("night", "day"))
+    return ratio(night, day)
+
+
 def _forms(forms: Sequence[str], some: Episodes) -> int:
     return sum(one.texts.tokens[form] for one in some for form in forms)
+
+
+def _forms_share(forms: Sequence[str], every: Sequence[str], some: Episodes) -> Share | None:
+    return share(_forms(forms, some), _forms(every, some))
 
 
 def _mentions(kind: EntityType, how: str, some: Episodes) -> Share | None:

@@ -7,6 +7,7 @@ from ...schemas.entities import LABELS, LISTS, TYPES, EpisodeShot
 from ...schemas.issue import Issue
 from ..codes import show
 from .codes import issue
+from .texts import beyond_ascii
 from .view import EntityKey, EpisodeView, Header, HeaderLine, Named, holds, named
 
 _PLACEHOLDER = re.compile(rf"\b({'|'.join(LABELS.values())}) \d+\b|\b[Gg]en_\w+")
@@ -62,6 +63,8 @@ def _action(shot: EpisodeShot, where: str) -> Iterator[Issue]:
     path = _path(shot, "action_descriptions")
     if "`" in shot.action:
         yield issue("back-ticks", where, path, f"found {shot.action.count('`')}")
+    if not shot.action.isascii():
+        yield issue("action-ascii", where, path, f"found {beyond_ascii(shot.action)}")
     for match in _PLACEHOLDER.finditer(shot.action):
         yield issue("placeholder", where, path, f"found {show(match[0])}")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...schemas.entities import TYPES, EntityType
+from ..codes import show
 from .view import EpisodeView, holds, named
 
 _TOKEN = re.compile(r"[\w'-]+")
@@ -32,6 +33,14 @@ VERBS: Mapping[str, tuple[str, ...]] = {
 }
 """The 18 verbs of Table 9 of the EntityBench paper and their forms."""
 
+VERB_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "posture": ("stand", "sit", "lean"),
+    "perception": ("look", "watch", "gaze", "stare", "observe", "glance"),
+    "dialogue": ("speak", "talk", "listen"),
+    "motion": ("walk", "turn", "hold"),
+}
+"""What section A.4 of the paper makes of them; it leaves smile, nod and show out."""
+
 TAGS: Mapping[str, tuple[str, ...]] = {
     "indoor_outdoor": (
         "indoor", "indoors", "outdoor", "outdoors", "inside", "outside", "interior", "exterior",
@@ -40,17 +49,22 @@ TAGS: Mapping[str, tuple[str, ...]] = {
         "night", "nighttime", "day", "daytime", "dusk", "dawn", "morning", "midday", "noon", "afternoon",
         "evening", "sunset", "sunrise", "twilight",
     ),
+    "night": ("night", "nighttime", "nights"),
+    "day": ("day", "daytime", "daylight"),
     "close_up": ("close-up", "close-ups"),
     "shot_type": (
         "close-up", "close-ups", "medium shot", "wide shot", "long shot", "full shot", "over-the-shoulder",
-        "establishing shot", "tracking shot", "aerial shot", "low-angle", "high-angle", "point-of-view",
+        "establishing shot", "tracking shot", "aerial shot", "low-angle", "high-angle",
     ),
     "style": (
-        "anime", "animated", "animation", "cartoon", "cinematic", "stylized", "monochrome", "black-and-white",
+        "anime", "animation", "cartoon", "cinematic", "stylized", "monochrome", "black-and-white",
         "black and white", "sepia", "grainy", "watercolor", "3d",
     ),
 }  # fmt: skip
-"""Tag of scene design -> words that name it. The lexicon of the paper is not published; this one is ours."""
+"""Tag of scene design -> words that name it. The lexicon of the paper is not published; this one is ours.
+
+"Animated" is left out: mostly it says how people talk.
+"""
 
 _TAGGED = {
     tag: re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?!\w)")
@@ -114,6 +128,11 @@ def read_texts(view: EpisodeView) -> Texts:
         odd_names=sum(not name.isascii() for name in view.labels),
         odd_actions=sum(not action.isascii() for action in actions),
     )
+
+
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII, each once, sorted, as a message shows them."""
+    return show("".join(sorted({char for char in text if not char.isascii()})), 40)
 
 
 def _named_there(view: EpisodeView, kind: EntityType, text: str) -> tuple[int, int]:

@@ -149,6 +149,12 @@ CHANGES: dict[str, Change] = {
         add(one, "Object 3", "Ana", "A doll that looks like a woman."),
     ),
     "never-scheduled": lambda one: add(one, "Object 3", "the blue vase", "Tall blue vase of thin glass."),
+    "no-character": lambda one: (
+        schedule(one, "2:2", characters=[]),
+        action(one, 1, 1, "A cat walks across The Garden."),
+    ),
+    "name-ascii": lambda one: add(one, "Object 3", "the café sign", "Enamel sign above a door, in red."),
+    "action-ascii": lambda one: action(one, 1, 1, "Ana walks across The Garden to a sign: Café ❤."),
     "no-place": lambda one: (
         schedule(one, "2:2", places=[]),
         action(one, 1, 1, "Ana walks across the lawn, shading her eyes."),
@@ -226,6 +232,7 @@ FILES: dict[str, Callable[[Path], object]] = {
     "split-all": lambda folder: _splits(
         folder, {"easy": ["ep_a"], "hard": ["ep_b"], "all": ["ep_b", "ep_a"]}
     ),
+    "window-overlap": lambda folder: _windows(folder, (3, 14), (12, 20), (21, 30)),
     "no-tier": lambda folder: _splits(folder, {"easy": ["ep_a"]}),
 }  # fmt: skip
 """Code -> what is done to the files of a sound set."""
@@ -233,6 +240,17 @@ FILES: dict[str, Callable[[Path], object]] = {
 
 def _splits(folder: Path, tiers: Any) -> None:
     (folder / "splits/ids.json").write_text(json.dumps(tiers), "utf-8")
+
+
+def _windows(folder: Path, *windows: tuple[int, int]) -> None:
+    """Write an episode for each window of a film, and one of another film, in place of those there."""
+    for path in (folder / "scripts").iterdir():
+        path.unlink()
+    names = [f"film__i{first}_j{last}__T{10 * (last - first + 1)}" for first, last in windows]
+    for name in (*names, "other__i3_j14__T120"):
+        shots = [(scene, f"In {name}, {text}", names) for scene, text, names in SECOND]
+        (folder / f"scripts/{name}.json").write_bytes(script_bytes(written_episode(name, shots)))
+    _splits(folder, {"easy": [*names, "other__i3_j14__T120"]})
 
 
 def broken(code: str, folder: Path) -> Path:
