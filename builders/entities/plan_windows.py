@@ -1,14 +1,19 @@
 """Stage: the windows of shots of a video that become episodes, by what they ask of a memory.
 
 Every contiguous run of kept shots whose length a tier has is scored; those are chosen that share no shot and
-whose scores, each times its number of shots, add up to most. See :mod:`.window_score` and
-:mod:`.window_choice`.
+whose scores, each times its number of shots, add up to most, but only so many of each tier. See
+:mod:`.window_score` and :mod:`.window_choice`.
+
+Without a limit all of a long video would become episodes, and all of them long: the more shots a window has,
+the more of its slots show somebody again. By default a video gives what the release has, 80 easy, 40 medium
+and 20 hard episodes, in proportion: 4, 2 and 1 at most.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import ceil, prod
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -23,6 +28,12 @@ from .views import Views
 from .window_choice import Window, choose_windows
 from .window_score import UNITS, Load, ShotSlots, Traits, Weights, load_of, score_of, traits_of
 
+MOST: Mapping[str, int] = {"easy": 4, "medium": 2, "hard": 1}
+"""Episodes of each tier that a video gives at most, as the release has them in proportion: 80, 40 and 20."""
+COMBINATIONS = 200
+"""Combinations of numbers of episodes by tier that are looked at; with the default there are 5 * 3 * 2."""
+_Count = Annotated[int, Field(ge=0, lt=COMBINATIONS)]
+
 
 class Settings(Own):
     """Settings of the stage."""
@@ -33,7 +44,11 @@ class Settings(Own):
     )
     weights: Weights = Field(default=Weights(), description="How much each part of the score counts.")
     least_score: float = Field(default=0.0, ge=0, le=1, description="Windows below it are not taken.")
-    most: int | None = Field(default=None, ge=1, description="Episodes of a video at most. Null: any number.")
+    most: dict[str, _Count] | Annotated[int, Field(ge=1, lt=COMBINATIONS)] | None = Field(
+        default=dict(MOST),
+        description="Episodes of a video at most: tier -> number, of a tier that is not named any; or"
+        " one number for all tiers together. Null or {}: any number.",
+    )
     hole: int = Field(
         default=3, ge=0, description="Shots left out in a row that a window may span; the release has 0 to 3."
     )
@@ -45,6 +60,28 @@ class Settings(Own):
         if problem is not None:
             raise ValueError(problem)
         return tiers
+
+    @field_validator("most")
+    @classmethod
+    def _choice_ends(cls, most: dict[str, int] | int | None) -> dict[str, int] | int | None:
+        count = prod(limit + 1 for limit in most.values()) if isinstance(most, dict) else 0
+        if count > COMBINATIONS:
+            raise ValueError(
+                f"the numbers, each plus one, multiply to {count}, expected at most {COMBINATIONS}; give"
+                " smaller ones, or leave out tiers of which there may be any number"
+            )
+        return most
+
+    def group_of(self, length: int) -> str:
+        """Return the name under which windows of so many shots are counted against ``most``."""
+        return str(tier_of(length, self.tiers)) if isinstance(self.most, dict) else ""
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Name under which windows are counted -> how many may be taken."""
+        if isinstance(self.most, dict):
+            return self.most
+        return {} if self.most is None else {"": self.most}
 
 
 class Place(Own):
@@ -75,7 +112,7 @@ class Place(Own):
 
 SPEC = StageSpec(
     name="plan_windows",
-    version=1,
+    version=2,
     shape="expand",
     reads=(
         "video", "shots", "cast", "consolidation", "views", "local_registries", "identities", "draft",
@@ -95,8 +132,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     settings = tools.settings
     assert isinstance(settings, Settings)
     film = _Film.of(item)
-    windows, longest = _windows([shot["number"] for shot in film.shots], film.slots, settings)
-    chosen = choose_windows(windows, settings.most)
+    windows, longest = windows_of([shot["number"] for shot in film.shots], film.slots, settings)
+    chosen = choose_windows(windows, settings.limits)
     if not chosen:
         least = lengths_of(settings.tiers)[0]
         yield Child(_id_of(item["video"], film.shots), _why_none(longest, least, settings))
@@ -127,10 +164,16 @@ class _Film:
         )
 
 
-def _windows(
+def windows_of(
     numbers: Sequence[int], slots: Sequence[ShotSlots], settings: Settings
 ) -> tuple[list[Window], int]:
-    """Return all windows that may be chosen, and how long the longest run without a large hole is."""
+    """Return all windows that may be chosen, and how long the longest run without a large hole is.
+
+    Args:
+        numbers: of the shots in their video, ascending.
+        slots: what counts of each of these shots.
+        settings: of the stage.
+    """
     holes = [0, *(b - a - 1 > settings.hole for a, b in pairwise(numbers))]
     # run[place]: shots in the run that a place begins, up to the next large hole.
     run = [0] * (len(numbers) + 1)
@@ -144,7 +187,7 @@ def _windows(
             if length <= run[start]:
                 score = score_of(slots[start : start + length], settings.weights)
                 if score >= least:
-                    windows.append(Window(start, length, score * length))
+                    windows.append(Window(start, length, score * length, settings.group_of(length)))
     return windows, max(run)
 
 

@@ -2,9 +2,12 @@
 
 import itertools
 import random
+from collections import Counter
 
 import pytest
+from pydantic import ValidationError
 
+from fabula.builders.entities.plan_windows import Settings, windows_of
 from fabula.builders.entities.tiers import PAPER, RELEASED, lengths_of, problem_of, tier_of
 from fabula.builders.entities.window_choice import Choice, Window, choose_windows
 from fabula.builders.entities.window_score import ShotSlots, Weights, load_of, score_of, traits_of
@@ -56,23 +59,65 @@ def rank(choice: Choice) -> tuple[int, int, Choice]:
     return -sum(one.value for one in choice), len(choice), choice
 
 
-def best_of_all(windows: list[Window], most: int | None) -> Choice:
+def allowed(choice: Choice, most: dict[str, int]) -> bool:
+    counts = Counter(window.group for window in choice)
+    apart = all(a.stop <= b.start for a, b in itertools.pairwise(choice))
+    return apart and all(counts[group] <= limit for group, limit in most.items())
+
+
+def best_of_all(windows: list[Window], most: dict[str, int]) -> Choice:
     """Every choice there is, and of these the best."""
     useful = sorted(one for one in windows if one.value > 0)
-    sizes = range(len(useful) + 1 if most is None else min(most, len(useful)) + 1)
+    sizes = range(len(useful) + 1)
     choices = (choice for size in sizes for choice in itertools.combinations(useful, size))
-    return min(
-        (one for one in choices if all(a.stop <= b.start for a, b in itertools.pairwise(one))), key=rank
-    )
+    return min((one for one in choices if allowed(one, most)), key=rank)
 
 
-@pytest.mark.parametrize("most", [None, 1, 2, 3])
-def test_choice_when_all_are_tried_is_the_best(most: int | None) -> None:
+@pytest.mark.parametrize(
+    "most", [{}, {"a": 1}, {"a": 2, "b": 1}, {"a": 0, "b": 2}, {"a": 9, "b": 1, "c": 3}, {"b": 0}]
+)
+def test_choice_when_all_are_tried_is_the_best(most: dict[str, int]) -> None:
     chance = random.Random(3)
     for _ in range(120):
-        windows = [Window(chance.randrange(9), chance.randrange(1, 5), chance.randrange(4)) for _ in range(9)]
+        windows = [
+            Window(chance.randrange(9), chance.randrange(1, 5), chance.randrange(4), chance.choice("ab"))
+            for _ in range(9)
+        ]
         windows = list(set(windows))
         assert choose_windows(windows, most) == best_of_all(windows, most)
+
+
+def film(count: int) -> list[ShotSlots]:
+    """Three people come and go at two places."""
+    return [shot(at // 4, "ABC"[at % 3 :][:2], "xy"[at // 4 % 2]) for at in range(count)]
+
+
+def planned(count: int, **settings: object) -> list[tuple[str | None, int]]:
+    chosen_by = Settings.model_validate(settings)
+    windows, _ = windows_of(range(1, count + 1), film(count), chosen_by)
+    chosen = choose_windows(windows, chosen_by.limits)
+    return [(tier_of(one.length, chosen_by.tiers), one.length) for one in chosen]
+
+
+def test_episodes_of_a_long_video_when_nothing_is_set_are_of_all_tiers_in_proportion() -> None:
+    tiers = Counter(tier for tier, _ in planned(200))
+    assert tiers == {"easy": 4, "medium": 2, "hard": 1}
+    # Without limits, all that is there is taken, and mostly by long windows.
+    everything = planned(200, most={})
+    assert everything == planned(200, most=None)
+    assert sum(length for _, length in everything) == 200
+    assert Counter(tier for tier, _ in everything)["hard"] == 4
+
+
+def test_episodes_when_a_number_is_set_are_so_many_of_any_tier() -> None:
+    assert len(planned(200, most=3)) == 3
+    assert {tier for tier, _ in planned(200, most={"hard": 0, "medium": 0})} == {"easy"}
+
+
+@pytest.mark.parametrize("most", [0, -1, {"easy": -1}, {"easy": 30, "medium": 30}, 200, "many"])
+def test_number_of_episodes_when_it_is_none_is_refused(most: object) -> None:
+    with pytest.raises(ValidationError):
+        Settings.model_validate({"most": most})
 
 
 def test_choice_when_equal_is_the_one_with_fewer_then_the_earlier() -> None:
