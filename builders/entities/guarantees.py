@@ -1,7 +1,8 @@
 """What holds of every script at the end, whoever wrote it; what had to be changed for it is recorded.
 
 Every slot is of a registered entity and mentioned in the action, else it is dropped. Every entity of the
-registry has a slot and a description. Entities are numbered without holes.
+registry has a slot and a description. Entities are numbered without holes. What cannot be put right without a
+model is noted as left: a name in an action that nobody scheduled, descriptions that are alike, empty shots.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,11 +13,7 @@ from .planner import Checked
 from .scheduling import in_order, without_slots
 from .spelling import spelled
 
-_PLAIN = {
-    "character": "A person of this story.",
-    "location": "A place of this story.",
-    "object": "A thing of this story.",
-}
+_PLAIN = {"character": "A person", "location": "A place", "object": "A thing"}
 
 
 def settle(script: Script, entities: Iterable[Entity]) -> Checked:
@@ -37,7 +34,7 @@ def settle(script: Script, entities: Iterable[Entity]) -> Checked:
         repairs += [
             _repair("unscheduled-mention", shot.number, one, "is named and not scheduled", "left")
             for one in registry
-            if one.label in named and one.label not in shown and one.shots
+            if one.label in named and one.label not in shown
         ]
         if not shown:
             said = "nothing is scheduled"
@@ -74,12 +71,17 @@ def _without_unmentioned(script: Script, registry: Sequence[Entity], repairs: li
 
 
 def _described(registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity]:
-    made = []
+    """Return the registry with a description for all that is scheduled; those that are alike are noted."""
+    made: list[Entity] = []
+    seen: dict[str, str] = {}
     for one in registry:
-        if not one.description.strip() and one.shots:
+        text = one.description.strip()
+        if one.shots and not text:
             repairs.append(_repair("no-description", None, one, "has no description", "added"))
-            one = one.model_copy(update={"description": _PLAIN[one.kind]})  # noqa: PLW2901
-        made.append(one)
+            text = f"{_PLAIN[one.kind]} of this story, called {one.name}."
+        if one.shots and seen.setdefault(text, one.name) != one.name:
+            repairs.append(_repair("same-description", None, one, f"is described as {seen[text]} is", "left"))
+        made.append(one.model_copy(update={"description": text}))
     return made
 
 

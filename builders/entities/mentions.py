@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ...schemas.text import normalize_answer, unspaced_count
+from ...validators.entities.view import holds
 from .drafts import Entity
 
 How = Literal["exact", "folded", "alias"]
@@ -49,7 +50,7 @@ def mentions(text: str, entities: Iterable[Entity]) -> dict[str, How]:
         if not count or entity.label in exact:
             continue
         how: How = "alias" if normalize_answer(name) != normalize_answer(entity.name) else "folded"
-        if how == "folded" and name in text:
+        if how == "folded" and holds(text, name):
             how = "exact"
             exact.add(entity.label)
         if _better(how, found.get(entity.label)):

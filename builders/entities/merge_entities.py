@@ -7,7 +7,7 @@ from .settings import MergeSettings
 
 SPEC = StageSpec(
     name="merge_entities",
-    version=1,
+    version=2,
     shape="map",
     reads=("shots", "cast", "views", "local_registries"),
     writes=("identities", "merged_by"),

@@ -1,18 +1,24 @@
 """Names of entities: in the form of their kind, unique up to case, none within another one."""
 
+import re
 from collections.abc import Callable, Sequence
 
+from ...schemas.entities import LABELS
 from ...schemas.text import contains_phrase, normalize_answer, normalize_text
 from .drafts import Entity, EntityKind, Repair
 from .mentions import names_of, without_article
 
 LONGEST_NAME = 60
+_LABEL = re.compile(rf"\b({'|'.join(LABELS.values())})[ _]?\d+\b|\bGen_", re.IGNORECASE)
 
 
 def tidy_name(kind: EntityKind, name: str) -> str:
-    """Return a name in the form of its kind: ``the`` and small first letter for objects, else a capital."""
+    """Return a name in the form of its kind: ``the`` and small first letter for objects, else a capital.
+
+    None is left of one that says nothing, or that is a label such as "Character 3": labels are numbered anew.
+    """
     text = normalize_text(name.replace("`", "").replace(":", " ")).strip(" .,;'\"")[:LONGEST_NAME].strip()
-    if not normalize_answer(text):
+    if not normalize_answer(text) or _LABEL.search(text):
         return ""
     if kind == "object":
         return f"the {without_article(text)}"
@@ -34,10 +40,13 @@ def with_unique_names(
         name = entity.name
         if not name or _clashes(name, taken):
             name = _free(spare(entity), taken)
-            said = f"{entity.name or 'no name'} is taken or part of another name; now {name}"
+            said = f"{entity.name} is taken or part of another name" if entity.name else "no name of its own"
             repairs.append(
-                Repair(code="name-taken", shot=None, entity=entity.label, found=said, done="rewritten")
-            )
+                Repair(
+                    code="name-taken", shot=None, entity=entity.label, found=f"{said}; now {name}",
+                    done="rewritten",
+                )
+            )  # fmt: skip
         taken.append(normalize_answer(name))
         made.append(entity.model_copy(update={"name": name}))
     return [_with_aliases(entity, made) for entity in made], repairs

@@ -2,6 +2,7 @@
 
 import re
 
+from ...validators.entities.view import holds
 from .drafts import Entity
 from .mentions import names_of, without_article
 
@@ -14,7 +15,7 @@ def spelled(text: str, entity: Entity) -> str:
     The first such place is changed, with the article before it where the name has its own. At the start of a
     sentence a name of small letters keeps its capital: the text stays as it is.
     """
-    if entity.name in text:
+    if holds(text, entity.name):
         return text
     own_article = without_article(entity.name) != entity.name
     for name in names_of(entity):

@@ -12,7 +12,7 @@ from .write_overview import episode_of
 
 SPEC = StageSpec(
     name="verify_script",
-    version=1,
+    version=2,
     shape="map",
     reads=(
         "entities", "written", "pictures", "overview", "described", "description_repairs", "enriched",

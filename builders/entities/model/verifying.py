@@ -97,6 +97,9 @@ async def _ask_mentions(
     tools: Tools, episode: Episode, part: Open
 ) -> Told[tuple[dict[int, Settled], list[Repair]]] | NoAnswer:
     shots = {shot.number: shot for shot in episode.script.shots}
+    actions = [shot.action for shot in episode.script.shots]
+    around = zip(["", *actions], [*actions[1:], ""], strict=False)
+    neighbours = dict(zip(shots, around, strict=True))
     return await attempt(
         tools,
         "entities/repair_mentions",
@@ -105,6 +108,8 @@ async def _ask_mentions(
         shots=[
             {
                 **shot_told(episode, shots[number]),
+                "action_before": neighbours[number][0],
+                "action_after": neighbours[number][1],
                 "missing": [{"name": one.name, "looks": one.description} for one in missing],
                 "extra": [one.name for one in extra],
             }

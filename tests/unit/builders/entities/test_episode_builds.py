@@ -290,6 +290,20 @@ def test_names_when_they_clash_are_told_apart(tmp_path: Path) -> None:
     assert repairs(tmp_path)["name-taken", "rewritten"] == 2
 
 
+def test_names_when_the_model_gives_labels_are_others(tmp_path: Path) -> None:
+    def labels(reply: Json) -> Json:
+        for number, one in enumerate(reply["characters"], 1):
+            one["name"] = f"Character {number}"
+        reply["objects"][0]["name"] = "the object 1"
+        return reply
+
+    build(tmp_path, changed("merge_entities", labels))
+    names = [one["name"] for one in scripts(tmp_path)[0]["entity_descriptions"].values()]
+    assert names[:3] == ["Person A", "Person B", "Person C"]
+    assert "the thing numbered 1" in names
+    assert findings(tmp_path) <= {"description-long"}
+
+
 def test_aliases_when_the_model_gives_some_are_kept_and_spelled_as_names_in_actions(tmp_path: Path) -> None:
     def merge(reply: Json) -> Json:
         reply["objects"][0]["aliases"] = ["the old opener"]
@@ -373,7 +387,7 @@ def test_film_when_the_cure_is_taken_makes_an_episode(tmp_path: Path) -> None:
 def test_film_when_nobody_is_in_it_has_an_episode_of_places(tmp_path: Path) -> None:
     shots = " ".join(["1", "2"] * 6)
     build(tmp_path, answer, shots)
-    assert findings(tmp_path) <= {"description-long"}
+    assert findings(tmp_path) <= {"description-long", "no-character"}
     assert all(not shot["characters"] for shot in scripts(tmp_path)[0]["entity_schedule"].values())
 
 

@@ -20,6 +20,7 @@ CAFE = Entity(label="Location 1", kind="location", name="The Café")
         ("LEO waits.", {"Character 1": "folded"}),
         ("The old sailor waits.", {"Character 1": "alias"}),
         ("Leonard waits.", {}),
+        ("Leonard waits for LEO.", {"Character 1": "folded"}),
         ("Leo's hand takes the red mug.", {"Character 1": "exact", "Object 1": "exact"}),
         ("The Red Mug stands there.", {"Object 1": "folded"}),
         ("A red mug stands there.", {"Object 1": "alias"}),
@@ -56,6 +57,7 @@ def test_article_when_it_is_a_part_of_a_word_stays() -> None:
         ("The red mug falls.", MUG, "The red mug falls."),
         ("There the old sailor sits.", LEO, "There Leo sits."),
         ("Nobody is there.", LEO, "Nobody is there."),
+        ("Leonard waits for LEO.", LEO, "Leonard waits for Leo."),
     ],
 )
 def test_name_when_another_one_stands_there_is_spelled_as_registered(
@@ -73,6 +75,11 @@ def test_name_when_another_one_stands_there_is_spelled_as_registered(
         ("character", "`mira`", "Mira"),
         ("character", " : ", ""),
         ("object", "mug: green", "the mug green"),
+        ("character", "Character 3", ""),
+        ("object", "the object 12", ""),
+        ("location", "Hall of location_2", ""),
+        ("character", "Gen_Leo", ""),
+        ("object", "object lesson", "the object lesson"),
     ],
 )
 def test_name_when_tidied_has_the_form_of_its_kind(kind: str, name: str, made: str) -> None:

@@ -96,7 +96,7 @@ def test_script_when_settled_mentions_every_slot_and_notes_the_rest() -> None:
     assert [one.name for one in made.entities] == ["Mira", "the brass key"]
     assert [one.label for one in made.entities] == ["Character 1", "Object 1"]
     assert made.script.shots[1].action == "Mira lifts the brass key."
-    assert made.entities[1].description == "A thing of this story."
+    assert made.entities[1].description == "A thing of this story, called the brass key."
     assert done(made.script.repairs) == [
         ("other-name", 2, "rewritten"), ("unmentioned", 2, "dropped"), ("no-description", None, "added"),
         ("never-scheduled", None, "dropped"),
@@ -109,6 +109,25 @@ def test_script_when_it_names_who_is_not_scheduled_says_so() -> None:
     made = settle(script("Mira waves at Tom.", "Tom goes, and Mira."), [MIRA, TOM])
     assert done(made.script.repairs) == [("unscheduled-mention", 1, "left")]
     assert made.script.repairs[0].entity == "Character 2"
+
+
+def test_script_when_it_names_who_is_in_no_shot_says_so() -> None:
+    made = settle(script("Mira waves at Tom.", "Mira goes."), [MIRA, TOM.model_copy(update={"shots": ()})])
+    assert [one.name for one in made.entities] == ["Mira"]
+    assert done(made.script.repairs) == [
+        ("never-scheduled", None, "dropped"), ("unscheduled-mention", 1, "left"),
+    ]  # fmt: skip
+    assert (made.script.repairs[1].found, made.script.repairs[1].entity) == (
+        "Tom is named and not scheduled",
+        None,
+    )
+
+
+def test_script_when_two_are_described_alike_says_so() -> None:
+    twin = TOM.model_copy(update={"description": MIRA.description})
+    made = settle(script("Mira walks.", "Mira waves at Tom."), [MIRA, twin])
+    assert done(made.script.repairs) == [("same-description", None, "left")]
+    assert made.script.repairs[0].found == "Tom is described as Mira is"
 
 
 def test_script_when_a_shot_loses_all_its_slots_says_so() -> None:
