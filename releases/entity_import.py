@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..engine.config import RunSettings
-from ..engine.manifest import NAME as MANIFEST
-from ..engine.manifest import Manifest, RunPart, SourceEntry, creation_time, write_manifest
-from ..engine.report import RunReport, write_report
+from ..engine.manifest import SourceEntry, creation_time
 from ..errors import InputError, UserError
-from ..schemas.canonical import jsonl_lines, sha256_file, write_atomic
+from ..schemas.canonical import jsonl_lines, write_atomic
 from ..schemas.entities import EpisodeRecord
 from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
 from ..validators.report import ValidationReport
 from .entity_kind import tiers_by_split
 from .entity_tree import FOLDER, EntitySet, read_entity_set, write_tree
+from .imported_run import write_imported_run
 from .layout import EPISODES, IMPORTED_ENTITIES
 from .target import require_free, require_outside, staged
 
@@ -94,7 +92,9 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
     with staged(out.absolute()) as (draft,):
         write_tree(draft / FOLDER, entity_set)
         write_atomic(draft / EPISODES, jsonl_lines(_records(source, entity_set)))
-        _write_run(draft, source, time, entity_set)
+        path = _printable(str(source.absolute()))
+        entry = SourceEntry(role=ROLE, name=_name(source), path=path, sha256=entity_set.sha256)
+        write_imported_run(draft, IMPORTED_ENTITIES, entry, EPISODES, time)
     return ImportedEpisodes(out, entity_set, report)
 
 
@@ -132,37 +132,3 @@ def _name(source: Path) -> str:
 def _printable(path: str) -> str:
     """Return a path, which need not be valid UTF-8, as text that can be stored."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _write_run(draft: Path, source: Path, time: str, entity_set: EntitySet) -> None:
-    """Write what a finished run says about itself: where the set is from, and that nothing is left to do."""
-    from .. import __version__
-
-    usual = RunSettings()
-    path = _printable(str(source.absolute()))
-    entry = SourceEntry(role=ROLE, name=_name(source), path=path, sha256=entity_set.sha256)
-    write_manifest(
-        draft,
-        Manifest(
-            kind=IMPORTED_ENTITIES,
-            created_at=time,
-            fabula_version=__version__,
-            seed=usual.seed,
-            threshold=usual.threshold,
-            run=RunPart(item_timeout=usual.item_timeout, threshold=usual.threshold, seed=usual.seed),
-            settings={},
-            stages=(),
-            prompts={},
-            sources=(entry,),
-        ),
-    )
-    write_report(
-        draft,
-        RunReport(
-            totals={"made": len(entity_set.episodes), "rejected": 0, "failed": 0, "pending": 0},
-            stages=(),
-            items=(),
-            manifest_sha256=sha256_file(draft / MANIFEST),
-            outputs={EPISODES: sha256_file(draft / EPISODES)},
-        ),
-    )

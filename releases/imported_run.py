@@ -6,17 +6,16 @@ from ..engine.config import RunSettings
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, write_manifest
 from ..engine.report import RunReport, write_report
-from ..engine.sources import Source, fingerprint
 from ..schemas.canonical import sha256_file
 
 
-def write_imported_run(folder: Path, kind: str, source: Source, lines: str, time: str) -> None:
+def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str, time: str) -> None:
     """Write ``run.json`` and ``report.json``: where records are from, and that nothing is left to do.
 
     Args:
         folder: the new folder, with the records in it.
         kind: of the run.
-        source: what was imported.
+        source: what was imported, with the hash of its content.
         lines: name of the file of records, one line each.
         time: when it was imported, RFC 3339; releases bear it.
     """
@@ -35,7 +34,7 @@ def write_imported_run(folder: Path, kind: str, source: Source, lines: str, time
             settings={},
             stages=(),
             prompts={},
-            sources=(SourceEntry(**fingerprint(source).as_json(folder)),),
+            sources=(source,),
         ),
     )
     made = (folder / lines).read_bytes().count(b"\n")

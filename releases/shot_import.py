@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..engine.manifest import creation_time
-from ..engine.sources import Source
+from ..engine.manifest import SourceEntry, creation_time
+from ..engine.sources import Source, fingerprint
 from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import jsonl_lines, write_atomic
 from ..schemas.shots import ShotRecord, StoryFacts
@@ -89,7 +89,8 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
     try:
         write_facts(out / FOLDER, facts.values(), images)
         write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(shot_set, facts)))
-        write_imported_run(out, IMPORTED_SHOTS, Source(ROLE, source), SHOT_SCRIPTS, time)
+        entry = SourceEntry(**fingerprint(Source(ROLE, source)).as_json(out))
+        write_imported_run(out, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
     except OSError as error:
         raise _unwritten(out, error) from error
     return ImportedSet(out, shot_set, report)
