@@ -14,7 +14,7 @@ from ..engine.pipeline import Pipeline, load_object, load_pipeline
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
 from ..engine.stage import Tools
-from ..errors import ConfigError, RunError
+from ..errors import BelowThreshold, ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import get_at
 from ..schemas.values import Edit
@@ -48,6 +48,8 @@ PLANS: tuple[tuple[str, str], ...] = (
 )
 """Kind of run -> what tells a reporter how many calls of models a request makes, and about what they cost."""
 
+AFTERWARDS: tuple[tuple[str, str], ...] = (("entities", "fabula.builders.entities.building:write_funnel"),)
+"""Kind of run -> what its folder is given once it was executed, besides the outputs of its pipeline."""
 
 LONGEST_NAME = 100
 """Characters of the name of who corrects something."""
@@ -113,7 +115,19 @@ def continue_run(
     request = RunRequest(run, pipeline, config, manifest.source_list(Path(run).absolute()), options=options)
     if reporter is not None:
         load_object(dict(PLANS)[manifest.kind])(request, reporter)
-    return execute(request, reporter)
+    try:
+        report = execute(request, reporter)
+    except BelowThreshold:
+        _write_more(request)
+        raise
+    _write_more(request)
+    return report
+
+
+def _write_more(request: RunRequest) -> None:
+    place = dict(AFTERWARDS).get(request.pipeline.name)
+    if place is not None:
+        load_object(place)(request.folder)
 
 
 def add_edit(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> Edit:

@@ -183,7 +183,8 @@ def test_style_when_a_model_judges_it_is_told_of_before_the_rest(film: Path, tmp
     assert asked.count("entities_judge_style") == 4
 
 
-def test_videos_when_limited_are_built_one_by_one(film: Path, tmp_path: Path) -> None:
+def two_films(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a folder of two films, and the file of detections of both."""
     folder = tmp_path / "videos"
     write_episode(folder, SHOTS[:10], "first")
     write_episode(folder, SHOTS[4:], "second")
@@ -196,6 +197,21 @@ def test_videos_when_limited_are_built_one_by_one(film: Path, tmp_path: Path) ->
     header = (folder / "first.jsonl").read_text().splitlines()[0]
     both = tmp_path / "both.jsonl"
     both.write_text("\n".join([header, *rows]) + "\n")
+    return folder, both
+
+
+def test_funnel_when_a_run_is_continued_is_written_anew(film: Path, tmp_path: Path) -> None:
+    folder, both = two_films(tmp_path)
+    build_entities(folder, tmp_path / "run", options(film, detections=both, limit=1))
+    before = json.loads((tmp_path / "run/funnel.json").read_text())
+    continue_run(tmp_path / "run", workers=0)
+    after = json.loads((tmp_path / "run/funnel.json").read_text())
+    assert [step["before"] for step in before] == [1, 10, 1, 10]
+    assert [(step["before"], step["after"]) for step in after] == [(2, 2), (20, 20), (2, 2), (20, 20)]
+
+
+def test_videos_when_limited_are_built_one_by_one(film: Path, tmp_path: Path) -> None:
+    folder, both = two_films(tmp_path)
     given = options(film, detections=both, limit=1)
     report = build_entities(folder, tmp_path / "run", given)
     assert (report.totals["made"], report.totals["pending"]) == (1, 1)
