@@ -165,9 +165,12 @@ def without_last(reply: Json) -> Json:
 
 
 def test_mentions_when_lost_are_added_by_the_model(tmp_path: Path) -> None:
-    build(tmp_path, changed("enrich_actions", without_last, times=9))
+    _, asked = build(tmp_path, changed("enrich_actions", without_last, times=9))
     assert "unmentioned" not in findings(tmp_path)
     assert repairs(tmp_path)["unmentioned", "added"] == 6
+    # The model is told what happens just before and after.
+    settling = next(one.text for one in asked if one.schema_name == "entities_repair_mentions")
+    assert '"action_before": ""' in settling and '"action_after": "In step 2 ' in settling
 
 
 def test_mentions_when_the_model_drops_the_slot_are_off_the_schedule(tmp_path: Path) -> None:

@@ -67,6 +67,35 @@ def test_cuts_chains_and_carry_over_when_counted_by_hand_agree(statistics: Entit
     assert row(statistics, "section_a3", "longest_run") == {"easy": 3, "hard": 2, "all": 3}
 
 
+def test_rest_of_what_is_counted_when_counted_by_hand_agrees(statistics: EntityStatistics) -> None:
+    # Chains of 2 and 3 shots, and of 2; at the one cut Ben is on both sides.
+    assert row(statistics, "section_a3", "several_chains")["all"] == {"count": 3, "of": 3, "share": 1.0}
+    assert row(statistics, "section_a3", "carry_over_none")["easy"] == {"count": 0, "of": 1, "share": 0.0}
+    # All is in the registry: 15 slots of 6 names, and 5 of 3.
+    assert row(statistics, "table_8", "again_registered")["all"] == {"count": 11, "of": 20, "share": 0.55}
+    # 9 slots of 3 characters in the registries, 4 of 3 objects.
+    assert row(statistics, "table_6", "character_by_object")["all"] == 2.25
+    # No shot after the tenth, no verb 43 times, no shot type, no day.
+    for table, key in (
+        ("section_a3", "introduced_late"), ("table_9", "share_posture"), ("section_a4", "close_up_share"),
+        ("section_a4", "night_by_day"),
+    ):  # fmt: skip
+        assert row(statistics, table, key) == {"easy": None, "hard": None, "all": None}
+
+
+def test_verbs_and_times_of_day_when_there_are_enough_are_shares() -> None:
+    episode = written_episode("ep_b", SECOND)
+    action = " ".join(["stand"] * 60 + ["walk"] * 20 + ["sits"] * 42) + " at night, not by day, in close-up."
+    for texts in (episode["scenes"][0]["action_descriptions"], episode["scenes"][0]["video_prompts"]):
+        texts[:] = [action, action]
+    found = entity_statistics([measured(episode)])
+    # 120 times stand and 84 times sits, 40 times walk, which is too few.
+    assert row(found, "table_9", "share_posture")["all"] == {"count": 204, "of": 204, "share": 1.0}
+    assert row(found, "table_9", "share_motion")["all"]["count"] == 0
+    assert row(found, "section_a4", "night_by_day")["all"] == 1.0
+    assert row(found, "section_a4", "close_up_share")["all"] == {"count": 2, "of": 2, "share": 1.0}
+
+
 def test_memory_only_when_a_header_comes_late_differs_by_definition() -> None:
     episode = written_episode()
     prompts = episode["scenes"][1]["video_prompts"]
