@@ -44,9 +44,9 @@ def check_actions(views: Sequence[tuple[EpisodeView, str]]) -> Iterator[Issue]:
 
 
 def check_windows(episodes: Sequence[tuple[str, str]]) -> Iterator[Issue]:
-    """Yield the pairs of episodes whose ids say that their windows of a source overlap.
+    """Yield the episodes whose ids say that their window overlaps an earlier one of the same source.
 
-    Each episode comes as its id and the name of its file; a pair is reported at the later window.
+    Each episode comes as its id and the name of its file.
     """
     windows: dict[str, list[tuple[int, int, str, str]]] = {}
     for episode, where in episodes:
@@ -54,13 +54,14 @@ def check_windows(episodes: Sequence[tuple[str, str]]) -> Iterator[Issue]:
         if match is not None:
             windows.setdefault(match[1], []).append((int(match[2]), int(match[3]), episode, where))
     for group in windows.values():
-        open_ones: list[tuple[int, int, str]] = []
+        last_one: tuple[int, int, str] | None = None  # of those before, the one that goes on longest
         for first, last, episode, where in sorted(group):
-            open_ones = [one for one in open_ones if one[1] >= first]
-            for start, stop, other in open_ones:
+            if last_one is not None and last_one[1] >= first:
+                start, stop, other = last_one
                 message = f"i{first}_j{last} overlaps i{start}_j{stop} of {show(other)}"
                 yield issue("window-overlap", where, "$.story_name", message)
-            open_ones.append((first, last, episode))
+            if last_one is None or last > last_one[1]:
+                last_one = (first, last, episode)
 
 
 def check_splits(splits: EntitySplits, where: str, known: Collection[str]) -> Iterator[Issue]:
