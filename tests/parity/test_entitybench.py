@@ -405,8 +405,8 @@ def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
         found = sorted(score_of(some, Weights()) / UNITS for some in shots)
         scores[tier] = [round(one, 2) for one in (found[0], median(found), found[-1])]
     assert scores == {
-        "easy": [0.42, 0.58, 0.72], "medium": [0.44, 0.59, 0.72], "hard": [0.58, 0.68, 0.82],
-        "all": [0.42, 0.59, 0.82],
+        "easy": [0.41, 0.58, 0.72], "medium": [0.44, 0.59, 0.72], "hard": [0.58, 0.68, 0.82],
+        "all": [0.41, 0.6, 0.82],
     }  # fmt: skip
 
 
