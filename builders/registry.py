@@ -1,6 +1,7 @@
 """The builders there are, and what can be done with a run whatever built it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,8 +16,9 @@ from ..engine.progress import Reporter
 from ..engine.report import RunReport
 from ..engine.stage import Tools
 from ..errors import BelowThreshold, ConfigError, RunError
+from ..releases.layout import IMPORTED_ENTITIES, IMPORTED_SHOTS
 from ..schemas.canonical import Json
-from ..schemas.paths import get_at
+from ..schemas.quoted_paths import parse_quoted, value_at
 from ..schemas.values import Edit
 
 BUILDERS: tuple[tuple[str, str], ...] = (
@@ -34,8 +36,18 @@ EVALUATIONS: tuple[tuple[str, str], ...] = (
 )
 """Kind of run that judges outputs -> where its pipeline is."""
 
-DRAFTS: tuple[tuple[str, str], ...] = (("katha", "fabula.builders.katha.pending_edits:draft_with"),)
+DRAFTS: tuple[tuple[str, str], ...] = (
+    ("katha", "fabula.builders.katha.pending_edits:draft_with"),
+    ("shots", "fabula.builders.shots.pending_edits:draft_with"),
+)
 """Kind of run -> what gives an item's draft from the fields that its editing stage read and the edits."""
+
+_IMPORTED: dict[str, str] = {
+    IMPORTED_SHOTS: "copy its folder ViStory, correct NN/story.json there, and give the copy to"
+    " `fabula import vistory`: facts and rights of images come along",
+    IMPORTED_ENTITIES: "correct the files that it was imported from, and import them into a new folder",
+}
+"""Kind of a run that has no stages -> how its records are corrected."""
 
 PLANS: tuple[tuple[str, str], ...] = (
     ("katha", "fabula.builders.katha.spending:tell_plan"),
@@ -219,14 +231,15 @@ def _with_old(run: Path, asked: Edit) -> Edit:
             fix="correct or remove that line",
         ) from error  # fmt: skip
     try:
-        edit = asked.model_copy(update={"old": get_at(draft, asked.path)})
-        draft_of((*waiting, edit))
-    except (LookupError, ValueError) as error:
+        with suppress(LookupError):  # where nothing is, the builder says what there is
+            asked = asked.model_copy(update={"old": value_at(draft, parse_quoted(asked.path))})
+        draft_of((*waiting, asked))
+    except ValueError as error:
         raise ConfigError(
             f"{asked.id} {asked.path}", expected="a correction that can be applied", found=str(error),
             fix=f"look at the draft with: fabula run show {run} {asked.id}",
         ) from error  # fmt: skip
-    return edit
+    return asked
 
 
 def _drafter(run: Path, item: str) -> Callable[[Sequence[Edit]], Json]:
@@ -255,6 +268,6 @@ def _editable(run: Path) -> Pipeline:
     if kind not in dict(DRAFTS):
         raise RunError(
             str(run), expected=f"a run of kind {', '.join(dict(DRAFTS))}", found=f"kind {kind}",
-            fix="correct its sources, and give the command that made the run again",
+            fix=_IMPORTED.get(kind, "correct its sources, and give the command that made the run again"),
         )  # fmt: skip
     return pipeline_of(run)

@@ -17,6 +17,8 @@ def register(app: typer.Typer) -> None:
         epilog=example(
             "fabula edit runs/mine kb25k_0001 '$.questions[0].gold_answer' --new '\"the net broke\"' "
             "--who ana --why 'names the event'",
+            "fabula edit runs/shots hat '$.Shots[2][\"Setting Description\"].en' --new '\"A dry river bed\"' "
+            "--who ana --why 'the text says so'",
             "fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'",
             "fabula run retry runs/mine   (applies it)",
         ),
@@ -27,7 +29,9 @@ def register(app: typer.Typer) -> None:
 def edit(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
     item: Annotated[str, typer.Argument(help="Record id.", show_default=False)],
-    path: Annotated[str | None, typer.Argument(help="JSON path of the field.", show_default=False)] = None,
+    path: Annotated[
+        str | None, typer.Argument(help="JSON path of the field, as in $.title.", show_default=False)
+    ] = None,
     new: Annotated[
         str | None, typer.Option("--new", help="New value, as JSON (a string needs its quotes).")
     ] = None,
@@ -40,6 +44,7 @@ def edit(
 ) -> int:
     """Append one correction to the run's edits.jsonl; the next build or retry applies it.
 
+    It works on runs of `build katha` and of `build shots`; paths of a script are those of its story.json.
     A record that is withdrawn leaves its place in the splits empty, and its id is never used again.
     """
     from ..builders import registry

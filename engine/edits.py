@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ..errors import InputError, RunBusy, UserError
 from ..schemas.canonical import canonical_bytes, write_atomic
-from ..schemas.paths import parse_path
+from ..schemas.quoted_paths import parse_quoted
 from ..schemas.values import Edit
 from .journal_file import unwritable
 from .manifest import read_manifest
@@ -146,7 +146,7 @@ def _bad_line(where: str, found: str) -> UserError:
 
 def _bad_path(where: str, edit: Edit) -> UserError | None:
     try:
-        parse_path(edit.path)
+        parse_quoted(edit.path)
     except ValueError as error:
         return UserError(
             where, expected="a JSON path such as $.scenes[0].action", found=str(error), fix="correct the path"

@@ -1,15 +1,16 @@
 """Stage: the finished script in the official form, what is known beyond it, who made what, and findings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...releases.layout import WITHDRAWN
 from ...schemas.canonical import Json
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from ...validators.shots.plot_rules import check_plot
 from ...validators.shots.script_rules import FIELDS, check_script
-from .planner import Sketch
+from .draft import sketch_of
+from .official import official_script
 from .translation import other_language
-from .words import camera_texts, story_type_texts
 
 MAKERS = (
     "plot_by", "cast_by", "onstage_by", "settings_by", "cameras_by", "statics_by", "named_by",
@@ -19,13 +20,13 @@ MAKERS = (
 
 SPEC = StageSpec(
     name="assemble_scripts",
-    version=2,
+    version=3,
     shape="map",
     reads=(
-        "story", "analysis", "given", "number", "plot", "cast", "onstage", "settings", "cameras", "statics",
-        "named", "translation", "labels", *MAKERS,
+        "story", "analysis", "given", "number", "withdrawn", "draft", "completed", "completed_by", *MAKERS,
     ),
     writes=("record",),
+    reject_codes={WITHDRAWN: "It was withdrawn; its id is not used again."},
 )  # fmt: skip
 
 
@@ -34,11 +35,13 @@ def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a st
 
     A character that is on stage in no shot is left out of the script.
     """
-    sketch, labels = Sketch.of(item), item["labels"]
-    translation = {**item["named"], **item["translation"]}
+    if item["withdrawn"] is not None:
+        return Rejected(WITHDRAWN, item["withdrawn"]["why"])
+    draft = {**item["draft"], "other": item["completed"]}
+    sketch, labels = sketch_of(item.fields, draft), draft["labels"]
     present = {key for keys in sketch.onstage for key in keys}
     cast = [one for one in sketch.cast if one["key"] in present]
-    script = ShotScript.model_validate(_script(sketch, cast, translation, labels["story_type"]))
+    script = ShotScript.model_validate(official_script(sketch.base, draft, cast, labels["story_type"]))
     number = f"{item['number']:02d}"
     where = f"{number}/story.json"
     text = sketch.story["normalized_text"]
@@ -61,56 +64,17 @@ def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a st
                 "script": script.as_json(),
                 "order": [one["key"] for one in cast],
                 "facts": facts.as_json(),
-                "producers": _producers(sketch.base, makers, author),
+                "producers": [
+                    *_producers(sketch.base, makers, author),
+                    *draft["edits"],
+                    *item["completed_by"],
+                ],
                 "findings": [
                     _finding(issue.path, issue.code, issue.level, issue.message) for issue in issues
                 ],
             }
         }
     )
-
-
-def _script(sketch: Sketch, cast: Sequence[Json], translation: Json, story_type: str | None) -> Json:
-    base, other = sketch.base, other_language(sketch.base)
-    counts = {one["key"]: sum(one["key"] in keys for keys in sketch.onstage) for one in cast}
-
-    def both(text: str | None, translated: str | None) -> dict[str, str | None]:
-        return _in_order({base: text, other: translated})
-
-    characters = {}
-    for one in cast:
-        key = one["key"]
-        names = both(one["name"], translation["names"][key])
-        # The key is the English name, unless the story has none.
-        names["en"] = names["en"] if base == "en" else (names["en"] or (key if key.isascii() else None))
-        prompts = both(one["prompt"], translation["prompts"][key])
-        characters[key] = {
-            "tag": one["tag"],
-            "name_en": names["en"],
-            "name_ch": names["ch"],
-            "prompt_en": prompts["en"],
-            "prompt_ch": prompts["ch"],
-            "num_of_appearances": counts[key],
-        }
-    shots = []
-    for place, keys in enumerate(sketch.onstage):
-        chinese: list[str | None] = [characters[key]["name_ch"] for key in keys]
-        shots.append(
-            {
-                "index": place + 1,
-                FIELDS["plot"]: both(sketch.plot[place], translation["plot"][place]),
-                FIELDS["setting"]: both(sketch.settings[place], translation["settings"][place]),
-                FIELDS["perspective"]: camera_texts(sketch.cameras[place]),
-                FIELDS["onstage"]: {"en": list(keys), "ch": None if None in chinese else chinese},
-                FIELDS["static"]: both(sketch.statics[place], translation["statics"][place]),
-            }
-        )
-    kind = story_type_texts(story_type)
-    return {**({} if kind is None else {"Story_type": kind}), "Characters": characters, "Shots": shots}
-
-
-def _in_order(texts: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {language: texts[language] for language in ("en", "ch")}
 
 
 def _producers(base: str, makers: Mapping[str, str | None], author: str | None) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Stage: the source stories and what their authors say about them, all checked before the first is built.
+"""Stage: the source stories, what authors say about them, and edits, all checked before the first is built.
 
 Stories come as for the KathaBench builder. Each gets the number of its folder: its id where that is a number,
 else the next free one in the order of the sources. So stories that are added behind the others move none.
@@ -12,7 +12,8 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import Json
 from ...schemas.story import Story
-from ..katha.rows import Reader
+from ..katha.given_rows import read_edits
+from ..katha.rows import Reader, Row
 from ..katha.story_rows import Settings as StorySettings
 from ..katha.story_rows import StoryRows
 from .given import read_given
@@ -30,10 +31,10 @@ class Settings(StorySettings):
 
 SPEC = StageSpec(
     name="load_stories",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
-    writes=("story", "given", "number"),
+    writes=("story", "given", "edits", "withdrawn", "number"),
     libraries=("pyyaml",),
     settings=Settings,
 )
@@ -49,15 +50,17 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     assert isinstance(settings, Settings)
     reader = Reader(settings.max_file_bytes)
     builder = StoryRows(settings, reader)
-    rows = []
+    rows: dict[str, list[Row]] = {"scripts": [], "edits": []}
     for number, (source, path) in enumerate(zip(item["sources"], tools.paths, strict=True)):
         for row in reader.rows(path):
             if source["role"] == "stories":
                 builder.add(row, number)
             else:
-                rows.append(row)
-    # What is given about stories that could not be read would only repeat the first problem.
-    given = read_given(rows if not reader.problems else (), builder.stories, reader)
+                rows[source["role"]].append(row)
+    # What is said about stories that could not be read would only repeat the first problem.
+    sound = not reader.problems
+    given = read_given(rows["scripts"] if sound else (), builder.stories, reader)
+    edits, withdrawn = read_edits(rows["edits"] if sound else (), builder.stories, reader)
     numbers = _numbers(builder.stories, builder)
     if reader.problems:
         raise InputError(reader.problems)
@@ -65,6 +68,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         fields: Mapping[str, Json] = {
             "story": story.as_json(),
             "given": given.get(story_id),
+            "edits": edits.get(story_id, []),
+            "withdrawn": withdrawn.get(story_id),
             "number": numbers[story_id],
         }
         yield Child(story_id, Made(fields))

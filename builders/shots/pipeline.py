@@ -22,6 +22,8 @@ STAGES = (
     f"{__package__}.translate_names",
     f"{__package__}.translate_script",
     f"{__package__}.classify_story",
+    f"{__package__}.apply_edits",
+    f"{__package__}.translate_edits",
     f"{__package__}.assemble_scripts",
 )
 

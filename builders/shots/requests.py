@@ -33,7 +33,7 @@ def shot_request(
     if options.shots is not None:
         given["plan_shots.shots"] = options.shots
     if options.languages is not None:
-        for stage in ("translate_names", "translate_script"):
+        for stage in ("translate_names", "translate_script", "translate_edits"):
             given[f"{stage}.languages"] = list(options.languages)
     texts = [*planner_texts(PIPELINE, options.planner, options.model), *setting_texts(given)]
     return RunRequest(

@@ -123,5 +123,3 @@ def test_release_when_packed_from_a_build_is_verified_diffed_and_published_dry(
         assert fetched.returncode == 0, fetched.stderr
     copy = tmp_path / "fetched" / "shots-0.1.0"
     assert (copy / "SHA256SUMS").read_bytes() == (dist / "SHA256SUMS").read_bytes()
-    edited = fabula_command("edit", run, "hat", "$.script", "--new", "1", "--who", "a", "--why", "b")
-    assert "expected a run of kind katha, found kind shots" in edited.stderr

@@ -89,7 +89,7 @@ def test_add_edit_when_the_story_failed_for_its_edits_can_still_correct_them(run
     ("path", "new", "expected"),
     [
         ("$.questions[0].question_id", "q", "ids"),
-        ("$.nothing", "x", "nothing at"),
+        ("$.nothing", "x", "nothing is there; the fields are"),
         ("$.title", 5, "expected a string"),
         ("title", "x", "starts with"),
     ],

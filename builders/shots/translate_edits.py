@@ -1,0 +1,77 @@
+"""Stage: what people corrected in the story's language, in the other language.
+
+Only the corrected texts are asked for, and only where nobody gave or corrected their translation: all others
+stay as they were translated before. A name that changes is not changed in the texts that use it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...schemas.canonical import Json
+from .draft import SHEET, paths_of, sketch_of
+from .planner import Drafted, Planner, Sketch, planner_of
+from .translation import PARTS, TranslationSettings, other_language
+
+SPEC = StageSpec(
+    name="translate_edits",
+    version=1,
+    shape="map",
+    reads=("story", "analysis", "draft", "named_by", "translation_by"),
+    writes=("completed", "completed_by"),
+    settings=TranslationSettings,
+    asks=("shots/translate_names", "shots/translate_shots"),
+)
+
+
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return all texts in the other language, and who translated those that were asked for again."""
+    settings, draft = tools.settings, item["draft"]
+    assert isinstance(settings, TranslationSettings)
+    other = {part: dict(texts) if isinstance(texts, dict) else list(texts)
+             for part, texts in draft["other"].items()}  # fmt: skip
+    made: list[Json] = []
+    sketch = sketch_of(item.fields, draft)
+    language = other_language(sketch.base)
+    planner = planner_of(tools) if language in settings.languages else None
+    for parts, maker, ask in (
+        (("names", "prompts"), item["named_by"], _names),
+        (PARTS, item["translation_by"], _shots),
+    ):
+        cells = [cell for cell in draft["stale"] if cell[0] in parts]
+        drafted = await ask(planner, sketch, cells, other) if cells and planner is not None else None
+        if drafted is not None:
+            for part, place, path in paths_of(cells, language):
+                other[part][place] = drafted.value[part][place]
+                made.append({"path": path, "producer": drafted.maker})
+        elif cells and maker is not None:
+            paths = ", ".join(path for *_, path in paths_of(cells, language))
+            return Failed(
+                "no_translator",
+                f"{maker} translated what was edited, and translate_edits asks nobody: set its planner and"
+                f" model as for translate_script, or edit {paths} too",
+            )
+    return Made({"completed": other, "completed_by": made})
+
+
+async def _names(planner: Planner, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted | None:
+    """Return ``names`` and ``prompts`` of the characters that have a text among the cells."""
+    keys = {key for _, key in cells}
+    cast = [
+        {**one, **{given: None if [part, one["key"]] in cells else other[part][one["key"]]
+                   for part, given in SHEET.values()}}
+        for one in sketch.cast if one["key"] in keys
+    ]  # fmt: skip
+    return await planner.translate_names(replace(sketch, cast=cast), other_language(sketch.base))
+
+
+async def _shots(planner: Planner, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted | None:
+    """Return the parts of a translation, by shot, of the shots that have a text among the cells."""
+    places = sorted({place for _, place in cells})
+    parts = {name: [getattr(sketch, name)[place] for place in places]
+             for name in ("plot", "onstage", "settings", "cameras", "statics")}  # fmt: skip
+    drafted = await planner.translate(replace(sketch, **parts), other["names"], other_language(sketch.base))
+    if drafted is None:
+        return None
+    value = {part: dict(zip(places, drafted.value[part], strict=True)) for part in PARTS}
+    return Drafted(value, drafted.maker)
