@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .diffing import ReleaseDiff, diff_sides
+from .diffing_images import ImageChange
 from .diffing_sides import Side, open_side
 from .layout import CHANGES, FORMAT, HIDDEN_SPLIT, KIND, RELEASE
 from .options import AUTO, PackOptions
@@ -161,8 +162,15 @@ def changes_document(found: ReleaseDiff, version: str) -> dict[str, Json]:
         ],
         "schema": {"old": found.schema[0], "new": found.schema[1]},
         **({"subsets": [one.as_json() for one in found.subsets]} if found.subsets else {}),
+        **({"images": [_image(one) for one in found.images]} if found.images else {}),
         "hidden_test": hidden,
     }
+
+
+def _image(one: ImageChange) -> dict[str, Json]:
+    return {
+        "story_id": one.story_id, "character": one.character, "file": one.file, "kind": one.kind
+    }  # fmt: skip
 
 
 def _version(side: Side) -> Version:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .changes import Change
+from .diff_pictures import picture_rows
 from .diffing import ReleaseDiff
-from .diffing_text import about_side, hidden_lines, sections, shortened
+from .diffing_text import IMAGES, about_side, hidden_lines, sections, shortened
 from .pages import policy_of, save_page, style_of, template_of
 
 MOST_ROWS = 2000
@@ -33,17 +34,20 @@ def write_page(path: Path, diff: ReleaseDiff, evaluation: Table = ()) -> None:
 def render_page(diff: ReleaseDiff, evaluation: Table = ()) -> str:
     """Return the page of a diff. All values of records are escaped and isolated in their direction."""
     changes = [(record.id, change) for record in diff.changed for change in record.changes]
-    told = [section for section in sections(diff) if not section.title.startswith("changes of ")]
+    told = [one for one in sections(diff) if one.title != IMAGES and not one.title.startswith("changes of ")]
+    pictures = picture_rows(diff.images, diff.old.folder, diff.new.folder)
     style = style_of("diff_report.css")
     page: str = template_of("diff_report.j2").render(
         style=style,
-        policy=policy_of(style),
+        policy=policy_of(style, pictures=bool(pictures)),
         old=about_side(diff.old),
         new=about_side(diff.new),
         diff=diff,
         changes=[(name, one.path, one.kind, *_values(one)) for name, one in changes[:MOST_ROWS]],
         more=max(0, len(changes) - MOST_ROWS),
         sections=[(one.title, list(one.lines(MOST_ROWS)), max(0, len(one.rows) - MOST_ROWS)) for one in told],
+        pictures=pictures,
+        more_pictures=len(diff.images) - len(pictures),
         hidden=list(hidden_lines(diff)),
         evaluation=[[str(cell) for cell in row] for row in evaluation],
     )

@@ -9,6 +9,7 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from .changes import Change, changes_between, pattern_of
 from .diffing_hidden import HiddenChange, hidden_change
+from .diffing_images import ImageChange, image_changes, is_image
 from .diffing_sides import Side, open_side
 from .diffing_statistics import Shift, shifts_between
 from .diffing_steps import due_reasons
@@ -75,7 +76,9 @@ class ReleaseDiff:
             of both releases have it on one side only.
         about: what is said about the release as a whole, where it differs.
         subsets: the subsets that were added, removed, or have other members.
-        documents: path -> ``added``, ``removed`` or ``changed``, of the files besides records and tables.
+        images: the reference images of characters that were added, removed or have other content.
+        documents: path -> ``added``, ``removed`` or ``changed``, of the files besides records, tables and
+            reference images.
         statistics: the statistics that differ.
         hidden: what can be seen of the hidden test.
         reasons: step -> why it is due, one sentence each, the largest step first.
@@ -92,6 +95,7 @@ class ReleaseDiff:
     fields: Mapping[str, Mapping[str, str]]
     about: Sequence[Change]
     subsets: Sequence[SubsetChange]
+    images: Sequence[ImageChange]
     documents: Mapping[str, str]
     statistics: Sequence[Shift]
     hidden: HiddenChange
@@ -181,6 +185,7 @@ def diff_sides(old: Side, new: Side) -> ReleaseDiff:
         "fields": _fields(changed, differing),
         "about": tuple(_about(old, new)),
         "subsets": subset_changes(old.folder, new.folder),
+        "images": image_changes(old, new),
         "documents": _documents(old, new),
         "statistics": shifts_between(old.statistics, new.statistics),
         "hidden": hidden_change(old.document, new.document),
@@ -291,7 +296,7 @@ def _about(old: Side, new: Side) -> Iterator[Change]:
 def _documents(old: Side, new: Side) -> dict[str, str]:
     found = {}
     for path in sorted(old.files.keys() | new.files.keys()):
-        tables = path in old.records or path in new.records or path.startswith(f"{DATA}/")
+        tables = path in old.records or path in new.records or path.startswith(f"{DATA}/") or is_image(path)
         if tables or path in (RELEASE, SUMS) or not new.files:
             continue
         before, after = old.files.get(path), new.files.get(path)

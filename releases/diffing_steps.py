@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .changes import Change
+from .diffing_images import image_reasons
 from .diffing_sides import Side
 from .layout import ANNOTATIONS, PRODUCERS, PROMPTS, SHOT_SCRIPTS, VARIANTS
 from .version_step import Step
@@ -48,6 +49,7 @@ def due_reasons(old: Side, new: Side, found: Mapping[str, Any]) -> Iterator[tupl
         due.append((Step.MAJOR, f"the schema of the records is version {after}, and was {before}"))
     due += _record_reasons(new, found)
     due += [(one.step, one.why) for one in found["subsets"]]
+    due += image_reasons(found["images"], old, new)
     due += found["hidden"].reasons()
     if found["about"]:
         names = ", ".join(change.path.removeprefix("$.") for change in found["about"])

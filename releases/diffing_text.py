@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json, canonical_text
 from .changes import Change, pattern_of
+from .diffing_images import ImageChange, by_character
 from .diffing_sides import Side
 from .diffing_statistics import Shift
 from .diffing_steps import ASIDE, NOUNS
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Most entries of one kind that people are shown; JSON has them all."""
+IMAGES = "characters with other reference images"
+"""Title of the section about them."""
 _LONGEST = 120
 _FOLLOWING = tuple(
     f"$.provenance.source_{name}" for name in ("prompt_hash", "annotations_sha256", "contrastives_sha256")
@@ -50,6 +53,7 @@ def as_json(diff: "ReleaseDiff") -> dict[str, Json]:
         },
         "about": [change.as_json() for change in diff.about],
         "subsets": [one.as_json() for one in diff.subsets],
+        "images": [one.as_json() for one in diff.images],
         "documents": dict(diff.documents),
         "statistics": [shift.as_json() for shift in diff.statistics],
         "hidden_test": diff.hidden.as_json(),
@@ -119,6 +123,8 @@ def sections(diff: "ReleaseDiff") -> list[Section]:
     found.append(Section("schema", versions + fields))
     found.append(Section("about the release", diff.about, lambda one: f"{one.path}: {values_text(one)}"))
     found.append(Section("subsets", diff.subsets, lambda one: one.line()))
+    owners = list(by_character(diff.images).values())
+    found.append(Section(IMAGES, owners, _images_text))
     found.append(Section("documents", [f"{path} {kind}" for path, kind in diff.documents.items()]))
     found.append(Section("statistics", [one for one in diff.statistics if one.is_count], _shift_text))
     return [section for section in found if section.rows]
@@ -187,6 +193,20 @@ def _many(name: str) -> str:
 def _gone_text(one: "Gone") -> str:
     named = {"left_out": "left out by packing"}.get(one.how, one.how)
     return f"{one.id}: {named}" + (f": {one.reason}" if one.reason else "")
+
+
+def _images_text(changes: Sequence[ImageChange]) -> str:
+    """Return what became of the images of one character."""
+    first = changes[0]
+    told = []
+    for kind in ("added", "removed", "changed"):
+        names = [f"{one.file.rpartition('/')[2]}{_hashes(one)}" for one in changes if one.kind == kind]
+        told += [f"{kind} {', '.join(names)}"] if names else []
+    return f"{first.story_id} {first.character}: {'; '.join(told)}"
+
+
+def _hashes(one: ImageChange) -> str:
+    return f" ({one.old[:8]} -> {one.new[:8]})" if one.old and one.new else ""
 
 
 def _shift_text(one: Shift) -> str:

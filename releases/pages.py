@@ -18,10 +18,16 @@ def style_of(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
 
 
-def policy_of(style: str) -> str:
-    """Return the content security policy of a page that has this style, and nothing else."""
+def policy_of(style: str, *, pictures: bool = False) -> str:
+    """Return the content security policy of a page with this style, pictures of its own, nothing else.
+
+    Args:
+        style: the content of its style element.
+        pictures: whether it holds pictures, as data.
+    """
     allowed = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
-    return f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
+    shown = " img-src data:;" if pictures else ""
+    return f"default-src 'none'; style-src 'sha256-{allowed}';{shown} base-uri 'none'; form-action 'none'"
 
 
 @cache
