@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, released, say, show_findings
+from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show_findings
 
 if TYPE_CHECKING:
     from ..builders.shots.references import Sees
@@ -29,6 +29,7 @@ def register_export(app: typer.Typer) -> None:
         epilog=example(
             "fabula export lite runs/shots --count 20 --out runs/shots-lite",
             "fabula export lite runs/vistory --ids official --out runs/vistory-lite",
+            "fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite",
         ),
     )(lite)
 
@@ -81,18 +82,20 @@ def lite(
     ids: Annotated[
         str | None, typer.Option("--ids", help="These stories, as 01,08,...; or official for Lite's own.")
     ] = None,
+    created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Write a subset that is spread as the whole set is, by type, style, culture, length and characters.
 
-    lite.json beside it holds the ids and each distribution beside that of the whole.
+    lite.json beside it holds the ids and each distribution beside that of the whole. The folder is like that
+    of an imported set: `fabula release pack` makes a release of it.
     """
     from ..releases.shot_subsets import OFFICIAL, choose, write_subset
     from ..releases.shot_tree import read_shot_set
 
     shot_set, _ = read_shot_set(released(folder))
     named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]
-    document = write_subset(shot_set, choose(shot_set, count, named), out)
+    document = write_subset(shot_set, choose(shot_set, count, named), out, created_at)
     if as_json:
         emit(document)
         return 0
@@ -100,4 +103,5 @@ def lite(
     for name, field in document["fields"].items():
         say(f"{name}: total variation {field['total_variation']:.3f} from the whole")
     say(f"set: {out}")
+    say(f"a release of it: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
     return 0

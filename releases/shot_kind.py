@@ -20,6 +20,7 @@ from .licence import licence
 from .shapes import SHOT_SETS
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_statistics import statistics_of_shots
+from .shot_subsets import DOCUMENT, read_subset_document
 from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
 from .suite_facts import UNSTATED, SuiteFacts
 
@@ -34,6 +35,7 @@ _FILES = (
     (f"{FOLDER}/{STORIES}", "style, culture and genders of each story"),
     (SHOT_SCRIPTS, "the scripts with their history: who made what"),
     (LEFT_OUT, "reference images that are not here, with source, rights and hash; only where there are any"),
+    (DOCUMENT, "the ids of a subset, and how near its distributions are to the whole's; only of a subset"),
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "counts and distributions"),
     (SOURCE_MANIFEST, "what the scripts were made from"),
@@ -105,6 +107,8 @@ def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> No
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(shot_set.path(image), target)
     write_facts(draft / FOLDER, (record.facts for record in records), kept)
+    if (document := read_subset_document(run, [record.story_id for record in records])) is not None:
+        write_atomic(draft / DOCUMENT, [document])
     if gone:
         ordered = sorted(gone, key=lambda one: (one.story_id, one.file))
         write_atomic(draft / LEFT_OUT, jsonl_lines(image.as_json() for image in ordered))

@@ -4,14 +4,17 @@ Counted are story type, style, culture, whether a story is realistic, how long i
 tag and gender. The official set comes with its own choice, which is taken as given.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from ..errors import ConfigError
+from ..engine.manifest import creation_time
+from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.shots import LITE, StoryFacts
 from .shot_facts import read_story_facts, with_provenance, write_facts
+from .shot_subset_run import write_subset_run
 from .shot_tree import FOLDER, ShotSet, ShotStory, write_shot_set
 from .subset_closeness import field_closeness
 from .subset_drawing import ALL, draw
@@ -103,20 +106,65 @@ def subset_document(shot_set: ShotSet, ids: Collection[str]) -> dict[str, Json]:
     }
 
 
-def write_subset(shot_set: ShotSet, ids: Collection[str], out: Path) -> dict[str, Json]:
+def write_subset(
+    shot_set: ShotSet, ids: Collection[str], out: Path, created_at: str | None = None
+) -> dict[str, Json]:
     """Write a subset as a set of its own with ``lite.json`` beside it, and return what that says.
 
+    The folder is like that of an imported set, so that it can be packed as a release.
+
+    Args:
+        shot_set: the whole.
+        ids: the stories of the subset.
+        out: the folder to make.
+        created_at: time that releases of it bear, RFC 3339; else as for a new run.
+
     Raises:
-        TargetError: ``out`` is there already, or cannot be written. InputError: as for the facts of the set.
+        ConfigError: the time is none. InputError: what the set says beside its scripts is damaged.
+        TargetError: ``out`` is there already, or cannot be written.
     """
+    time = creation_time(created_at)
     document = subset_document(shot_set, ids)
     part = ShotSet(shot_set.folder, tuple(story for story in shot_set.stories if story.story_id in ids))
     facts: Mapping[str, StoryFacts] = read_story_facts(part)
     images = with_provenance(part)
     write_shot_set(part, out)
-    write_facts(out / FOLDER, facts.values(), images)
-    write_atomic(out / DOCUMENT, [pretty_bytes(document)])
+    try:
+        write_facts(out / FOLDER, facts.values(), images)
+        write_atomic(out / DOCUMENT, [pretty_bytes(document)])
+        write_subset_run(shot_set, part, facts, out, time)
+    except OSError as error:
+        raise TargetError(
+            str(out), expected="a folder that can be written", found=error.strerror or str(error),
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
     return document
+
+
+def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
+    """Return ``lite.json`` of a subset as its file has it; None for a set that is none.
+
+    Raises:
+        InputError: it cannot be read, or names other stories than the subset has.
+    """
+    path = folder / DOCUMENT
+    if not path.is_file():
+        return None
+    try:
+        data = path.read_bytes()
+        named = sorted(map(str, json.loads(data)["ids"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError([_other(path, f"a file that cannot be read ({error})")]) from error
+    if named != sorted(ids):
+        raise InputError([_other(path, f"{len(named)} others")])
+    return data
+
+
+def _other(path: Path, found: str) -> UserError:
+    return UserError(
+        str(path), expected="the ids of the stories that are here", found=found,
+        fix="remove it, or write the subset again with fabula export lite",
+    )  # fmt: skip
 
 
 def _counts(stories: Collection[Traits], place: int) -> Counter[str]:

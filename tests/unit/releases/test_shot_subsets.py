@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError
+from fabula.errors import ConfigError, InputError
+from fabula.releases import pack, verify
+from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import read_story_facts
 from fabula.releases.shot_statistics import statistics_of_shots
 from fabula.releases.shot_subsets import choose, subset_document, write_subset
@@ -14,6 +16,8 @@ from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.schemas.shots import LITE
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 
+CREATED = "2026-01-01T00:00:00Z"
+OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en", "zh"))
 STYLES = ("photorealistic",) * 5 + ("anime",) * 3 + ("comics",) * 2
 
 
@@ -71,6 +75,42 @@ def test_subset_when_written_is_a_set_with_facts_and_document(tmp_path: Path) ->
     assert part.counts()["references"] == 12
     assert json.loads((tmp_path / "lite" / "lite.json").read_text()) == document
     assert document["ids"] == ["02", "03"]
+
+
+def test_subset_when_packed_is_a_release_that_says_what_it_is_of(eighty: ShotSet, tmp_path: Path) -> None:
+    write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "lite", CREATED)
+    result = pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
+    assert result.counts["stories"] == 20
+    assert verify(tmp_path / "dist").ok
+    assert (tmp_path / "dist/lite.json").read_bytes() == (tmp_path / "lite/lite.json").read_bytes()
+    (source,) = json.loads((tmp_path / "dist/source_manifest.json").read_text())["inputs"]
+    assert source == {"role": "scripts", "name": "whole", "sha256": eighty.sha256}
+    write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "again", CREATED)
+    pack(tmp_path / "again", tmp_path / "same", OPTIONS)
+    assert (tmp_path / "same/SHA256SUMS").read_bytes() == (tmp_path / "dist/SHA256SUMS").read_bytes()
+
+
+@pytest.mark.parametrize("content", ['{"ids": ["01"]}', '{"ids": 3}', "[]", "no JSON"])
+def test_subset_when_its_document_is_of_others_is_not_packed(tmp_path: Path, content: str) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=3))
+    write_subset(whole, ["02", "03"], tmp_path / "lite", CREATED)
+    (tmp_path / "lite/lite.json").write_text(content)
+    with pytest.raises(InputError, match=r"lite\.json: expected the ids of the stories that are here"):
+        pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
+
+
+def test_subset_when_a_script_was_changed_by_hand_forgets_who_made_it(tmp_path: Path) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=2))
+    write_subset(whole, ["01", "02"], tmp_path / "first", CREATED)
+    lines = tmp_path / "first/scripts.jsonl"
+    lines.write_text(lines.read_text("utf-8").replace('"producer":"given"', '"producer":"hand:ana"'), "utf-8")
+    changed = tmp_path / "first/ViStory/02/story.json"
+    changed.write_text(changed.read_text("utf-8").replace("stands still", "runs"), "utf-8")
+    write_subset(read_shot_set(tmp_path / "first")[0], ["01", "02"], tmp_path / "second", CREATED)
+    records = [
+        json.loads(line) for line in (tmp_path / "second/scripts.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert [one["producers"][0]["producer"] for one in records] == ["hand:ana", "given"]
 
 
 def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> None:
