@@ -1,6 +1,7 @@
 """Building episodes from films through the engine: by rules, and with a model behind the real SDK."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,19 @@ def changed(name: str, change: Callable[[Json], Json], times: int = 1) -> Handle
             return answer(asked)
         left[0] -= 1
         return change(answer(asked))
+
+    return handler
+
+
+def found_in_shot_1(problem: Json) -> Handler:
+    """A model that finds a problem in shot 1, once; its parts are asked about in any order."""
+    left = [problem]
+
+    def handler(asked: Asked) -> Json:
+        here = asked.schema_name == "entities_check_actions" and re.search(r'"shot": 1\b', asked.text)
+        if here and left:
+            return {"problems": [{"shot": 1, **left.pop()}]}
+        return answer(asked)
 
     return handler
 
@@ -203,12 +217,9 @@ def test_mentions_when_the_model_does_not_help_are_dropped_by_rules_and_reported
 
 
 def test_contradiction_when_found_is_rewritten_and_looked_at_again(tmp_path: Path) -> None:
-    def wrong(reply: Json) -> Json:
-        action = "In step 1 one turns to Mira, Tomas and The Harbour Office, with two hands."
-        found = {"shot": 1, "kind": "impossible", "found": "Three hands.", "action": action}
-        return {"problems": [found]}
-
-    _, asked = build(tmp_path, changed("check_actions", wrong))
+    action = "In step 1 one turns to Mira, Tomas and The Harbour Office, with two hands."
+    wrong = {"kind": "impossible", "found": "Three hands.", "action": action}
+    _, asked = build(tmp_path, found_in_shot_1(wrong))
     assert repairs(tmp_path) == Counter({("impossible", "rewritten"): 1})
     assert "with two hands" in scripts(tmp_path)[0]["scenes"][0]["action_descriptions"][0]
     again = [one for one in asked if one.schema_name == "entities_check_actions"]
@@ -217,8 +228,8 @@ def test_contradiction_when_found_is_rewritten_and_looked_at_again(tmp_path: Pat
 
 
 def test_contradiction_when_its_cure_loses_a_name_is_left_and_reported(tmp_path: Path) -> None:
-    found = {"shot": 1, "kind": "contradiction", "found": "Her hair is red.", "action": "Nobody is here."}
-    build(tmp_path, changed("check_actions", lambda _: {"problems": [found]}))
+    wrong = {"kind": "contradiction", "found": "Her hair is red.", "action": "Nobody is here."}
+    build(tmp_path, found_in_shot_1(wrong))
     assert repairs(tmp_path) == Counter({("contradiction", "left"): 1})
     assert findings(tmp_path) <= {"description-long"}
 
