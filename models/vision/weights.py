@@ -1,7 +1,7 @@
 """Weights: pinned, fetched by the libraries' own loaders on first use, plain files checked by their hash.
 
 A folder or file of the user's own goes before the Hub. Without network and without the weights in the
-library's cache, the error says which file goes where.
+library's cache, the error says within seconds which file goes where.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from ...errors import MissingRequirement
 from ...schemas.canonical import digest, sha256_file
-from .devices import library, missing
+from .devices import library
+from .hub import hub_file, unreachable
 
 T = TypeVar("T")
+_PRETRAINED = ("config.json", "model.safetensors")
 _WEIGHTS = (".safetensors", ".bin", ".pth", ".pt", ".onnx", ".json")
 
 
@@ -45,6 +47,8 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any
     place, how = source.repo, dict[str, Any](revision=source.revision)
     if local is not None:
         place, how = str(local), dict[str, Any](local_files_only=True)
+    elif unreachable() is not None:
+        how["local_files_only"] = True  # the library would go on asking
     if not hasattr(kind, "base_model_prefix"):
         return told(source, local, lambda: kind.from_pretrained(place, **how))
     with _quiet():  # tensors of other parts of a checkpoint are no news; missing ones are told below
@@ -78,12 +82,23 @@ def fetch_file(source: Source, local: Path | None = None) -> Path:
     """
     path = local
     if path is None:
-        path = told(source, None, lambda: _from_hub(source))
+        revision, pinned = source.revision or None, bool(source.revision or source.sha256)
+        path = told(source, None, lambda: hub_file(source.repo, source.file, revision, pinned=pinned))
     if not path.is_file():
         raise needed(source, f"no file {path}")
     if source.sha256 and sha256_file(path) != source.sha256:
         raise needed(source, f"{path} with another SHA-256 than {source.sha256[:12]}...")
     return path
+
+
+def fetch_pretrained(source: Source) -> None:
+    """Fetch configuration and weights of a model of transformers, unless they are in the library's cache.
+
+    Raises:
+        MissingRequirement: they are neither there nor to be had.
+    """
+    for file in _PRETRAINED:
+        told(source, None, lambda file=file: hub_file(source.repo, file, source.revision))  # type: ignore[misc]
 
 
 def revision_of(source: Source, local: Path | None) -> str:
@@ -134,22 +149,6 @@ def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None
         MissingRequirement: they are those of another model.
     """
     told(source, None, lambda: module.load_state_dict(dict(state), strict=True))
-
-
-def _from_hub(source: Source) -> Path:
-    try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import LocalEntryNotFoundError
-    except ImportError as error:
-        raise missing("huggingface_hub") from error
-    revision = source.revision or None
-    if source.revision or source.sha256:
-        # What is pinned cannot have changed: a copy in the cache is taken without asking the Hub.
-        try:
-            return Path(hf_hub_download(source.repo, source.file, revision=revision, local_files_only=True))
-        except LocalEntryNotFoundError:
-            pass
-    return Path(hf_hub_download(source.repo, source.file, revision=revision))
 
 
 def told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
