@@ -48,6 +48,12 @@ class Settings(LookSettings):
     )
     detections_sha256: str | None = Field(default=None, description="Of that file, as the run began with it.")
 
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that look; with a file of detections nobody does."""
+        if self.detections is not None or self.people is None:
+            return ()
+        return (self.people,) if self.faces is None else (self.people, self.faces)
+
 
 SPEC = StageSpec(
     name="detect_people",

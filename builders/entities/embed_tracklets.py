@@ -40,7 +40,11 @@ class Settings(LookSettings):
         default=0.4, ge=0, le=2, description="Share of a face's sides around its crop."
     )
 
-    def weights(self) -> ViewWeights:
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that encode."""
+        return tuple(name for name in (self.face, self.body) if name is not None)
+
+    def view_weights(self) -> ViewWeights:
         """Return the weights of views."""
         return ViewWeights(self.face_weight, self.size_weight, self.sharp_weight)
 
@@ -114,13 +118,13 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
 
 def _plain(tracklet: Tracklet, settings: Settings) -> Tracklet:
     """Return a tracklet with its best views, by what is known without its pixels."""
-    quality = dict(enumerate(qualities(tracklet.seen, settings.weights())))
+    quality = dict(enumerate(qualities(tracklet.seen, settings.view_weights())))
     return tracklet.model_copy(update={"best": tuple(best(quality, settings.views))})
 
 
 def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet:
     """Return a tracklet with the vectors of a file: of each kind, those of the best views that have one."""
-    quality = dict(enumerate(qualities(tracklet.seen, settings.weights())))
+    quality = dict(enumerate(qualities(tracklet.seen, settings.view_weights())))
     vectors: dict[str, str | None] = {}
     for kind in KINDS:
         rows = {place: given[kind][one.row] for place, one in enumerate(tracklet.seen) if one.row is not None}
@@ -133,7 +137,7 @@ def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet
 def _work(tracklets: tuple[Tracklet, ...], settings: Settings) -> _Work:
     wanted: dict[int, list[tuple[int, int]]] = {}
     for place, one in enumerate(tracklets):
-        for view in candidates(one.seen, settings.weights(), settings.candidates):
+        for view in candidates(one.seen, settings.view_weights(), settings.candidates):
             wanted.setdefault(one.seen[view].frame, []).append((place, view))
     return _Work(tracklets, wanted)
 
@@ -174,7 +178,7 @@ def _with_vectors(place: int, work: _Work, encoders: _Encoders) -> Tracklet:
     settings, tracklet = encoders.settings, work.tracklets[place]
     crops = {view: some for (whose, view), some in work.crops.items() if whose == place}
     sharp = {view: sharpness_of(some["body"]) for view, some in crops.items() if "body" in some}
-    quality = qualities(tracklet.seen, settings.weights(), sharp)
+    quality = qualities(tracklet.seen, settings.view_weights(), sharp)
     chosen = best({view: quality[view] for view in crops}, settings.views)
     vectors: dict[str, str | None] = {}
     for kind, model in encoders.models.items():

@@ -34,6 +34,10 @@ class Settings(LookSettings):
     )
     max_side: int = Field(default=640, ge=64, le=4096, description="Longer side of a kept frame at most.")
 
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that look."""
+        return () if self.aesthetic is None else (self.aesthetic,)
+
 
 SPEC = StageSpec(
     name="measure_quality",

@@ -3,13 +3,11 @@
 A picture is named by the SHA-256 of its bytes, ``<sha256>.jpg``, in the run's store.
 """
 
-import os
-import threading
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from ...errors import InputError, UserError
+from ...media.kept import keep_file, kept_bytes
 from ...models.chat import Image
 from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes
@@ -81,12 +79,8 @@ class Views(Own):
 def keep(data: bytes, store: Path | None) -> str:
     """Write a picture into the store, unless it is there; return its name. Without a store, only name it."""
     name = f"{sha256_bytes(data)}.jpg"
-    if store is None or (store / name).exists():
-        return name
-    store.mkdir(parents=True, exist_ok=True)
-    part = store / f".{name}.{os.getpid()}.{threading.get_ident()}"
-    part.write_bytes(data)
-    part.replace(store / name)
+    if store is not None:
+        keep_file(data, name, store)
     return name
 
 
@@ -96,24 +90,7 @@ def picture(name: str, store: Path | None) -> Image:
     Raises:
         InputError: it is not there, or its bytes are others.
     """
-    stem = name.partition(".")[0]
     if store is None:
-        return Image(name.encode("ascii"), MEDIA_TYPE, stem)
-    try:
-        data = (store / name).read_bytes()
-    except OSError as error:
-        raise _lost(store / name, str(error.strerror)) from error
-    if sha256_bytes(data) != stem:
-        raise _lost(store / name, "other bytes")
-    return Image(data, MEDIA_TYPE)
-
-
-def _lost(path: Path, found: str) -> InputError:
-    return InputError(
-        [
-            UserError(
-                str(path), expected="the picture that its name says", found=found,
-                fix="build into a new folder; --reuse takes over what models answered in this one",
-            )
-        ]
-    )  # fmt: skip
+        return Image(name.encode("ascii"), MEDIA_TYPE, name.partition(".")[0])
+    fix = "build into a new folder; --reuse takes over what models answered in this one"
+    return Image(kept_bytes(store, name, fix=fix), MEDIA_TYPE)

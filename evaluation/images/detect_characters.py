@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
-from .looking import BoxRows, boxes_of, open_shot, opened
+from .looking import BoxRows, boxes_of, open_shot
 from .settings import DetectSettings
 
 SPEC = StageSpec(

@@ -12,10 +12,11 @@ import numpy as np
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.vision.crop import Definition
+from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...models.vision.types import Rows
 from ...schemas.canonical import Json
-from .looking import crop_of, open_shot, opened, packed
+from .looking import crop_of, open_shot, packed
 from .settings import CropSettings
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .compare_texts import TextMeans, compare_texts
-from .looking import open_shot, opened, packed
+from .looking import open_shot, packed
 from .settings import PictureSettings
 
 if TYPE_CHECKING:

@@ -1,21 +1,17 @@
-"""What the stages that look at pictures share: opening pictures and models, crops, and rows as plain JSON."""
+"""What the stages that look at pictures share: opening pictures, crops, and rows as plain JSON."""
 
 import base64
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...media.images import open_picture
 from ...models.vision.crop import Definition, cut
-from ...models.vision.devices import Place
-from ...models.vision.registry import Kind, open_vision
-from ...models.vision.types import Box, Detector, Rows, VisionModel
-from ...schemas.canonical import Json, canonical_text
+from ...models.vision.types import Box, Detector, Rows
+from ...schemas.canonical import Json
 from .layout import VIDEOS
-from .settings import VisionSettings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,23 +33,6 @@ def open_shot(file: str | Path) -> "Image":
 
         return first_frame(path).image
     return open_picture(path).image
-
-
-def opened(name: str, settings: VisionSettings, kind: Kind) -> Any:  # noqa: ANN401 - of that kind
-    """Return a model of a kind, loaded once in a process.
-
-    Raises:
-        ConfigError, MissingRequirement: as :func:`fabula.models.vision.registry.open_vision`.
-    """
-    options = canonical_text(settings.options.get(name, {}))
-    return _opened(name, Place(settings.device, settings.dtype), options, kind)
-
-
-@cache
-def _opened(name: str, place: Place, options: str, kind: Kind) -> VisionModel:
-    import json
-
-    return open_vision(name, place, json.loads(options), kind)
 
 
 class BoxRows:

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.devices import DEVICES, Place
+from ...models.vision.looking import VisionSettings
 from ...models.vision.registry import MODELS, check_vision
 from ..metrics.alignment import DIMENSIONS
-from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings, VisionSettings
+from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings
 
 METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "clip-score", "alignment")
 """Names of what can be chosen; some are several scores."""

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from ...models.vision.crop import Definition
-from ...models.vision.types import Device, Dtype
+from ...models.vision.looking import VisionSettings
 from ...schemas.base import Own
 from ..judges.images import ImageSettings
 from ..judges.settings import JudgeSettings
@@ -31,17 +31,6 @@ class ShotSelection(Own):
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
         return (value,) if isinstance(value, str) else value
-
-
-class VisionSettings(Own):
-    """Where models run, and what they are given besides their name."""
-
-    device: Device = Field(default="cpu", description="Class of device: cpu, cuda or mps.")
-    dtype: Dtype = Field(default="float32", description="Numbers of the models: float32, float16, bfloat16.")
-    options: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="Name of a model -> settings of its loader, such as local."
-    )
-    batch: int = Field(default=16, ge=1, le=1024, description="Pictures that a model gets at once.")
 
 
 class DetectSettings(VisionSettings):

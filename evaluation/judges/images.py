@@ -1,7 +1,5 @@
 """From the files of a storyboard to the pictures that judges get: decoded once, encoded once, no metadata."""
 
-import os
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from pydantic import Field
 from ...errors import InputError, UserError
 from ...media.images import LIMITS, MEDIA_TYPES, PictureLimits, encode, fitted, open_picture
 from ...media.images import Picture as Opened
+from ...media.kept import keep_file, kept_bytes
 from ...models.chat import Image
 from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes
@@ -97,12 +96,8 @@ def keep_pictures(pictures: Iterable[PreparedPicture], store: Path) -> tuple[str
     store.mkdir(parents=True, exist_ok=True)
     names = []
     for picture in pictures:
+        keep_file(picture.data, picture.file_name, store)
         names.append(picture.file_name)
-        target = store / picture.file_name
-        if not target.exists():
-            part = store / f".{picture.file_name}.{os.getpid()}.{threading.get_ident()}"
-            part.write_bytes(picture.data)
-            part.replace(target)
     return tuple(names)
 
 
@@ -118,25 +113,6 @@ def kept_picture(store: Path, file_name: str) -> Image:
     Raises:
         InputError: it is not there, or its bytes are others.
     """
-    path = store / file_name
-    stem, _, suffix = file_name.partition(".")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise _lost(path, str(error.strerror)) from error
-    if sha256_bytes(data) != stem or suffix not in _TYPES:
-        raise _lost(path, "other bytes")
-    return Image(data, _TYPES[suffix])
-
-
-def _lost(path: Path, found: str) -> InputError:
-    return InputError(
-        [
-            UserError(
-                str(path),
-                expected="the picture that its name says",
-                found=found,
-                fix="remove the folder `images` of the run and run the command again",
-            )
-        ]
-    )
+    fix = "remove the folder `images` of the run and run the command again"
+    data = kept_bytes(store, file_name, fix=fix)
+    return Image(data, _TYPES[file_name.partition(".")[2]])

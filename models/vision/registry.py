@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, ValidationError, create_model
@@ -110,6 +111,16 @@ def open_vision(
             f"model {name}", expected=f"a {kind}", found=found, fix=f"name a {kind}: {_listed(kind)}"
         )
     return model
+
+
+def files_of(name: str, settings: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files and folders that a model's settings name: those that its loader takes as paths.
+
+    Raises:
+        ConfigError: there is no such model, or a setting is wrong.
+    """
+    given = _checked(name, loader_of(name), settings)
+    return {key: value for key, value in given.items() if isinstance(value, Path)}
 
 
 def loader_of(name: str) -> Loader:
