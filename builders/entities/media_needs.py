@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
+from ...media.shot_network import fingerprint
 from ...models.vision.devices import Place
-from ...models.vision.registry import check_vision
 from . import detect_shots, measure_quality, read_subtitles
+from .model_needs import lacks_of
 from .read_subtitles import RAPID
 
 _OCR = (RAPID, "onnxruntime")
@@ -45,6 +44,7 @@ def _lacks(config: RunConfig) -> Iterator[str]:
         if libraries:
             yield f"{' and '.join(libraries)}, for detect_shots.method=transnetv2"
         else:
+            yield from _lacks_of_network()
             Place(found.device).checked()
     if isinstance(subtitles, read_subtitles.Settings) and subtitles.reader is not None:
         _check_reader(subtitles.reader)
@@ -52,28 +52,14 @@ def _lacks(config: RunConfig) -> Iterator[str]:
         if libraries:
             yield f"{' and '.join(libraries)}, for read_subtitles.reader=rapidocr"
     if isinstance(quality, measure_quality.Settings) and quality.aesthetic is not None:
-        yield from _lacks_of_model(quality.aesthetic, quality)
+        yield from lacks_of(quality, quality.aesthetic)
 
 
-def _lacks_of_model(name: str, settings: measure_quality.Settings) -> Iterator[str]:
-    options = settings.options.get(name, {})
+def _lacks_of_network() -> Iterator[str]:
     try:
-        check_vision(name, options)
+        fingerprint()
     except MissingRequirement as error:
-        yield f"{error.where.removeprefix('the library ')}, for {name}"
-        return
-    if name == "aesthetic-v2.5" and options.get("head") is None:
-        yield f'the weights of its head, for {name}: options."{name}" = {{ head = FILE }} (docs/vision.md)'
-    for key, value in _files(options):
-        if not Path(value).exists():
-            yield f"{value}, which options.{name}.{key} names"
-    Place(settings.device, settings.dtype).checked()
-
-
-def _files(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for key in ("local", "head", "file"):
-        if isinstance(options.get(key), str | Path):
-            yield key, str(options[key])
+        yield f"{error.found}, for detect_shots.method=transnetv2"
 
 
 def _check_reader(name: str) -> None:

@@ -32,6 +32,7 @@ class Settings(Own):
         default=None,
         description="rapidocr, or module:function that returns a reader; null: nobody reads.",
     )
+    version: str | None = Field(default=None, description="Of that reader, as the run began with it.")
     frames: int = Field(default=3, ge=1, le=100, description="Frames of a shot, evenly inside it.")
     band: float = Field(
         default=0.3, gt=0, le=1, description="Lower share of a frame in which subtitles stand."

@@ -13,6 +13,7 @@ from ..katha.planner import PlannerSettings, check_planner
 from ..registry import sections_of_others
 from . import EntityOptions
 from .load_videos import ROLE
+from .pinned import pinned
 from .pipeline import PIPELINE
 
 
@@ -45,16 +46,14 @@ def entity_request(
             "detect_people.detections_sha256": sha256_file(file),
         }
     texts = [*_planner_texts(options), *setting_texts(given), *options.texts]
+    config = resolve_config(
+        PIPELINE, options.settings_file, texts, options.models,
+        others=lambda: sections_of_others(PIPELINE.name),
+    )  # fmt: skip
     return RunRequest(
         folder=Path(out),
         pipeline=PIPELINE,
-        config=resolve_config(
-            PIPELINE,
-            options.settings_file,
-            texts,
-            options.models,
-            others=lambda: sections_of_others(PIPELINE.name),
-        ),
+        config=pinned(config),
         sources=tuple(Source(ROLE, path) for path in paths),
         created_at=options.created_at,
         options=options.for_engine(limit=options.limit, items=tuple(options.items)),

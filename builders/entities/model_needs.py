@@ -1,0 +1,77 @@
+"""What models that look at pictures need: libraries, a device, and weights, fetched if they can be."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...errors import MissingRequirement
+from ...models.vision.devices import DEVICES, Place
+from ...models.vision.registry import MODELS, check_vision, files_of
+from ...models.vision.weights import Source, fetch_file, fetch_pretrained, needed
+from .looking import LookSettings
+
+_SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "people-yolo11n": (("people", "SOURCE", "local"),),
+    "faces-scrfd-10g": (("faces", "SOURCE", "local"),),
+    "arcface-r100": (("face_encoders", "ARCFACE_SOURCE", "local"), ("faces", "SOURCE", "detector")),
+    "dinov2-l-14": (("dinov2", "SOURCE", "local"),),
+    "aesthetic-v2.5": (("aesthetic", "SOURCE", "local"),),
+}
+"""Module and name of what a model's weights come from, and the option that names a file instead."""
+_BY_HAND = {"aesthetic-v2.5": ("head", "the weights of its head")}
+"""Option of a file that nothing can be fetched for, and what it is."""
+
+
+def lacks_of(settings: LookSettings, *names: str | None) -> Iterator[str]:
+    """Yield what models lack, each as a few words; nothing for None.
+
+    Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
+
+    Raises:
+        ConfigError: there is no such model or device, or an option is wrong.
+    """
+    own = {model.name for model in MODELS}
+    for name in names:
+        if name is None:
+            continue
+        options = settings.options.get(name, {})
+        try:
+            check_vision(name, options)
+        except MissingRequirement as error:
+            yield f"{error.where.removeprefix('the library ')}, for {name}"
+            continue
+        if name in own or settings.device != DEVICES[0]:
+            Place(settings.device, settings.dtype).checked()
+        yield from _lacks_of_files(name, options)
+        yield from _lacks_of_weights(name, options)
+
+
+def _lacks_of_files(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    known = {option for _, _, option in _SOURCES.get(name, ())}
+    for key, path in files_of(name, options).items():
+        if key not in known and not path.exists():
+            yield f"{path}, which options.{name}.{key} names"
+    option, what = _BY_HAND.get(name, (None, ""))
+    if option is not None and options.get(option) is None:
+        yield f'{what}, for {name}: options."{name}" = {{ {option} = FILE }} (docs/vision.md)'
+
+
+def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    for module, attribute, option in _SOURCES.get(name, ()):
+        source = getattr(import_module(f"...models.vision.{module}", __package__), attribute)
+        local = options.get(option)
+        try:
+            _fetch(source, None if local is None else Path(str(local)))
+        except MissingRequirement as error:
+            yield f"{error.where}, for {name} ({error.found.splitlines()[0][:120]})"
+
+
+def _fetch(source: Source, local: Path | None) -> None:
+    if local is not None:
+        if not local.exists():
+            raise needed(source, f"no {local}")
+    elif source.file:
+        fetch_file(source)
+    else:
+        fetch_pretrained(source)

