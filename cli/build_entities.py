@@ -96,7 +96,7 @@ def entities(
         with summary_first(out, as_json=as_json):
             report = build_entities(videos, out, options, reporter=choose_reporter(as_json=as_json))
     except BelowThreshold:
-        for line in () if as_json else _funnel(out):
+        for line in () if as_json else _funnel(out, advice=True):
             say(line)
         raise
     show(report, as_json=as_json)
@@ -107,13 +107,14 @@ def entities(
     return 0
 
 
-def _funnel(out: Path) -> list[str]:
-    """Return the funnel of a run as lines for people."""
-    from ..builders.entities.funnel import Step, funnel_lines
+def _funnel(out: Path, *, advice: bool = False) -> list[str]:
+    """Return the funnel of a run as lines for people; with advice, which settings decided about it."""
+    from ..builders.entities.funnel import Step, advice_lines, funnel_lines
     from ..builders.entities.pipeline import FUNNEL
 
     if not (out / FUNNEL).is_file():
         return []
     names = ("name", "unit", "before", "after", "codes")
     rows = json.loads((out / FUNNEL).read_bytes())
-    return funnel_lines([Step(**{name: row[name] for name in names}) for row in rows])
+    steps = [Step(**{name: row[name] for name in names}) for row in rows]
+    return [*funnel_lines(steps), *(advice_lines(steps) if advice else ())]

@@ -8,6 +8,7 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import digest, sha256_file
 
 EDITS = "edits.jsonl"
+_NOWHERE = "a link that leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def source_field(role: str, name: str, sha256: str, added_at: str | None) -> dic
 def fingerprint(source: Source) -> Fingerprint:
     """Read a source and return its fingerprint.
 
-    A folder's digest covers the names and contents of all files below it, except hidden ones.
+    A folder's digest covers the names and contents of all files below it, except hidden ones. Of a link that
+    leads nowhere it covers the name: whether that matters is for the stage that opens it.
 
     Raises:
         OSError: it cannot be read.
@@ -62,7 +64,7 @@ def fingerprint(source: Source) -> Fingerprint:
     path = Path(source.path).absolute()
     if path.is_dir():
         listing = [
-            [file.relative_to(path).as_posix(), sha256_file(file)]
+            [file.relative_to(path).as_posix(), sha256_file(file) if file.exists() else _NOWHERE]
             for folder, names, files in os.walk(path)
             if not _prune(names)
             for file in (Path(folder) / name for name in files)

@@ -33,6 +33,15 @@ CONTENT = {
 }
 """Codes about a whole video: the second stage of the curation funnel."""
 
+DECIDES = {
+    "too_short": "min_seconds", "too_long": "max_seconds", "low_resolution": "min_side",
+    "black_bars": "max_bars", "dark": "min_brightness", "bright": "max_brightness",
+    "blurred": "min_sharpness", "static": "min_motion",
+    "low_aesthetic": "min_aesthetic", "copy": "copies", "subtitled": "max_subtitles",
+    "documentary": "max_documentary",
+}  # fmt: skip
+"""Code -> the setting that decides about it."""
+
 
 class Settings(Own):
     """What a shot must have; 0, or for an upper limit the highest value, leaves a condition out."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from ...engine.report import RunReport
 from ...schemas.canonical import Json
-from .filter_shots import CONTENT, QUALITY
+from .filter_shots import CONTENT, DECIDES, QUALITY
 from .filter_shots import SPEC as FILTER
 
 _APART = "__shot"
@@ -108,3 +108,14 @@ def funnel_lines(steps: Iterable[Step]) -> list[str]:
         shown = f"{step.name} ({step.unit}): {step.before:,} -> {step.after:,}, {share}"
         lines.append(f"{shown} ({lost})" if lost else shown)
     return lines
+
+
+def advice_lines(steps: Iterable[Step]) -> list[str]:
+    """Return which settings decided about what was filtered out, as lines for people; most frequent first."""
+    lost: Counter[str] = Counter()
+    for step in steps:
+        lost.update({code: count for code, count in step.codes.items() if code in DECIDES})
+    return [
+        f"  {code}: --set {FILTER.name}.{DECIDES[code]}=... decides about it (docs/shot_detection.md)"
+        for code, _ in lost.most_common()
+    ]

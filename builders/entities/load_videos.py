@@ -47,7 +47,7 @@ SPEC = StageSpec(
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per file, in the order of the sources and of paths in them.
 
-    A file whose name is no text in Unicode is a child that failed.
+    A file whose name is no text in Unicode, or that cannot be read, is a child that failed.
 
     Raises:
         InputError: a source is not there, or no video is in any.
@@ -69,8 +69,14 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
                 _free("", sha256_bytes(name.encode("utf-8")), taken), Failed("unprintable_name", reason, name)
             )
             continue
-        sha256 = sha256_file(file)
-        video_id = _free(slug(file.stem)[:_NAME].strip("-_"), sha256, taken)
+        plain = slug(file.stem)[:_NAME].strip("-_")
+        try:
+            sha256 = sha256_file(file)
+        except OSError as error:
+            lost = Failed("unreadable", f"it cannot be read: {error.strerror}")
+            yield Child(_free(plain, sha256_bytes(file.name.encode("utf-8")), taken), lost)
+            continue
+        video_id = _free(plain, sha256, taken)
         found = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
         yield Child(video_id, Made({"found": found}))
 
