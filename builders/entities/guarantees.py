@@ -2,7 +2,8 @@
 
 Every slot is of a registered entity and mentioned in the action, else it is dropped. Every entity of the
 registry has a slot and a description. Entities are numbered without holes. What cannot be put right without a
-model is noted as left: a name in an action that nobody scheduled, descriptions that are alike, empty shots.
+model is noted as left: a name in an action that nobody scheduled, one that is not letter for letter that of the
+registry (as at the start of a sentence), descriptions that are alike, empty shots.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,6 +57,10 @@ def _spelled(script: Script, registry: Sequence[Entity], repairs: list[Repair]) 
             if text != action and mentions(action, registry).keys() <= mentions(text, registry).keys():
                 repairs.append(_repair("other-name", shot.number, one, "went by another name", "rewritten"))
                 action = text
+            elif how in ("alias", "folded"):
+                repairs.append(
+                    _repair("other-name", shot.number, one, "is not named letter for letter", "left")
+                )
         shots.append(shot.model_copy(update={"action": action}))
     return script.model_copy(update={"shots": tuple(shots)})
 

@@ -123,6 +123,16 @@ def test_script_when_it_names_who_is_in_no_shot_says_so() -> None:
     )
 
 
+def test_script_when_a_sentence_begins_with_a_thing_says_that_its_name_is_written_otherwise() -> None:
+    key = KEY.model_copy(update={"description": "A key.", "shots": (1,)})
+    made = settle(
+        script("The brass key falls.", "Mira walks."), [MIRA.model_copy(update={"shots": (2,)}), key]
+    )
+    assert made.script.shots[0].action == "The brass key falls."
+    assert done(made.script.repairs) == [("other-name", 1, "left")]
+    assert made.script.repairs[0].found == "the brass key is not named letter for letter"
+
+
 def test_script_when_two_are_described_alike_says_so() -> None:
     twin = TOM.model_copy(update={"description": MIRA.description})
     made = settle(script("Mira walks.", "Mira waves at Tom."), [MIRA, twin])
