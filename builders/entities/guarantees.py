@@ -2,8 +2,8 @@
 
 Every slot is of a registered entity and mentioned in the action, else it is dropped. Every entity of the
 registry has a slot and a description. Entities are numbered without holes. What cannot be put right without a
-model is noted as left: a name in an action that nobody scheduled, one that is not letter for letter that of the
-registry (as at the start of a sentence), descriptions that are alike, empty shots.
+model is noted as left: a name in an action that nobody scheduled, one that is not written as in the registry
+(as at the start of a sentence), descriptions that are alike, empty shots.
 """
 
 from collections.abc import Iterable, Sequence
