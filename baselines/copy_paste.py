@@ -49,7 +49,7 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
             folder.mkdir(parents=True)
             opened = _first_references(shot_set, story)
             for shot in story.script.shots:
-                cast = [opened[key] for key in dict.fromkeys(shot.characters) if key in opened]
+                cast = [opened[key] for key in dict.fromkeys(story.script.cast(shot)) if key in opened]
                 write_atomic(folder / f"shot_{shot.index:02d}.png", [stitch(cast)])
                 written += 1
     except OSError as error:

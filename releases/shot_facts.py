@@ -2,18 +2,12 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import ValidationError
 
 from ..errors import InputError, UserError
-from ..schemas.base import Own
 from ..schemas.canonical import jsonl_lines, write_atomic
-from ..schemas.paths import format_path
 from ..schemas.shots import ReferenceImage, StoryFacts
+from .shot_lines import Line, read_lines
 from .shot_tree import REFERENCES, STORIES, ShotSet
-
-Line = TypeVar("Line", bound=Own)
 
 
 def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:
@@ -69,17 +63,13 @@ def write_facts(folder: Path, facts: Iterable[StoryFacts], images: Iterable[Refe
 
 
 def _lines(path: Path, kind: type[Line], problems: list[UserError]) -> list[Line]:
-    if not path.is_file():
-        return []
     made: list[Line] = []
-    with path.open("rb") as handle:
-        for number, line in enumerate(handle, 1):
-            try:
-                made.append(kind.model_validate_json(line))
-            except ValidationError as error:
-                for detail in error.errors(include_url=False, include_input=False):
-                    where = f"{path}:{number} {format_path(detail['loc'])}"
-                    problems.append(_problem(where, "a value that the type allows", str(detail["msg"])))
+    for number, line in read_lines(path, kind):
+        if not isinstance(line, list):
+            made.append(line)
+            continue
+        for place, why in line:
+            problems.append(_problem(f"{path}:{number} {place}", "a value that the type allows", why))
     return made
 
 

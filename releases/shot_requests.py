@@ -88,7 +88,7 @@ def _request(story: ShotStory, shot: Shot, rank: Mapping[str, int], options: Req
     prompt = _prompt(story, shot, options)
     kept, cut = cut_at_space(prompt, options.max_chars)
     shown = _references(story, shot, rank, options)
-    cast = [key for key in dict.fromkeys(shot.characters) if key in story.script.characters]
+    cast = [key for key in dict.fromkeys(story.script.cast(shot)) if key in story.script.characters]
     return {
         "story_id": story.story_id,
         "shot": shot.index,
@@ -109,7 +109,8 @@ def _prompt(story: ShotStory, shot: Shot, options: RequestOptions) -> str:
         name: getattr(shot, name).of(options.language) if getattr(shot, name) is not None else ""
         for name in ("perspective", "plot", "static", "setting")
     }
-    sheets = [story.script.characters[key] for key in shot.characters if key in story.script.characters]
+    cast = dict.fromkeys(story.script.cast(shot))
+    sheets = [story.script.characters[key] for key in cast if key in story.script.characters]
     described = [
         f"{sheet.name(options.language)}: {sheet.prompt(options.language)}".strip(": ") for sheet in sheets
     ]
@@ -137,7 +138,7 @@ def _ranks(story: ShotStory) -> dict[str, int]:
 def _references(
     story: ShotStory, shot: Shot, rank: Mapping[str, int], options: RequestOptions
 ) -> list[dict[str, str]]:
-    cast = sorted({key for key in shot.characters if key in rank}, key=lambda key: rank[key])
+    cast = sorted({key for key in story.script.cast(shot) if key in rank}, key=lambda key: rank[key])
     shown = [
         {"character": key, "file": f"{image.story_id}/{image.file}"}
         for key in cast

@@ -28,6 +28,7 @@ from ..validators.codes import show
 from ..validators.report import IssueBin, ValidationReport
 from ..validators.shots.codes import issue
 from ..validators.shots.script_rules import check_script
+from .shot_lines import check_lines
 from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
 
 FOLDER = "ViStory"
@@ -119,6 +120,8 @@ def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[Sho
     if not stories and not found.kept:
         raise InputError([_no_set(str(folder), "no folder with a number as its name")])
     shot_set = ShotSet(folder, tuple(stories))
+    scripts = {story.story_id: story.script for story in stories}
+    found.extend(check_lines(folder / STORIES, folder / REFERENCES, scripts))
     return shot_set, found.report(str(path), "shots", shot_set.counts())
 
 

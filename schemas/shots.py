@@ -97,11 +97,28 @@ class ShotScript(Wire):
     )
     shots: tuple[Shot, ...] = Field(default=(), alias="Shots", description="The shots, in order.")
 
+    @property
+    def kind(self) -> str | None:
+        """The type of the story, as words of the vocabulary ``story_type`` are written; None if not said."""
+        text = "" if self.story_type is None else self.story_type.of("en")
+        return text.strip().casefold().replace(" ", "_") or None
+
+    def cast(self, shot: Shot) -> tuple[str, ...]:
+        """Return who is on stage in a shot, as listed: by key, or without an English list by Chinese names.
+
+        A name that is no character's stays as it is.
+        """
+        listed = shot.onstage
+        if listed is None or isinstance(listed.en, tuple) or not isinstance(listed.ch, tuple):
+            return shot.characters
+        keys = {sheet.name("ch"): key for key, sheet in self.characters.items()}
+        return tuple(keys.get(name, name) for name in listed.ch)
+
     def appearances(self) -> dict[str, int]:
         """Return how many shots each character of the script is on stage in."""
         counts = dict.fromkeys(self.characters, 0)
         for shot in self.shots:
-            for key in set(shot.characters) & counts.keys():
+            for key in set(self.cast(shot)) & counts.keys():
                 counts[key] += 1
         return counts
 

@@ -60,6 +60,11 @@ _SCRIPT = {
         "The plots of the shots tell the whole story in order.", "divide the story again"
     ),
     "list-length": Code("Both lists of characters on stage are of one length.", "give both the same names"),
+    "onstage-language": Code(
+        "Both lists name the same characters in the same order.",
+        "use the characters' Chinese names, in the order of the English list",
+        "warning",
+    ),
     "onstage-list": Code("Characters Appearing holds lists.", "split the names into a list"),
     "onstage-count": Code("A shot has 0 to 3 characters on stage.", "split the shot", "warning"),
     "onstage-repeated": Code("A character is on stage once.", "remove the second mention", "warning"),
@@ -100,7 +105,25 @@ _SCRIPT = {
     "camera-language": Code("Both languages name the same perspective.", "correct one of them", "warning"),
 }  # fmt: skip
 
-CODES: dict[str, Code] = {**_FILES, **_SCRIPT}
+_FACTS = {
+    "facts-line": Code(
+        "Lines of stories.jsonl and references.jsonl have their form, each story once.", "correct the line"
+    ),
+    "facts-story": Code(
+        "Facts are about stories of the set.", "correct the id, or remove the line", "warning"
+    ),
+    "facts-character": Code("Facts are about characters of the script.", "correct the key", "warning"),
+    "facts-word": Code(
+        "Styles, cultures and genders are words of the lists.", "use a listed word", "warning"
+    ),
+    "facts-realistic": Code(
+        "Humans of a realistic story are realistic, of another one they are not.",
+        "correct the tag, or what stories.jsonl says",
+        "warning",
+    ),
+}
+
+CODES: dict[str, Code] = {**_FILES, **_SCRIPT, **_FACTS}
 """Code -> its meaning, cure and level."""
 
 

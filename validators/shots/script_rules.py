@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from ...schemas.issue import Issue
 from ...schemas.shots import Shot, ShotScript, TwoTexts
-from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
+from ...schemas.text import unspaced_count
 from ...schemas.vocabulary import vocabulary
 from ..codes import show
 from .camera import Camera, is_jump, is_repeated, read_camera
+from .cast_rules import check_cast, check_languages, folded
 from .codes import issue
 
-MOST_ONSTAGE = 3
 SHOTS = (4, 30)
 """Fewest and most shots of a published story."""
 
@@ -34,8 +34,7 @@ def check_script(script: ShotScript, where: str) -> Iterator[Issue]:
     yield from _names(script, where)
     for place, shot in enumerate(script.shots):
         yield from _fields(shot, where, f"$.Shots[{place}]")
-        yield from _onstage(script, shot, where, f"$.Shots[{place}]")
-        yield from _isolation(script, shot, where, f"$.Shots[{place}]")
+        yield from check_cast(script, shot, where, f"$.Shots[{place}]")
     yield from _cameras(script, where)
 
 
@@ -64,11 +63,16 @@ def _characters(script: ShotScript, where: str) -> Iterator[Issue]:
         if sheet.tag not in vocabulary("character_tag").values:
             listed = ", ".join(vocabulary("character_tag").values)
             yield issue("tag", where, f"{path}.tag", f"expected one of {listed}, found {show(sheet.tag)}")
+        wrong = [name for name in ("name_zh", "prompt_zh") if name in sheet.unknown_fields()]
+        if wrong:
+            message = f"expected name_ch and prompt_ch, found {' and '.join(wrong)}"
+            yield issue("language-key", where, path, message)
         for name in ("name_en", "name_ch", "prompt_en", "prompt_ch"):
             if not (getattr(sheet, name) or "").strip():
                 yield issue("character-text", where, f"{path}.{name}", "expected a text, found none")
-        if sheet.num_of_appearances is not None and sheet.num_of_appearances != counts[key]:
-            message = f"expected {counts[key]}, found {sheet.num_of_appearances}"
+        if sheet.num_of_appearances != counts[key]:
+            told = "none" if sheet.num_of_appearances is None else str(sheet.num_of_appearances)
+            message = f"expected {counts[key]}, found {told}"
             yield issue("appearances", where, f"{path}.num_of_appearances", message)
         if not counts[key]:
             yield issue("never-onstage", where, path, "the character is on stage in no shot")
@@ -81,6 +85,8 @@ def _fields(shot: Shot, where: str, path: str) -> Iterator[Issue]:
             yield issue("missing-field", where, path, f"{name} is missing")
         elif isinstance(value, TwoTexts):
             yield from _both(value, where, f"{path}[{show(name)}]")
+        else:
+            yield from check_languages(value, where, f"{path}[{show(name)}]")
 
 
 def _both(text: TwoTexts, where: str, path: str) -> Iterator[Issue]:
@@ -102,77 +108,6 @@ def _both(text: TwoTexts, where: str, path: str) -> Iterator[Issue]:
             )
 
 
-def _onstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
-    if shot.onstage is None:
-        return
-    path = f"{path}['Characters Appearing']"
-    for language in ("en", "ch"):
-        names = getattr(shot.onstage, language)
-        if isinstance(names, str):
-            yield issue("onstage-list", where, f"{path}.{language}", f"expected a list, found {show(names)}")
-    known = {_folded(key): key for key in script.characters}
-    for name in shot.characters:
-        if name not in script.characters:
-            near = known.get(_folded(name))
-            hint = f"; {show(near)} differs only in space or case" if near else ""
-            yield issue("onstage-unknown", where, f"{path}.en", f"{show(name)} is no character{hint}")
-    if len(shot.characters) > MOST_ONSTAGE:
-        found = f"found {len(shot.characters)}"
-        yield issue("onstage-count", where, f"{path}.en", f"expected at most {MOST_ONSTAGE}, {found}")
-    twice = [name for name, count in Counter(shot.characters).items() if count > 1]
-    for name in twice:
-        yield issue("onstage-repeated", where, f"{path}.en", f"{show(name)} is there more than once")
-    other = shot.onstage.ch
-    if isinstance(other, tuple) and len(other) != len(shot.characters):
-        message = f"{len(shot.characters)} in en, {len(other)} in ch"
-        yield issue("list-length", where, path, message)
-
-
-def _isolation(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
-    """Settings are without people; static descriptions are not."""
-    setting = shot.setting or TwoTexts()
-    english = normalize_answer(setting.of("en"))
-    for key, sheet in script.characters.items():
-        names = (name for name in (key, sheet.name("en")) if contains_phrase(english, normalize_answer(name)))
-        chinese = sheet.name("ch")
-        for language, name in (
-            ("en", next(names, "")),
-            ("ch", chinese if chinese in setting.of("ch") else ""),
-        ):
-            if name:
-                place = f"{path}['Setting Description'].{language}"
-                yield issue("setting-character", where, place, f"names {show(name)}")
-    static = set(normalize_answer(shot.static.of("en") if shot.static is not None else "").split())
-    for key in dict.fromkeys(shot.characters):
-        if static and key in script.characters and not static & set(normalize_answer(key).split()):
-            place = f"{path}['Static Shot Description'].en"
-            yield issue("onstage-unnamed", where, place, f"does not name {show(key)}")
-    yield from _offstage(script, shot, where, path)
-
-
-def _offstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
-    """Static descriptions show those who are on stage; a name within the name of one of them is no other."""
-    if shot.onstage is None or not isinstance(shot.onstage.en, tuple):
-        return  # nobody says who is on stage
-    static, present = shot.static or TwoTexts(), set(shot.characters)
-    english, chinese = f" {normalize_answer(static.of('en'))} ", static.of("ch")
-    there = [(key, sheet) for key, sheet in script.characters.items() if key in present]
-    for name in sorted({name for key, sheet in there for name in (key, sheet.name("en"))}, key=len)[::-1]:
-        if plain := normalize_answer(name):
-            english = english.replace(f" {plain} ", " / ")
-    for name in sorted({sheet.name("ch") for _, sheet in there}, key=len)[::-1]:
-        chinese = chinese.replace(name, "/") if name else chinese
-    for key, sheet in script.characters.items():
-        if key in present:
-            continue
-        names = (name for name in (key, sheet.name("en")) if contains_phrase(english, normalize_answer(name)))
-        other = sheet.name("ch")
-        for language, name in (("en", next(names, "")), ("ch", other if other and other in chinese else "")):
-            if name:
-                place = f"{path}['Static Shot Description'].{language}"
-                yield issue("offstage-named", where, place, f"names {show(name)}, who is not on stage")
-
-
 def _names(script: ShotScript, where: str) -> Iterator[Issue]:
     """Characters are told apart by their names, in texts and by people."""
     for field in ("name_en", "name_ch"):
@@ -181,7 +116,7 @@ def _names(script: ShotScript, where: str) -> Iterator[Issue]:
             name = getattr(sheet, field)
             if not name or not name.strip():
                 continue
-            owner = first.setdefault(_folded(name), key)
+            owner = first.setdefault(folded(name), key)
             if owner != key:
                 message = f"{show(name)} is the name of {show(owner)}, too"
                 yield issue("repeated-name", where, f"$.Characters[{show(key)}].{field}", message)
@@ -194,12 +129,15 @@ def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
         if shot.perspective is None:
             before = None
             continue
-        camera = read_camera(shot.perspective.of("en"))
+        language = "en" if shot.perspective.of("en").strip() else "ch"
+        camera = read_camera(shot.perspective.of(language))
         chinese = read_camera(shot.perspective.of("ch"))
-        if camera.unknown:
-            yield issue("camera", where, f"{path}.en", f"{show(', '.join(camera.unknown))} is in no list")
-        elif camera.distance is None:
-            yield issue("camera-distance", where, f"{path}.en", "names no shot distance")
+        for name, one in {language: camera, "ch": chinese}.items():
+            if one.unknown:
+                message = f"{show(', '.join(one.unknown))} is in no list"
+                yield issue("camera", where, f"{path}.{name}", message)
+        if not camera.unknown and camera.distance is None:
+            yield issue("camera-distance", where, f"{path}.{language}", "names no shot distance")
         if (
             chinese.words != camera.words
             and not chinese.unknown
@@ -211,12 +149,8 @@ def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
         if before is not None:
             if is_repeated(before, camera):
                 message = f"{show(camera.text('en'))} twice in a row"
-                yield issue("camera-repeated", where, f"{path}.en", message)
+                yield issue("camera-repeated", where, f"{path}.{language}", message)
             if is_jump(before, camera):
                 message = f"from {show(before.text('en'))} to {show(camera.text('en'))}"
-                yield issue("camera-jump", where, f"{path}.en", message)
+                yield issue("camera-jump", where, f"{path}.{language}", message)
         before = camera
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.split()).casefold()

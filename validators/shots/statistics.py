@@ -44,8 +44,7 @@ class ShotCounts:
         """
         self.lengths.append(len(script.shots))
         self.references += [references.get(key, 0) for key in script.characters]
-        kind = script.story_type.of("en") if script.story_type is not None else ""
-        self._count("story_type", kind.strip().casefold().replace(" ", "_") or None)
+        self._count("story_type", script.kind)
         self._count("style_category", facts.style if facts else None)
         self._count("culture", facts.culture if facts else None)
         realistic = facts.realistic if facts else None
@@ -55,7 +54,7 @@ class ShotCounts:
             self._count("character_tag", sheet.tag)
             self._count("gender", known.gender if known else None)
         for shot in script.shots:
-            self._count("characters_on_stage", str(len(shot.characters)))
+            self._count("characters_on_stage", str(len(script.cast(shot))))
             camera = read_camera(shot.perspective.of("en") if shot.perspective is not None else "")
             for name, value in zip(LISTS, camera.words, strict=True):
                 self._count(name, value)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, unspaced_count
 from ....validators.shots.camera import Camera, is_jump, is_repeated
+from ....validators.shots.cast_rules import words_of
 from ...katha.model.reading import Problems, by_number, check_count, needed
 from ...katha.rules.analysis import Analysis
 from ..cast import by_key, named_in
@@ -83,8 +84,7 @@ def _told(one: Json, text: str) -> bool:
     """Return whether a text has a word of a character's name, as the rules of ``fabula validate`` ask."""
     if unspaced_count(one["name"]):
         return one["name"] in text
-    words = set(normalize_answer(one["name"]).split()) | set(normalize_answer(one["key"]).split())
-    return bool(words & set(normalize_answer(text).split()))
+    return bool(words_of(one["name"], one["key"]) & set(normalize_answer(text).split()))
 
 
 def _texts(reply: Json, sketch: Sketch, name: str, check: Callable[[int, str, Problems], None]) -> list[str]:

@@ -22,7 +22,7 @@ def test_import_set_when_sound_keeps_fields_bytes_and_facts(tree: Path, tmp_path
     facts = {"story_id": "01", "style": "storybook", "culture": None, "realistic": False, "characters": {}}
     (tree / "ViStory/stories.jsonl").write_text(json.dumps(facts) + "\n")
     made = import_set(tree, tmp_path / "run")
-    assert made.report.counts == {}
+    assert made.report.counts == {"facts-realistic": 1, "facts-word": 1}  # Mira is realistic
     again, _ = read_shot_set(tmp_path / "run")
     assert again.sha256 == made.shot_set.sha256
     name = "ViStory/01/story.json"

@@ -47,7 +47,7 @@ def test_write_shot_set_when_read_again_is_equal_and_unknown_fields_are_kept(
     del document["Characters"]["Mira"]["num_of_appearances"]
     path.write_text(json.dumps(document), "utf-8-sig")
     shot_set, report = read_shot_set(tree)
-    assert report.counts == {"byte-order-mark": 1}
+    assert report.counts == {"appearances": 1, "byte-order-mark": 1}
     write_shot_set(shot_set, tmp_path / "copy")
     written = json.loads((tmp_path / "copy/ViStory/01/story.json").read_text("utf-8"))
     assert written == document
@@ -160,6 +160,26 @@ def test_read_shot_set_when_there_is_nothing_says_what_is_expected(tmp_path: Pat
     for place in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match=r"01/story\.json"):
             read_shot_set(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "found"),
+    [
+        ("stories.jsonl", ['{"story_id": "01", "realistic": "perhaps"}'], {"facts-line": 1}),
+        ("stories.jsonl", ['{"story_id": "01"}', '{"story_id": "01"}'], {"facts-line": 1}),
+        ("stories.jsonl", ['{"story_id": "77"}'], {"facts-story": 1}),
+        ("stories.jsonl", ['{"story_id": "02", "culture": "martian"}'], {"facts-word": 1}),
+        ("references.jsonl", ['{"story_id": "02"}'], {"facts-line": 5}),  # five fields are missing
+        ("references.jsonl", ["no json"], {"facts-line": 1}),
+    ],
+)
+def test_read_shot_set_when_the_files_beside_the_stories_are_wrong_reports_it(
+    tree: Path, name: str, lines: list[str], found: dict[str, int]
+) -> None:
+    (tree / "ViStory" / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    assert codes(tree) == found
+    (first, *_) = read_shot_set(tree)[1].issues
+    assert first.where == f"{name}:{len(lines)}"
 
 
 def test_codes_have_a_meaning_and_a_cure() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from fabula.schemas.shots import ShotScript
+from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
+from fabula.validators.shots.fact_rules import check_facts
 from fabula.validators.shots.script_rules import check_script
 
 Change = Callable[[Any], object]
@@ -40,6 +41,7 @@ CHANGES: dict[str, Change] = {
     "onstage-count": lambda script: _onstage(script, ["Mira", "Old Tomas", "The Fox", "Mira"], ["米拉"] * 4),
     "onstage-repeated": lambda script: _onstage(script, ["Mira", "Mira"], ["米拉", "米拉"]),
     "onstage-unknown": lambda script: _onstage(script, ["Mira "], ["米拉"]),
+    "onstage-language": lambda script: _onstage(script, ["Mira"], ["狐狸"]),
     "onstage-unnamed": lambda script: script["Shots"][0]["Static Shot Description"].update(en="Rain falls."),
     "offstage-named": lambda script: script["Shots"][0]["Static Shot Description"].update(
         en="Mira stands still while the fox looks on"
@@ -68,6 +70,108 @@ def test_a_script_when_changed_breaks_the_rule(code: str) -> None:
     script = drawn_script()
     CHANGES[code](script)
     assert code in found(script)
+
+
+MORE: dict[str, tuple[str, Change]] = {
+    "a list in English only": (
+        "one-language", lambda script: script["Shots"][0]["Characters Appearing"].pop("ch"),
+    ),
+    "a list in Chinese only": (
+        "one-language", lambda script: script["Shots"][0]["Characters Appearing"].pop("en"),
+    ),
+    "no list at all": (
+        "missing-field", lambda script: script["Shots"][0]["Characters Appearing"].clear(),
+    ),
+    "a list under zh": (
+        "language-key",
+        lambda script: script["Shots"][0]["Characters Appearing"].update(
+            zh=script["Shots"][0]["Characters Appearing"].pop("ch")
+        ),
+    ),
+    "a name under zh": (
+        "language-key",
+        lambda script: script["Characters"]["Mira"].update(
+            name_zh=script["Characters"]["Mira"].pop("name_ch")
+        ),
+    ),
+    "no count": (
+        "appearances", lambda script: script["Characters"]["Mira"].pop("num_of_appearances"),
+    ),
+    "a Chinese text that names nobody": (
+        "onstage-unnamed", lambda script: script["Shots"][0]["Static Shot Description"].update(ch="下雨了。"),
+    ),
+    "an article is no name": (
+        "onstage-unnamed",
+        lambda script: script["Shots"][2]["Static Shot Description"].update(en="Mira and Tomas by the well"),
+    ),
+    "a Chinese name of nobody": (
+        "onstage-unknown",
+        lambda script: script["Shots"][0].update({"Characters Appearing": {"ch": ["鬼"]}}),
+    ),
+    "four in Chinese": (
+        "onstage-count",
+        lambda script: script["Shots"][0].update(
+            {"Characters Appearing": {"ch": ["米拉", "老托马斯", "狐狸", "米拉"]}}
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MORE)
+def test_a_script_when_changed_otherwise_breaks_the_rule_too(what: str) -> None:
+    code, change = MORE[what]
+    script = drawn_script()
+    change(script)
+    assert code in found(script)
+
+
+def test_a_script_in_chinese_only_counts_by_chinese_names() -> None:
+    script = drawn_script()
+    for shot in script["Shots"]:
+        del shot["Characters Appearing"]["en"]
+    assert found(script) == {"one-language"}
+
+
+def test_perspectives_in_chinese_only_are_read_in_chinese() -> None:
+    script = drawn_script()
+    for shot in script["Shots"]:
+        del shot["Shot Perspective Design"]["en"]
+    assert found(script) == {"one-language"}
+    script["Shots"][1]["Shot Perspective Design"]["ch"] = script["Shots"][0]["Shot Perspective Design"]["ch"]
+    assert found(script) == {"one-language", "camera-repeated"}
+
+
+def test_a_chinese_perspective_of_no_list_is_found() -> None:
+    script = drawn_script()
+    script["Shots"][0]["Shot Perspective Design"]["ch"] = "无人机镜头"
+    assert found(script) == {"camera"}
+
+
+def test_a_part_of_a_name_is_enough() -> None:
+    script = drawn_script()
+    script["Shots"][1]["Static Shot Description"] = {"en": "Mira by Tomas", "ch": "米拉在托马斯旁边"}
+    assert found(script) == set()
+
+
+FACTS: dict[str, dict[str, Any]] = {
+    "facts-character": {"characters": {"mira": {"gender": "female"}}},
+    "facts-word": {"characters": {"Mira": {"gender": "f"}}},
+    "facts-realistic": {"realistic": True},
+}
+
+
+@pytest.mark.parametrize("code", FACTS)
+def test_facts_when_they_do_not_fit_the_script_are_found(code: str) -> None:
+    script = ShotScript.model_validate(drawn_script())
+    sound = {
+        "story_id": "01",
+        "style": "anime",
+        "culture": "chinese",
+        "characters": {"Mira": {"gender": "other"}},
+    }
+    assert list(check_facts(StoryFacts.model_validate(sound), script, "stories.jsonl:1")) == []
+    facts = StoryFacts.model_validate({**sound, **FACTS[code]})
+    assert {one.code for one in check_facts(facts, script, "stories.jsonl:1")} == {code}
 
 
 def test_a_name_that_differs_in_space_only_is_hinted_at() -> None:
