@@ -36,13 +36,18 @@ def correlate(
         list[str] | None,
         typer.Option("--alias", help="NAME=OTHER where a table spells a name otherwise. Repeatable."),
     ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", help="Leave out rows of this name, or pattern such as Story*. Repeatable."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:  # fmt: skip
     """Correlate columns over the rows that both tables have: Pearson, Spearman and Kendall with intervals."""
     from ..evaluation.tables import correlate_tables, read_table
 
     tables = read_table(first), read_table(second)
-    found = correlate_tables(*tables, _names(on), _pairs(columns), _aliases(alias or []))
+    names = _aliases(alias or [])
+    found = correlate_tables(*tables, _names(on), _pairs(columns), names, exclude or ())
     show(found, as_json=as_json)
     return 0
 

@@ -4,6 +4,7 @@ import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ class TableCorrelations:
         only_first: rows that the second has not.
         only_second: rows that the first has not.
         pairings: one entry per pair of columns.
+        excluded: rows of both that were left out as asked for.
     """
 
     on: Key
@@ -64,6 +66,7 @@ class TableCorrelations:
     only_first: tuple[Key, ...]
     only_second: tuple[Key, ...]
     pairings: tuple[Pairing, ...]
+    excluded: tuple[Key, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -72,6 +75,7 @@ class TableCorrelations:
             "shared": self.shared,
             "only_first": [list(key) for key in self.only_first],
             "only_second": [list(key) for key in self.only_second],
+            "excluded": [list(key) for key in self.excluded],
             "columns": [
                 {
                     "first": one.first,
@@ -85,10 +89,13 @@ class TableCorrelations:
     def lines(self) -> Iterable[str]:
         """Return it as lines for people."""
         yield f"{self.shared} rows shared by {', '.join(self.on)}"
-        for where, keys in (("first", self.only_first), ("second", self.only_second)):
+        for what, keys in (
+            ("only in the first", self.only_first), ("only in the second", self.only_second),
+            ("excluded", self.excluded),
+        ):  # fmt: skip
             if keys:
                 listed = "; ".join(" / ".join(key) for key in keys[:LISTED])
-                yield f"{len(keys)} only in the {where}: {listed}" + ("; ..." if len(keys) > LISTED else "")
+                yield f"{len(keys)} {what}: {listed}" + ("; ..." if len(keys) > LISTED else "")
         for one in self.pairings:
             yield f"{one.first} : {one.second}"
             for found in one.correlations:
@@ -142,6 +149,7 @@ def correlate_tables(
     on: Sequence[str],
     pairs: Sequence[tuple[str, str]] = (),
     aliases: Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
 ) -> TableCorrelations:
     """Return how columns of two tables correlate over the rows that both have.
 
@@ -151,9 +159,11 @@ def correlate_tables(
         on: the columns that name a row in both.
         pairs: column of the first and column of the second; none for every column of numbers that both have.
         aliases: name in a table -> the name to take for it, where the tables spell one thing in two ways.
+        exclude: names, or patterns such as ``Story*``, of rows to leave out, by any of the columns ``on``.
 
     Raises:
-        ConfigError: a column is not there, or the tables share no row or no column of numbers.
+        ConfigError: a column is not there, no row has an excluded name, or the tables share no row or no
+            column of numbers.
         InputError: a table names a row twice, or a cell is no number; every problem is listed.
     """
     problems: list[UserError] = []
@@ -161,7 +171,9 @@ def correlate_tables(
     one, two = _keyed(first, on, named, problems), _keyed(second, on, named, problems)
     if problems:
         raise InputError(problems)
-    shared = [key for key in one if key in two]
+    both = [key for key in one if key in two]
+    left_out = _excluded(both, exclude)
+    shared = [key for key in both if key not in left_out]
     if not shared:
         raise ConfigError(
             "--on", expected=f"rows that both tables have by {', '.join(on)}", found="none",
@@ -190,7 +202,22 @@ def correlate_tables(
         tuple(key for key in one if key not in two),
         tuple(key for key in two if key not in one),
         tuple(pairings),
+        tuple(key for key in both if key in left_out),
     )
+
+
+def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
+    """Return the rows that have one of the names."""
+    found: set[Key] = set()
+    for pattern in patterns:
+        some = {key for key in keys if any(fnmatchcase(name, pattern) for name in key)}
+        if not some:
+            raise ConfigError(
+                "--exclude", expected="the name of a row that both tables have", found=pattern,
+                fix="check the spelling, or leave it out",
+            )  # fmt: skip
+        found |= some
+    return found
 
 
 def _keyed(

@@ -61,6 +61,17 @@ def test_two_tables_when_a_name_is_spelt_otherwise_take_the_alias(both: tuple[Ta
     assert (found.shared, found.only_first, found.only_second) == (5, (), ())
 
 
+def test_two_tables_when_rows_are_excluded_say_which(both: tuple[Table, Table]) -> None:
+    found = correlate_tables(*both, ["model"], [("pa", "lite")], {}, ["c", "d*"])
+    assert (found.shared, found.excluded) == (2, (("c",), ("d",)))
+    assert "2 excluded: c; d" in list(found.lines())
+    assert found.as_json()["excluded"] == [["c"], ["d"]]
+    with pytest.raises(
+        ConfigError, match="--exclude: expected the name of a row that both tables have, found e"
+    ):
+        correlate_tables(*both, ["model"], [("pa", "lite")], {}, ["e"])
+
+
 def test_two_tables_when_they_share_nothing_are_refused(both: tuple[Table, Table], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="rows that both tables have"):
         correlate_tables(both[0], table(tmp_path / "c.tsv", "model\tpa\nz\t1\n"), ["model"])
