@@ -14,7 +14,7 @@ from ...media.video import frames_at
 from ...releases.shot_tree import read_shot_set
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.paths import format_path
-from .keyframes import Finding, Review, StoryReview, review_videos
+from .keyframes import Finding, Review, StoryReview, review_videos, videos_left_out
 from .layout import REVIEW
 
 
@@ -92,8 +92,8 @@ def take_keyframes(
         out: the outputs that are written, ``<story>/shots/shot_01.png`` and so on; its name is the method's.
         finding: how shots are found.
         review: a corrected review file; that of ``out`` if not given.
-        progress: is given a line for every video that was looked at. What was found in it is in the review
-            file by then: a command that is killed goes on there.
+        progress: is given a line for every video that is of no story, or was looked at. What was found in it
+            is in the review file by then: a command that is killed goes on there.
 
     Raises:
         InputError: videos, scripts or the review cannot be used. TargetError: ``out`` holds something else.
@@ -102,6 +102,8 @@ def take_keyframes(
     folder, target = Path(videos), Path(out)
     shot_set, _ = read_shot_set(release)
     known = _known(target, None if review is None else Path(review))
+    for name in videos_left_out(folder, shot_set) if folder.is_dir() else ():
+        progress(f"{name}: left out: its name is the number of no story of the set, such as 01.mp4")
 
     def keep(story_id: str, so_far: Review) -> None:
         target.mkdir(parents=True, exist_ok=True)

@@ -147,7 +147,7 @@ def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
     videos: dict[str, Path] = {}
     problems = []
     for number, path in _numbered(folder):
-        story_id = numbers.get(number)
+        story_id = None if number is None else numbers.get(number)
         if story_id is None:
             continue
         if story_id in videos:
@@ -162,7 +162,16 @@ def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
     return videos
 
 
-def _numbered(folder: Path) -> Iterator[tuple[int, Path]]:
+def videos_left_out(folder: Path, shot_set: ShotSet) -> list[str]:
+    """Return the videos of a folder that are of no story of the set, by their paths in it."""
+    numbers = {int(story.story_id) for story in shot_set.stories}
+    return [
+        path.relative_to(folder).as_posix() for number, path in _numbered(folder) if number not in numbers
+    ]
+
+
+def _numbered(folder: Path) -> Iterator[tuple[int | None, Path]]:
+    """Yield every video with the number of its story; None where its name says none."""
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith("."):
             continue
@@ -171,9 +180,7 @@ def _numbered(folder: Path) -> Iterator[tuple[int, Path]]:
                 if file.suffix.lower() in VIDEOS and not file.name.startswith("."):
                     yield int(entry.name), file
         elif entry.suffix.lower() in VIDEOS:
-            number = shot_number(entry)
-            if number is not None:
-                yield number, entry
+            yield shot_number(entry), entry
 
 
 def review_videos(

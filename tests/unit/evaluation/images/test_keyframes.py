@@ -125,6 +125,18 @@ def test_keyframes_when_review_lies_elsewhere_takes_it(tmp_path: Path, release: 
     assert same(out / "01" / "shots" / "shot_01.png", videos / "01.mp4", 0)
 
 
+def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
+    tmp_path: Path, release: Path, videos: Path
+) -> None:
+    for name in ("77.mp4", "01_final_2.mp4"):
+        (videos / name).write_bytes((videos / "01.mp4").read_bytes())
+    told: list[str] = []
+    taken = take_keyframes(videos, release, tmp_path / "method", COLOURS, progress=told.append)
+    assert [line.split(":")[0] for line in told[:2]] == ["01_final_2.mp4", "77.mp4"]
+    assert told[0].endswith("left out: its name is the number of no story of the set, such as 01.mp4")
+    assert stories(taken)["01"]["found"] == SHOTS
+
+
 def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
