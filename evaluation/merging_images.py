@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest
-from .images.found import FoundStory, read_found
+from .images.found import FoundFacts, FoundStory, read_found
 from .images.pipeline import IMAGES
 from .metrics.alignment import DIMENSIONS
 
@@ -62,6 +62,8 @@ def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:
                 continue
             first, known = kept[key]
             other = [name for name in GROUND if getattr(known, name) != getattr(one, name)]
+            if FoundFacts() not in (known.facts, one.facts) and known.facts != one.facts:
+                other.append("facts")
             if other:
                 problems.append(_other_pictures(first, place, one, other))
                 continue
@@ -157,6 +159,7 @@ def _joined(known: FoundStory, one: FoundStory) -> tuple[FoundStory, list[str]]:
     if "boxes" in differ and known.crops is None:
         update["crops"] = None  # crops are of their own boxes
     update["pictures"], others = _pictures(known.pictures, one.pictures)
+    update["facts"] = one.facts if known.facts == FoundFacts() else known.facts
     update["views"] = known.views if (known.views or {}).get("shots") else one.views
     return known.model_copy(update=update), [*differ, *others]
 
@@ -180,7 +183,10 @@ def _pictures(known: Json, one: Json) -> tuple[Json, list[str]]:
 def _other_pictures(first: Path, place: Path, one: FoundStory, names: Sequence[str]) -> UserError:
     return UserError(
         f"{one.method}/{one.story_id}", expected=f"the same {', '.join(names)} as in {first}",
-        found=f"others in {place}", fix="evaluate the same pictures, or rename the method in one of them",
+        found=f"others in {place}",
+        fix="evaluate with the same stories.jsonl"
+        if names == ["facts"]
+        else "evaluate the same pictures, or rename the method in one of them",
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ from ..stats.corrections import bonferroni
 from ..stats.effects import cohen_d
 from ..stats.signed_rank import signed_rank
 from .definitions import Definitions
-from .score import score_folder, values_of
+from .pooling import values_of
+from .score import score_folder
 from .scores import MethodScores
 
 

@@ -1,6 +1,6 @@
 """Which named definition of each metric is used, where paper and public code differ."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -10,12 +10,16 @@ NAMED: dict[str, tuple[str, ...]] = {
     "cids": ("paper", "code"),
     "copy-paste": ("paper", "code"),
     "occm": ("paper", "code"),
-    "csd": ("first", "all"),
+    "csd": ("first", "all", "code"),
+    "ensemble": ("average", "weighted"),
     "alignment": ("paper", "code"),
     "clip-score": ("hessel", "cosine"),
     "clip-text": ("static", "setting", "plot", "perspective", "mean"),
 }
 """Metric -> its definitions, the default first; the metrics' own files say what they are."""
+WEIGHTS = {"arcface-r100": 0.4, "adaface-ir101": 0.4, "facenet-vggface2": 0.2}
+"""Of encoders of faces under ``ensemble=weighted``: those that the settings of the public code give, and that
+its default rule, the plain mean, does not read; the paper gives none."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Definitions:
     Attributes:
         cids: see :mod:`fabula.evaluation.metrics.cids`; the others likewise.
         least: pairs of crop and character below this similarity are no match; None takes every pair.
+        ensemble: how the cosines of several encoders of one crop become one.
         splits: parts of the set for the inception score.
         resamples: of the bootstrap over stories; 0 for no intervals.
         seed: of the bootstrap.
@@ -33,7 +38,7 @@ class Definitions:
     cids: Literal["paper", "code"] = "paper"
     copy_paste: Literal["paper", "code"] = "paper"
     occm: Literal["paper", "code"] = "paper"
-    csd: Literal["first", "all"] = "first"
+    csd: Literal["first", "all", "code"] = "first"
     alignment: Literal["paper", "code"] = "paper"
     least: float | None = None
     splits: int = 1
@@ -41,6 +46,12 @@ class Definitions:
     seed: int = 42
     clip_score: Literal["hessel", "cosine"] = "hessel"
     clip_text: Literal["static", "setting", "plot", "perspective", "mean"] = "static"
+    ensemble: Literal["average", "weighted"] = "average"
+
+    @property
+    def weights(self) -> Mapping[str, float] | None:
+        """Encoder -> its weight among several; None where all count alike."""
+        return WEIGHTS if self.ensemble == "weighted" else None
 
     def as_json(self) -> dict[str, Any]:
         """Return them as plain JSON."""

@@ -11,6 +11,7 @@ from ...errors import InputError, UserError
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
+from ...schemas.shots import CharacterFacts
 from .looking import boxes_are
 from .pipeline import IMAGES
 
@@ -24,12 +25,23 @@ class FoundShot(Own):
     sha256: str | None
 
 
+class FoundFacts(Own):
+    """What a set says of a story and its characters, for scores by kind (:mod:`.strata`)."""
+
+    story_type: str | None = None
+    style: str | None = None
+    culture: str | None = None
+    realistic: bool | None = None
+    characters: dict[str, CharacterFacts] = Field(default_factory=dict)
+
+
 class FoundStory(Own):
     """One line: a story of a method."""
 
     method: str
     story_id: str
     characters: dict[str, str | None]
+    facts: FoundFacts = Field(default_factory=FoundFacts)
     references: dict[str, tuple[str, ...]]
     shots: tuple[FoundShot, ...]
     boxes: dict[str, Any] | None

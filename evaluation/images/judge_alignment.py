@@ -26,7 +26,7 @@ LANGUAGE = "en"
 
 SPEC = StageSpec(
     name="judge_alignment",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "shots", "views"),
     writes=("ratings",),
@@ -52,7 +52,7 @@ def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterato
         view = views["shots"].get(str(shot.index))
         if view is None:
             continue
-        cast = [key for key in dict.fromkeys(shot.characters) if key in script.characters]
+        cast = [key for key in dict.fromkeys(script.cast(shot)) if key in script.characters]
         (picture,) = pictures_of([view], tools.store)
         for name in settings.dimensions:
             inputs = _inputs(name, shot, script, cast)

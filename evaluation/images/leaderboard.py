@@ -11,7 +11,7 @@ from ..stats.ranks import rank_intervals, ranks
 from .compare import ImageComparison
 from .definitions import Definitions
 from .naming import in_order, known_of, lead_of
-from .score import values_of
+from .pooling import values_of
 from .scores import MethodScores
 
 LEVEL = 0.05

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
+from ...releases.shot_facts import read_story_facts
 from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
-from ...schemas.shots import Shot
+from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
 from .generated import generated_references, references_of
 from .layout import Choice
@@ -25,10 +26,10 @@ _SHOWN = 20
 
 SPEC = StageSpec(
     name="load_stories",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
-    writes=("story", "shots", "outputs"),
+    writes=("story", "facts", "shots", "outputs"),
     libraries=("pillow",),
     settings=ShotSelection,
 )
@@ -38,7 +39,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per method and story, by method.
 
     Raises:
-        InputError: the set or outputs cannot be used; every problem is listed.
+        InputError: the set, what is known of its stories, or outputs cannot be used; every problem is listed.
         ConfigError: a story is not in the set, or two folders are of one method.
     """
     settings = tools.settings
@@ -46,6 +47,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     roles = [source["role"] for source in item["sources"]]
     paths = list(zip(roles, tools.paths, strict=True))
     whole, report = read_shot_set(next(path for role, path in paths if role == SHOTS))
+    known = read_story_facts(whole)
     chosen = chosen_stories(whole, settings)
     check_numbers(chosen, report)
     folders = [path for role, path in paths if role == OUTPUTS]
@@ -60,7 +62,12 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         }
         drawn = _drawn(checked, settings)
         for story in chosen.stories:
-            fields = {"story": _story(whole, story, drawn), "shots": _shots(checked, story), "outputs": about}
+            fields = {
+                "story": _story(whole, story, drawn),
+                "facts": _facts(story, known.get(story.story_id)),
+                "shots": _shots(checked, story),
+                "outputs": about,
+            }
             yield Child(f"{checked.method}/{story.story_id}", Made(fields))
 
 
@@ -165,11 +172,23 @@ def _story(shot_set: ShotSet, story: ShotStory, drawn: Drawn | None) -> Json:
     return {"story_id": story.story_id, "script": story.script.as_json(), "references": references}
 
 
+def _facts(story: ShotStory, known: StoryFacts | None) -> Json:
+    """Return what the set says of a story and its characters beyond what is judged."""
+    told: Json = {} if known is None else known.as_json()
+    told.pop("story_id", None)
+    characters = {key: told.get("characters", {}).get(key) for key in story.script.characters}
+    return {
+        **told,
+        "story_type": story.script.kind,
+        "characters": {key: facts for key, facts in characters.items() if facts is not None},
+    }
+
+
 def _shots(checked: ShotOutputs, story: ShotStory) -> list[Json]:
     there = checked.shots[story.story_id]
     listed = []
     for shot in story.script.shots:
-        cast = _onstage(story, shot)
+        cast = list(dict.fromkeys(story.script.cast(shot)))
         found = there.get(shot.index)
         listed.append(
             {
@@ -181,12 +200,3 @@ def _shots(checked: ShotOutputs, story: ShotStory) -> list[Json]:
             }
         )
     return listed
-
-
-def _onstage(story: ShotStory, shot: Shot) -> list[str]:
-    """Return who is on stage, each once: by key, or where there is no English list by the Chinese names."""
-    listed = shot.onstage
-    if listed is None or isinstance(listed.en, tuple) or not isinstance(listed.ch, tuple):
-        return list(dict.fromkeys(shot.characters))
-    keys = {sheet.name("ch"): key for key, sheet in story.script.characters.items()}
-    return list(dict.fromkeys(keys.get(name, name) for name in listed.ch))

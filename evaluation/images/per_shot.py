@@ -73,7 +73,7 @@ def score_shots(
         matches.setdefault(match.shot, []).append(match)
     made = []
     for shot in found.shots:
-        looked = None if found.boxes is None else found.boxes["shots"].get(str(shot.number), ())
+        looked = None if found.boxes is None else found.boxes["shots"].get(str(shot.number))
         boxes = None if looked is None or shot.sha256 is None else tuple(tuple(one) for one in looked)
         mine = tuple(matches.get(shot.number, ()))
         told: dict[str, float | str] = {}

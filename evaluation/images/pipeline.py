@@ -30,7 +30,7 @@ PIPELINE = Pipeline(
         )
     ),
     finish=f"{__name__}:finish",
-    final_fields=("story", "shots", "outputs", "boxes", "crops", "pictures", "views"),
+    final_fields=("story", "facts", "shots", "outputs", "boxes", "crops", "pictures", "views"),
 )  # fmt: skip
 
 
@@ -69,6 +69,7 @@ def line_of(item: Item) -> Json:
         "method": method,
         "story_id": story,
         "characters": {key: sheet.get("tag") for key, sheet in sheets.items()},
+        "facts": item["facts"],
         "references": {
             key: [image["sha256"] for image in images]
             for key, images in item["story"]["references"].items()

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,8 +20,10 @@ _ITEM = re.compile(r"shot_(\d+)/(scene|shot|interaction|action)(?:/(.+))?", re.A
 RELATIONS_FROM = 2
 """Characters on stage between whom there can be an interaction (H.1)."""
 
-Rated = dict[tuple[int, str, str | None], int | None]
-"""Shot, dimension and character -> rating; None where the judge gave none."""
+Asked = tuple[int, str, str | None]
+"""Shot, dimension, and the character that a question was about, if any."""
+Rated = dict[Asked, int | None]
+"""What was asked -> rating; None where the judge gave none."""
 
 
 @dataclass
@@ -83,13 +85,33 @@ def collect_panels(
 def story_ratings(
     found: FoundStory, panel: Panel, asked_from: int, definitions: Definitions
 ) -> dict[str, Score]:
-    """Return the sub-scores of a story: of several runs the mean of those that have a value."""
+    """Return the sub-scores of a story: of several runs the mean of those that have a value.
+
+    Their counts say what was asked and answered in all runs, and of how many shots, or characters on stage.
+    """
     runs = [
         _run(found, rated[found.story_id], asked_from, definitions)
         for _, rated in sorted(panel.runs.items())
         if found.story_id in rated
     ]
-    return {name: _mean([run[name] for run in runs]) for name in NAMES}
+    scores = {name: _mean([run[name] for run in runs]) for name in NAMES}
+    asked = {one for rated in panel.runs.values() for one in rated.get(found.story_id, ())}
+    return {name: _covered(score, name, found, asked) for name, score in scores.items()}
+
+
+def actions_of(
+    found: FoundStory, characters: frozenset[str], *, panel: Panel, definitions: Definitions
+) -> Score:
+    """Return the rating of what some characters of a story do: of several runs the mean."""
+    shots = tuple(
+        shot.model_copy(update={"expected": tuple(key for key in shot.expected if key in characters)})
+        for shot in found.shots
+    )
+    own = found.model_copy(update={"shots": shots})
+    runs = [rated[found.story_id] for _, rated in sorted(panel.runs.items()) if found.story_id in rated]
+    score = _mean([individual_action(_actions(own, rated), definitions.alignment) for rated in runs])
+    asked = {one for rated in runs for one in rated}
+    return _covered(score, "action", own, asked)
 
 
 def stability(
@@ -114,7 +136,24 @@ def _run(found: FoundStory, rated: Rated, asked_from: int, definitions: Definiti
     scores = {name: alignment(_of(rated, name)) for name in ("scene", "shot")}
     scores["interaction"] = _interaction(found, rated, asked_from, definitions)
     scores["action"] = individual_action(_actions(found, rated), definitions.alignment)
-    return scores | {AVERAGE: average([scores[name] for name in DIMENSIONS])}
+    return scores | {AVERAGE: average([scores[name] for name in DIMENSIONS], definitions.alignment)}
+
+
+def _covered(score: Score, name: str, found: FoundStory, asked: Collection[Asked]) -> Score:
+    """Return a score with what it leaves out: shots that were not asked about, characters without a crop."""
+    if name == AVERAGE:
+        return score
+    own = {(number, key) for number, dimension, key in asked if dimension == name}
+    if name == "action":
+        cast = {(shot.number, key) for shot in found.shots for key in shot.expected}
+        told = {"expected": len(cast), "matched": len(cast & own)}
+    else:
+        gone = sum(shot.sha256 is None for shot in found.shots)
+        told = {
+            "shots": len(found.shots), "without_image": gone,
+            "not_asked": len(found.shots) - gone - len({number for number, _ in own}),
+        }  # fmt: skip
+    return score.model_copy(update={"counts": {**score.counts, **told}})
 
 
 def _of(rated: Rated, name: str, numbers: Iterable[int] | None = None) -> list[int | None]:

@@ -62,15 +62,17 @@ class ImageBudget:
         shots: pictures that are asked for, over all methods.
         judges: judges of prompt alignment.
         calls: most calls of all judges: all pictures there, everybody on stage found.
+        errors: what is wrong with the set: code -> how often; such scripts and images are left out.
     """
 
     shots: int
     judges: int
     calls: int
+    errors: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {**{name: getattr(self, name) for name in self.__slots__}, "errors": dict(self.errors)}
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""
@@ -78,6 +80,8 @@ class ImageBudget:
         if self.judges:
             judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
             yield f"at most {self.calls} calls of {judges}"
+        for code, count in self.errors.items():
+            yield f"the set: {count} {code}; fabula validate lists them, with what to do"
 
 
 def images_request(
@@ -125,17 +129,21 @@ def image_budget(request: RunRequest) -> ImageBudget:
     selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
     assert isinstance(selection, ShotSelection)
     assert isinstance(asking, AlignmentSettings)
-    whole, _ = read_shot_set(next(one.path for one in request.sources if one.role == SHOTS))
+    whole, report = read_shot_set(next(one.path for one in request.sources if one.role == SHOTS))
     methods = sum(one.role == OUTPUTS for one in request.sources)
-    shots = [shot for story in chosen_stories(whole, selection).stories for shot in story.script.shots]
+    scripts = [story.script for story in chosen_stories(whole, selection).stories]
+    casts = [
+        len({*script.cast(shot)} & script.characters.keys()) for script in scripts for shot in script.shots
+    ]
     asked = 0
-    for shot in shots:
-        cast = len(set(shot.characters))
+    for cast in casts:
         asked += sum(name in asking.dimensions for name in ("scene", "shot"))
         asked += "interaction" in asking.dimensions and cast >= asking.interaction_from
         asked += cast * ("action" in asking.dimensions)
     judges = len(asking.judges)
-    return ImageBudget(methods * len(shots), judges, methods * asked * asking.votes * judges)
+    wrong = {issue.code for issue in report.issues if issue.level == "error"}
+    errors = {code: report.counts[code] for code in sorted(wrong)}
+    return ImageBudget(methods * len(casts), judges, methods * asked * asking.votes * judges, errors)
 
 
 def without_looking(config: RunConfig) -> RunConfig:

@@ -1,7 +1,8 @@
 """Scoring an evaluation of shot images: its archive in, numbers out; no picture is opened, nobody asked."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from ...schemas.score import Score
 from ..archive import Archive, read_archive
 from ..lacking import incomplete_notes
 from ..metrics.inception import FEW, inception_score
-from ..stats.bootstrap import percentile_interval, resampled_sums
 from .definitions import Definitions
 from .found import FoundStory, read_found
-from .ratings import Panel, by_story, collect_panels, stability
-from .score_story import StoryScore, probabilities_of, score_story
+from .pooling import pooled, with_intervals
+from .ratings import Panel, actions_of, by_story, collect_panels, stability
+from .score_story import probabilities_of, score_story
 from .scores import ImageScores, MethodScores
+from .strata import Actions, strata_of
 
 ORDER = (
     "cids_cross", "cids_self", "copy_paste_rate", "occm", "csd_cross", "csd_self", "aesthetic", "inception",
@@ -87,18 +89,21 @@ def _score_method(
     asked_from = int(str(protocol.get("interaction_from", 2)))
     scored = {one.story_id: score_story(one, definitions) for one in stories}
     rated: dict[str, dict[str, Score]] = {one.story_id: {} for one in stories}
+    actions: dict[str, Actions] = {}
     for judge, panel in sorted(judged.items()):
         for story, scores in by_story(stories, panel, asked_from, definitions).items():
             rated[story] |= {_named(name, judge, judged): score for name, score in scores.items()}
-    per_story = tuple(
-        StoryScore(key, {**one.scores, **rated[key]}, one.matches) for key, one in scored.items()
-    )
+        actions[_named("action", judge, judged)] = partial(actions_of, panel=panel, definitions=definitions)
+    per_story = tuple(replace(one, scores={**one.scores, **rated[key]}) for key, one in scored.items())
     scores = with_intervals(pooled(per_story), per_story, definitions)
     deviation = None
     rows = [one for one in map(probabilities_of, stories) if one is not None and len(one)]
     if any(one.pictures is not None and one.pictures["inception"] is not None for one in stories):
         table = np.concatenate(rows) if rows else np.empty((0, 1))
-        scores["inception"], deviation = inception_score(table, definitions.splits)
+        score, deviation = inception_score(table, definitions.splits)
+        shots = sum(len(one.shots) for one in stories)
+        told = {**score.counts, "shots": shots, "without_image": shots - len(table)}
+        scores["inception"] = score.model_copy(update={"counts": told})
     return MethodScores(
         method=stories[0].method,
         scores={name: scores[name] for name in _ordered(scores)},
@@ -108,6 +113,7 @@ def _score_method(
             judge: stability(stories, panel, asked_from, definitions) for judge, panel in judged.items()
         },
         outcomes={judge: dict(panel.outcomes) for judge, panel in judged.items()},
+        strata=strata_of(stories, per_story, actions, definitions),
         inception_deviation=deviation,
     )
 
@@ -120,58 +126,3 @@ def _ordered(names: Iterable[str]) -> list[str]:
     """Return names in the order of :data:`ORDER`, the others behind them as they come."""
     there = list(names)
     return [name for name in ORDER if name in there] + [name for name in there if name not in ORDER]
-
-
-def pooled(stories: Sequence[StoryScore]) -> dict[str, Score]:
-    """Return the mean over stories of every metric that any of them has; coverage is added up."""
-    names = list(dict.fromkeys(name for one in stories for name in one.scores))
-    made = {}
-    for name in names:
-        scores = [one.scores[name] for one in stories if name in one.scores]
-        values = [score.value for score in scores if score.value is not None]
-        counts: Counter[str] = Counter()
-        for score in scores:
-            counts.update(score.counts)
-        reasons = Counter(score.reason for score in scores if score.reason)
-        why = str(reasons.most_common(1)[0][0]) if reasons else "no story has a value"
-        told = {**counts, "stories": len(stories), "stories_counted": len(values)}
-        made[name] = Score.ratio(sum(values), len(values), why, **told)
-    return made
-
-
-def with_intervals(
-    scores: Mapping[str, Score], stories: Sequence[StoryScore], definitions: Definitions
-) -> dict[str, Score]:
-    """Return means over stories with 95 % percentile intervals; all see the same drawings of stories."""
-    names = [name for name, score in scores.items() if score.status == "ok"]
-    if not names or not definitions.resamples:
-        return dict(scores)
-    table = values_of(stories, names)
-    known = ~np.isnan(table)
-    columns = np.concatenate([np.where(known, table, 0.0), known.astype(np.float64)], axis=1)
-    sums = resampled_sums(columns, definitions.resamples, definitions.seed)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = percentile_interval(sums[:, : len(names)] / sums[:, len(names) :])
-    ends = {name: (float(low[place]), float(high[place])) for place, name in enumerate(names)}
-    return {
-        name: score.model_copy(update=dict(zip(("low", "high"), ends[name], strict=True)))
-        if name in ends
-        else score
-        for name, score in scores.items()
-    }
-
-
-def values_of(
-    stories: Sequence[StoryScore], names: Sequence[str]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the values of stories, shape (stories, names); ``nan`` where there is none."""
-    return np.array(
-        [
-            [
-                np.nan if (one := story.scores.get(name)) is None or one.value is None else one.value
-                for name in names
-            ]
-            for story in stories
-        ],
-        dtype=np.float64,
-    ).reshape(len(stories), len(names))

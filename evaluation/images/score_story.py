@@ -1,20 +1,21 @@
 """The metrics of one story of one method, from what was found in its pictures; pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...schemas.score import Score
 from ..metrics.aesthetic import aesthetic
-from ..metrics.cids import Match, Settings, cids
+from ..metrics.cids import Character, Cids, Match, Settings, cids, similarity_of
 from ..metrics.clip_score import clip_score
 from ..metrics.copy_paste import copy_paste
 from ..metrics.occm import occm
 from ..metrics.style import style_cross, style_self
-from ..metrics.vectors import Floats, unit
+from ..metrics.vectors import Floats, Vectors, unit
 from .definitions import Definitions
 from .found import FoundStory
+from .groups import Group, kinds_of_characters
 from .vectors import characters_of, doubles, mirrors_of, shots_of
 
 
@@ -26,36 +27,59 @@ class StoryScore:
         story_id: the story.
         scores: metric -> value; only those whose models looked.
         matches: which crop was taken for whom, shot by shot; none where nobody looked for characters.
+        of_characters: kind of character -> those of the metrics that are about single characters, over the
+            characters of that kind.
     """
 
     story_id: str
     scores: Mapping[str, Score]
     matches: tuple[Match, ...] = ()
+    of_characters: Mapping[Group, Mapping[str, Score]] = field(default_factory=dict)
 
 
 def score_story(found: FoundStory, definitions: Definitions) -> StoryScore:
     """Return the metrics of a story that need no judge."""
     scores: dict[str, Score] = {}
     matches: tuple[Match, ...] = ()
+    of_characters: dict[Group, Mapping[str, Score]] = {}
     if found.crops is not None:
         characters = characters_of(found.crops)
-        settings = Settings(definitions.cids, definitions.least)
+        settings = Settings(definitions.cids, definitions.least, definitions.weights)
         told = cids(characters, shots_of(found.shots_json(), found.crops), settings)
-        scores |= {"cids_cross": told.cross, "cids_self": told.self_}
-        scores["copy_paste_rate"] = copy_paste(
-            characters, told.crops, mirrors_of(found.crops), definitions.copy_paste
-        )
+        matched = _Matched(told, settings, mirrors_of(found.crops), definitions)
+        scores |= matched.over(characters)
+        for group, keys in kinds_of_characters(found).items():
+            of_characters[group] = matched.over([one for one in characters if one.key in keys])
         matches = told.matches
     if found.boxes is not None:
         boxes = found.boxes["shots"]
         counted = [
-            (shot.onstage, None if shot.sha256 is None else len(boxes.get(str(shot.number), ())))
+            (shot.onstage, None if there is None or shot.sha256 is None else len(there))
             for shot in found.shots
+            for there in (boxes.get(str(shot.number)),)
         ]
         scores["occm"] = occm(counted, definitions.occm)
     if found.pictures is not None:
         scores |= _pictures(found, definitions)
-    return StoryScore(found.story_id, scores, matches)
+    return StoryScore(found.story_id, scores, matches, of_characters)
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """Who was matched in a story, and what else the metrics of single characters need."""
+
+    cids: Cids
+    settings: Settings
+    mirrors: Mapping[str, Vectors]
+    definitions: Definitions
+
+    def over(self, characters: Sequence[Character]) -> dict[str, Score]:
+        """Return the metrics over some characters; all of them were matched together."""
+        cross, self_ = similarity_of(characters, self.cids.matches, self.cids.crops, self.settings)
+        rate = copy_paste(
+            characters, self.cids.crops, self.mirrors, self.definitions.copy_paste, self.settings.weights
+        )
+        return {"cids_cross": cross, "cids_self": self_, "copy_paste_rate": rate}
 
 
 def _pictures(found: FoundStory, definitions: Definitions) -> dict[str, Score]:
@@ -71,7 +95,7 @@ def _pictures(found: FoundStory, definitions: Definitions) -> dict[str, Score]:
         }
         shots = [(_row(rows, places.get(shot.number)), shot.expected) for shot in found.shots]
         scores["csd_cross"] = style_cross(shots, references, definitions.csd)
-        scores["csd_self"] = style_self(_known(rows))
+        scores["csd_self"] = style_self(_known(rows), len(found.shots))
     if pictures["aesthetic"] is not None:
         values = doubles(pictures["aesthetic"])
         told = [_row(values, places.get(one.number)) for one in found.shots]

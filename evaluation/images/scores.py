@@ -5,12 +5,24 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...schemas.score import Score
+from ..metrics.alignment import hundred
 from .definitions import Definitions
+from .ratings import NAMES as RATED
 from .ratings import Stability
 from .score_story import StoryScore
+from .strata import Stratum
 
 UNITS: dict[str, tuple[float, int]] = {"occm": (1.0, 2), "inception": (1.0, 3)}
 """Metric -> factor and digits for people; three digits where there is no entry."""
+LEFT_OUT = (
+    ("left_out", "shots", "shots with nobody on stage left out"),
+    ("without_text", "shots", "shots without English text"),
+    ("cut", "shots", "shots with a text that was cut"),
+    ("one_reference", "characters", "characters have one reference"),
+    ("no_crop", "characters", "characters without a crop"),
+    ("by_the_story", "shots", "shots by the story's first reference"),
+)
+"""Count, what it is a part of, and how it is told."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,7 @@ class MethodScores:
         stability: judge -> sub-score -> its value in every run.
         outcomes: judge -> how many ratings came out how.
         inception_deviation: of the inception score over splits.
+        strata: scores by kind of story and of character.
     """
 
     method: str
@@ -34,12 +47,18 @@ class MethodScores:
     stability: Mapping[str, Mapping[str, Stability]] = field(default_factory=dict)
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     inception_deviation: float | None = None
+    strata: tuple[Stratum, ...] = field(default=(), repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON, with every story."""
         return {
             "method": self.method,
             "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "of_100": {
+                name: points
+                for name, score in self.scores.items()
+                if (points := of_100(name, score)) is not None
+            },
             "accounting": dict(self.accounting),
             "stability": {
                 judge: {name: asdict(one) for name, one in told.items()}
@@ -47,6 +66,7 @@ class MethodScores:
             },
             "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
             "inception_deviation": self.inception_deviation,
+            "strata": [one.as_json() for one in self.strata],
             "stories": [
                 {
                     "story_id": one.story_id,
@@ -115,6 +135,22 @@ class ImageScores:
                 for name, score in story.scores.items():
                     yield _row(one.method, story.story_id, name, score)
 
+    def strata_rows(self) -> Iterable[dict[str, Any]]:
+        """Yield one row per method, kind of story or character, and metric."""
+        for one in self.methods:
+            for stratum in one.strata:
+                told = {"by": stratum.by, "kind": stratum.kind}
+                for name, score in stratum.scores.items():
+                    row = _row(one.method, "", name, score)
+                    del row["story_id"]
+                    yield {"method": row.pop("method"), **told, **row}
+
+
+def of_100(name: str, score: Score) -> float | None:
+    """Return a rating in the 100-point form of the metrics page; None where there is none, or for others."""
+    rated = name.partition(" (")[0] in RATED
+    return hundred(score.value) if rated and score.value is not None else None
+
 
 def shown(name: str, score: Score) -> str:
     """Return a value for people: number, interval, and the stories that it stands on."""
@@ -124,15 +160,17 @@ def shown(name: str, score: Score) -> str:
     text = f"{factor * score.value:8.{digits}f}"
     if score.low is not None and score.high is not None:
         text += f"  [{factor * score.low:.{digits}f}, {factor * score.high:.{digits}f}]"
+    if (points := of_100(name, score)) is not None:
+        text += f"  {points:.1f} of 100"
     counts = score.counts
     if "stories" in counts:
         text += f"  {counts['stories_counted']} of {counts['stories']} stories"
     missed = counts.get("expected", 0) - counts.get("matched", 0)
     if missed > 0:
         text += f", {missed} of {counts['expected']} expected characters not matched"
-    for key, what in (("without_text", "without English text"), ("cut", "with a text that was cut")):
-        if counts.get(key):
-            text += f", {counts[key]} of {counts['shots']} shots {what}"
+    for key, whole, what in LEFT_OUT:
+        if counts.get(key) and whole in counts:
+            text += f", {counts[key]} of {counts[whole]} {what}"
     if "asked" in counts and counts["asked"] > counts.get("answered", 0):
         text += f", {counts['asked'] - counts['answered']} of {counts['asked']} ratings missing"
     return text
@@ -141,6 +179,6 @@ def shown(name: str, score: Score) -> str:
 def _row(method: str, story: str, name: str, score: Score) -> dict[str, Any]:
     return {
         "method": method, "story_id": story, "metric": name, "value": score.value, "low": score.low,
-        "high": score.high, "status": score.status, "reason": score.reason,
+        "high": score.high, "of_100": of_100(name, score), "status": score.status, "reason": score.reason,
         **{f"n_{key}": value for key, value in sorted(score.counts.items())},
     }  # fmt: skip

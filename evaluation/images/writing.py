@@ -1,4 +1,4 @@
-"""Scores of shot images as tables: one row per method, story and metric; and one row per shot."""
+"""Scores of shot images as tables: per method, story and metric; by kind of story and character; per shot."""
 
 import csv
 import io
@@ -12,11 +12,12 @@ from .scores import ImageScores
 from .shot_table import NAMES, shot_rows
 
 TABLE = "scores.csv"
+STRATA = "strata.csv"
 SHOTS = "shots.csv"
 
 
-def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) -> tuple[Path, Path]:
-    """Write ``scores.csv`` and ``shots.csv`` into a folder, made if missing; return both.
+def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) -> tuple[Path, ...]:
+    """Write ``scores.csv``, ``strata.csv`` and ``shots.csv`` into a folder, made if missing; return them.
 
     An empty story is the whole set. An empty cell of a shot is a score that it does not have.
 
@@ -26,13 +27,14 @@ def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / TABLE, [_csv(scores.rows(), ())])
+        write_atomic(folder / STRATA, [_csv(scores.strata_rows(), ("method", "by", "kind", "metric"))])
         write_atomic(folder / SHOTS, [_csv(shot_rows(shots), NAMES)])
     except OSError as error:
         raise TargetError(
             str(folder), expected="a folder that can be written", found=error.strerror or str(error),
             fix="choose another with --tables",
         ) from error  # fmt: skip
-    return folder / TABLE, folder / SHOTS
+    return folder / TABLE, folder / STRATA, folder / SHOTS
 
 
 def _csv(rows: Iterable[Mapping[str, object]], names: Iterable[str]) -> bytes:

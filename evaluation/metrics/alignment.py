@@ -4,14 +4,15 @@ Question: does the picture show what the script asks for?
 Formula: a judge's rating 0 to 4 per shot (per character for individual action); the mean over shots for a
     story; the average is the mean of the four, equally weighted (section H, Table S4).
 Input: ratings, integers 0 to 4; None where a judge gave none.
-Output: 0 to 4, or 0 to 100 as 25 times that; higher is better.
+Output: 0 to 4, or 0 to 100 as 25 times that (:func:`hundred`, the metrics page's form); higher is better.
 Undefined when: no rating is known; the average also where one of the four is undefined.
 Source: ViStoryBench, supplement section H and the metrics page; its public code.
 Departures from the source: a judge that fails is left out and counted, where the code writes 0. Two
     definitions. ``paper`` (default): character interaction is asked of shots with two characters or more
     (H.1), individual actions are averaged as they are. ``code``: interaction is asked of every shot,
-    individual action is rounded to an integer per shot and per story (half to even), and a shot where
-    characters were detected but none was matched counts 0.
+    individual action is rounded to an integer per shot and per story (half to even), a shot where
+    characters were detected but none was matched counts 0, and the average has five terms, individual action
+    twice, as the code's own leaderboard has it.
 Example: scene ratings 4, 2 and none: 3.0 over 2 of 3 shots; on the hundred-point scale 75.
 """
 
@@ -77,12 +78,16 @@ def individual_action(
     return Score.ratio(float(round(sum(rounded) / len(rounded))), 1, "no rating is known", **counts)
 
 
-def average(scores: Sequence[Score]) -> Score:
-    """Return the mean of the four sub-scores, equally weighted (Table S4)."""
+def average(scores: Sequence[Score], definition: Definition = "paper") -> Score:
+    """Return the mean of the four sub-scores, in the order of :data:`DIMENSIONS`.
+
+    ``paper``: equally weighted (Table S4). ``code``: the last one, individual action, counts twice.
+    """
     values = [score.value for score in scores if score.value is not None]
     if len(values) < len(DIMENSIONS):
         return Score(value=None, status="undefined", reason="a sub-score is undefined")
-    return Score.ratio(sum(values), len(values), "no sub-score", sub_scores=len(values))
+    terms = [*values, *(values[-1:] if definition == "code" else ())]
+    return Score.ratio(sum(terms), len(terms), "no sub-score", sub_scores=len(values))
 
 
 def hundred(value: float) -> float:

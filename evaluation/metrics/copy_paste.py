@@ -9,7 +9,8 @@ Undefined when: ``paper``: a character has a single reference; no crop was match
 Source: ViStoryBench, supplement section L, Eq. S1; its public code.
 Departures from the source: two definitions. ``paper`` (default) is Eq. S1; a character with one reference
     has nothing to compare with and is left out and counted. ``code`` compares the first reference with its
-    own mirror image alone, whatever other references there are, so 0.5 is "no preference".
+    own mirror image alone, whatever other references there are, so 0.5 is "no preference". Where the code
+    writes 0 for a story without any matched crop, there is no value.
 Example: cosines 0.90 to the first and 0.88 to the second reference: 1 / (1 + exp(-2)) = 0.881.
 """
 
@@ -51,6 +52,7 @@ def copy_paste(
     crops: Mapping[str, Vectors],
     mirrors: Mapping[str, Vectors] | None = None,
     definition: Definition = "paper",
+    weights: Mapping[str, float] | None = None,
 ) -> Score:
     """Return the rate of one story.
 
@@ -59,6 +61,7 @@ def copy_paste(
         crops: character -> vectors of its matched crops, as :func:`.cids.cids` returns them.
         mirrors: character -> vector of the mirror image of its first reference; only ``code`` needs it.
         definition: ``paper`` or ``code``.
+        weights: encoder -> weight of its cosine, as :class:`.cids.Settings` has them.
     """
     total, counts = 0.0, {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
     for character in characters:
@@ -67,7 +70,7 @@ def copy_paste(
         if rivals is None:
             counts["one_reference"] += 1
             continue
-        cosines = similarities(drawn, rivals, character.encoders)
+        cosines = similarities(drawn, rivals, character.encoders, weights)
         known = cosines[~np.isnan(cosines).any(axis=1)]
         if not len(known):
             counts["no_crop"] += 1

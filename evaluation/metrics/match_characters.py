@@ -14,8 +14,9 @@ _IMPOSSIBLE = (
 def match_characters(tables: Sequence[Floats], least: float | None = None) -> tuple[int | None, ...]:
     """Assign each expected character at most one crop, each crop to at most one character.
 
-    The sum of similarities is as large as it can be (Hungarian method); the similarity of a character to a
-    crop is the highest over the character's references.
+    As many pairs are matched as can be, and of those the sum of similarities is as large as it can be
+    (Hungarian method); the similarity of a character to a crop is the highest over the character's
+    references. Pairs that are no match take no part in it.
 
     Args:
         tables: per character the similarities of its references and the crops, shape (references, crops), the
@@ -36,9 +37,11 @@ def match_characters(tables: Sequence[Floats], least: float | None = None) -> tu
             highest = np.where(known, table, -np.inf).max(axis=0)
             best[row] = np.where(known.any(axis=0), highest, np.nan)
     found: list[int | None] = [None] * len(tables)
+    if least is not None:
+        best[best < least] = np.nan
     rows, columns = linear_sum_assignment(np.where(np.isnan(best), _IMPOSSIBLE, best), maximize=True)
     for row, column in zip(rows, columns, strict=True):
         value = best[row, column]
-        if not np.isnan(value) and (least is None or value >= least):
+        if not np.isnan(value):
             found[row] = int(column)
     return tuple(found)

@@ -10,7 +10,7 @@ Source: ViStoryBench, supplement section K and the metrics page; its public code
 Departures from the source: two definitions. ``paper`` (default): eps = e^-6 as the metrics page prints it,
     and shots with E = 0 count, where any detection is superfluous (D = 0 gives 100): the metric is meant to
     punish superfluous characters, and an empty scene is where they show. ``code``: eps = 1e-6, shots with
-    E = 0 left out.
+    E = 0 left out. A name that is listed twice is one character expected in both, where the code counts two.
 Example: E = 2, D = 3: ``code`` gives 100 exp(-1 / 2.000001) = 60.65.
 """
 

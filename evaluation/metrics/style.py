@@ -7,10 +7,13 @@ Input: unit style vectors of the shots' pictures and of the reference pictures.
 Output: in [-1, 1]; higher is better.
 Undefined when: fewer than two pictures (self); no reference or no picture (cross).
 Source: ViStoryBench, supplement section J; its public code.
-Departures from the source: the section does not say which references stand for a shot. Two definitions:
-    ``first`` (default), as the public code has it: the first reference of each expected character, and the
-    story's first reference where a shot has no character or none of them has one. ``all``: the mean over all
-    references of the expected characters. Where the code writes 0 for a single picture, self is undefined.
+Departures from the source: the section does not say which references stand for a shot. Three definitions:
+    ``first`` (default): the first reference of each expected character that has one, and the story's first
+    reference where a shot has no character or none of them has one. ``code``: as the public code, which puts
+    the story's first reference in the place of every character without one. ``all``: the mean over all
+    references of the expected characters. The default compares a shot with nobody who is not in it, as long
+    as somebody can be told. Where the code writes 0 for a single picture, self is undefined; it takes the
+    pictures of the script's shots, where the code takes every picture that it finds.
 Example: three pictures with cosines 0.5, 0.7 and 0.9: self 0.7.
 """
 
@@ -25,17 +28,20 @@ from .vectors import Floats, mean_of_pairs
 
 CROSS = Spec("csd_cross", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("embeddings:style",))
 SELF = Spec("csd_self", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("embeddings:style",))
-Definition = Literal["first", "all"]
+Definition = Literal["first", "all", "code"]
 
 
-def style_self(pictures: Floats) -> Score:
+def style_self(pictures: Floats, shots: int | None = None) -> Score:
     """Return how alike the styles of a story's pictures are.
 
     Args:
         pictures: unit vectors, shape (pictures, dimensions).
+        shots: how many the script has; None for as many as there are pictures.
     """
     total, pairs = mean_of_pairs(np.clip(pictures @ pictures.T, -1.0, 1.0))
-    return Score.ratio(total, pairs, "fewer than two pictures", pictures=len(pictures))
+    whole = len(pictures) if shots is None else shots
+    counts = {"shots": whole, "without_image": whole - len(pictures), "pairs": pairs}
+    return Score.ratio(total, pairs, "fewer than two pictures", **counts)
 
 
 def style_cross(
@@ -50,9 +56,9 @@ def style_cross(
             stage.
         references: character -> unit vectors of its references, shape (references, dimensions), the first
             one the primary; in the order of the script.
-        definition: ``first`` or ``all``.
+        definition: ``first``, ``all`` or ``code``.
     """
-    counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0}
+    counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0, "no_reference": 0}
     known = {key: rows for key, rows in references.items() if len(rows)}
     total, counted = 0.0, 0
     for picture, expected in shots:
@@ -60,6 +66,7 @@ def style_cross(
             counts["without_image"] += 1
             continue
         value, own = shot_style(picture, expected, known, definition)
+        counts["no_reference"] += len(set(expected) - known.keys())
         if value is not None:
             counts["by_the_story"] += not own
             total, counted = total + value, counted + 1
@@ -78,8 +85,12 @@ def shot_style(
     None where no character of the story has a reference; see :func:`style_cross` for the arguments.
     """
     known = {key: rows for key, rows in references.items() if len(rows)}
-    own = [key for key in dict.fromkeys(expected) if key in known]
-    cosines = [float((_chosen(known[key], definition) @ picture).mean()) for key in own or list(known)[:1]]
+    cast, first = list(dict.fromkeys(expected)), list(known)[:1]
+    own = [key for key in cast if key in known]
+    taken = own or first
+    if definition == "code" and own:
+        taken = [key if key in known else first[0] for key in cast]
+    cosines = [float((_chosen(known[key], definition) @ picture).mean()) for key in taken]
     return (sum(cosines) / len(cosines) if cosines else None), bool(own)
 
 

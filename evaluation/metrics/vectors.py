@@ -81,8 +81,9 @@ def similarities(
         first: n pictures.
         second: m pictures.
         encoders: which encoders to use.
-        weights: encoder -> weight of its cosine in the mean; all alike where none are given. (One cosine of
-            concatenated unit vectors is the plain mean of their cosines, so there is no rule of that name.)
+        weights: encoder -> weight of its cosine in the mean, 1 where it has none; all alike where none are
+            given. (One cosine of concatenated unit vectors is the plain mean of their cosines, so there is no
+            rule of that name.)
 
     Returns:
         Shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures.
@@ -96,7 +97,7 @@ def similarities(
         both = _present(left)[:, None] & _present(right)[None, :]
         if not both.any():
             continue
-        weight = 1.0 if weights is None else weights.get(encoder, 0.0)
+        weight = 1.0 if weights is None else weights.get(encoder, 1.0)
         total += np.where(both, weight * (np.nan_to_num(left) @ np.nan_to_num(right).T), 0.0)
         counted += np.where(both, weight, 0.0)
     result: Floats = np.full(total.shape, np.nan)

@@ -27,6 +27,7 @@ from .shot_cards import Looked
 from .shot_counts import accounting, by_story, shot_rows, stability
 from .shot_files import ShotFiles
 from .shot_stories import Choice, shown_methods, shown_stories, story_grid, worst_shots
+from .shot_strata import by_strata
 from .shot_tables import comparisons, headline, leaders, polar
 from .shot_words import (
     comparison_note_of,
@@ -101,7 +102,7 @@ def images_report(
         reading=tuple(reading_of(board)),
         headline=headline(scores, board.methods),
         plots=tuple(plots_of(scores, board)),
-        details=tuple(by_story(scores)),
+        details=(*by_strata(scores), *by_story(scores)),
         comparisons=comparisons(pairs, board),
         comparison_note=comparison_note_of(scores, len(pairs)),
         accounting=(

@@ -57,7 +57,8 @@ def test_images_when_evaluated_find_everybody_and_count_what_is_missing(
     assert method.scores["aesthetic"].counts == {
         "pictures": 15, "valued": 14, "stories": 3, "stories_counted": 3,
     }  # fmt: skip
-    assert method.scores["inception"].counts["pictures"] == 14
+    assert method.scores["inception"].counts == {"pictures": 14, "shots": 15, "without_image": 1}
+    assert method.scores["csd_self"].counts["without_image"] == 1
     assert method.scores["cids_cross"].low is not None
 
 
@@ -138,6 +139,11 @@ def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
     assert [values[name] for name in ("scene", "shot", "interaction", "action", "alignment")] == [
         4, 3, 2, 1, 2.5,
     ]  # fmt: skip
+    lines = list(score_folder(tmp_path / "run", FEW).lines())
+    assert any(line.startswith("  shot ") and "75.0 of 100" in line for line in lines)
+    assert score_folder(tmp_path / "run", FEW).as_json()["methods"][0]["of_100"]["alignment"] == 62.5
+    assert method.scores["action"].counts["matched"] == 18
+    assert method.scores["scene"].counts["without_image"] == 1
     first = read_archive(tmp_path / "run").judgements[0]
     assert (first.kind, first.item, first.condition) == ("alignment", "shot_01/action/Mira", "image")
     assert first.parsed == {"rating": 1, "reason": "as the table says"}
@@ -350,6 +356,10 @@ def test_scripts_when_in_chinese_only_still_say_who_is_on_stage(
     both, chinese = (score_folder(tmp_path / name, FEW) for name in ("both", "chinese"))
     for name in ("cids_cross", "occm"):
         assert chinese.methods[0].scores[name] == both.methods[0].scores[name]
+    with ModelServer(AlignmentModel()) as server:
+        evaluate(model_x, out="judged", **judged(server))
+    kinds = Counter(one.item.split("/")[1] for one in read_archive(tmp_path / "judged").judgements)
+    assert kinds == {"scene": 14, "shot": 14, "interaction": 5, "action": 18}  # as of both languages
     score = chinese.methods[0].scores["clip_score"]
     assert (score.counts["without_text"], score.counts["stories_counted"]) == (5, 2)
     assert any("5 of 15 shots without English text" in line for line in chinese.lines())

@@ -8,7 +8,7 @@ from fabula.evaluation.images.compare import paired
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.leaderboard import Leaderboard, leaderboard
 from fabula.evaluation.images.naming import SCORES, in_order, judge_of, label_of, lead_of
-from fabula.evaluation.images.score import pooled
+from fabula.evaluation.images.pooling import pooled
 from fabula.evaluation.images.score_story import StoryScore
 from fabula.evaluation.images.scores import MethodScores
 from fabula.schemas.score import Score

@@ -50,7 +50,9 @@ def scores(*judgements: Judgement, asked_from: int = 0, **named: Any) -> dict[st
 def test_scene_when_a_rating_is_missing_is_the_mean_of_the_others() -> None:
     found = scores(rated("shot_01/scene", 4), rated("shot_02/scene", None), rated("shot_03/scene", 1))
     assert found["scene"].value == 2.5  # (4 + 1) / 2
-    assert found["scene"].counts == {"asked": 3, "answered": 2, "runs": 1}
+    assert found["scene"].counts == {
+        "asked": 3, "answered": 2, "runs": 1, "shots": 3, "without_image": 0, "not_asked": 0,
+    }  # fmt: skip
     assert found["alignment"].status == "undefined"
 
 
@@ -69,6 +71,15 @@ def test_action_when_rounded_by_the_code_differs_from_the_mean() -> None:
     given = [rated("shot_02/action/A", 2), rated("shot_03/action/A", 4), rated("shot_03/action/B", 1)]
     assert scores(*given)["action"].value == pytest.approx(7 / 3)
     assert scores(*given, alignment="code")["action"].value == 2  # 2, and 2.5 to the even 2
+
+
+def test_counts_when_some_are_not_asked_about_say_so() -> None:
+    given = [rated("shot_03/interaction", 1), rated("shot_03/action/A", 4), rated("shot_03/action/A", 2, 1)]
+    found = scores(*given, asked_from=2)
+    assert (found["interaction"].counts["shots"], found["interaction"].counts["not_asked"]) == (3, 2)
+    # on stage: A, and A with B; one of the three was cut out, and rated twice
+    counts = found["action"].counts
+    assert (counts["expected"], counts["matched"], counts["asked"]) == (3, 1, 2)
 
 
 def test_runs_when_repeated_have_mean_and_sample_deviation() -> None:
@@ -107,4 +118,6 @@ def test_definitions_when_unknown_are_refused_with_those_there_are(text: str) ->
 def test_definitions_when_given_stand_for_themselves() -> None:
     made = read_definitions(["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], 5, 1)
     assert made == Definitions("code", "code", "paper", "all", "paper", 0.3, 10, 5, 1)
+    weighted = read_definitions(["ensemble=weighted"]).weights
+    assert made.weights is None and weighted is not None and weighted["facenet-vggface2"] == 0.2
     assert "copy-paste=code" in made.named() and "least=0.3" in made.named()

@@ -77,6 +77,7 @@ def test_style_self_is_the_mean_over_pairs() -> None:
     pictures = unit(np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]]))
     assert style_self(pictures).value == pytest.approx((1 + 0.6 + 0.6) / 3)
     assert style_self(pictures[:1]).status == "undefined"
+    assert style_self(pictures, 5).counts == {"shots": 5, "without_image": 2, "pairs": 3}
 
 
 def test_style_cross_goes_by_the_characters_on_stage_and_by_the_story_where_there_are_none() -> None:
@@ -84,10 +85,21 @@ def test_style_cross_goes_by_the_characters_on_stage_and_by_the_story_where_ther
     shots = [(np.array([0.6, 0.8]), ["Ann", "Bob"]), (np.array([1.0, 0.0]), []), (None, ["Ann"])]
     first = style_cross(shots, references)
     assert first.value == pytest.approx(((0.6 + 0.8) / 2 + 1.0) / 2)
-    assert first.counts == {"shots": 3, "without_image": 1, "by_the_story": 1}
+    assert first.counts == {"shots": 3, "without_image": 1, "by_the_story": 1, "no_reference": 0}
     every = style_cross(shots[:1], references, "all")
     assert every.value == pytest.approx(((0.6 + 0.8) / 2 + 0.8) / 2)
     assert style_cross(shots, {}).reason == "no reference picture"
+
+
+def test_style_cross_where_one_of_two_has_no_reference_goes_by_the_other_or_by_the_story_in_the_code() -> (
+    None
+):
+    references = {"Ann": np.array([[1.0, 0.0]]), "Bob": np.array([[0.0, 1.0]])}
+    shots = [(np.array([0.6, 0.8]), ["Bob", "Cat"])]
+    first, code = style_cross(shots, references), style_cross(shots, references, "code")
+    assert (first.value, first.counts["no_reference"]) == (pytest.approx(0.8), 1)
+    assert code.value == pytest.approx((0.8 + 0.6) / 2)  # Ann's for the cat
+    assert style_cross([(np.array([0.6, 0.8]), [])], references, "code").value == pytest.approx(0.6)
 
 
 def test_alignment_leaves_failed_judgements_out_and_counts_them() -> None:
@@ -111,6 +123,7 @@ def test_average_needs_all_four() -> None:
     four = [alignment([value]) for value in (1, 2, 3, 4)]
     assert average(four).value == 2.5
     assert average([*four[:3], alignment([])]).status == "undefined"
+    assert average(four, "code").value == (1 + 2 + 3 + 4 + 4) / 5  # individual action twice
 
 
 def test_aesthetic_counts_pictures_without_value() -> None:
