@@ -12,6 +12,8 @@ from fabula.builders.registry import add_edit, continue_run, withdraw
 from fabula.builders.shots import ShotOptions, build_shots
 from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
+from fabula.releases import pack, verify
+from fabula.releases.options import PackOptions
 from fabula.releases.shot_import import import_set
 from fabula.releases.shot_tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
@@ -320,3 +322,40 @@ def test_imported_set_when_edited_says_how_it_is_corrected(tmp_path: Path) -> No
     path.write_text(path.read_text("utf-8").replace("a stone bridge", "a wooden bridge"), "utf-8")
     made = import_set(tmp_path / "copy", tmp_path / "corrected", "2026-01-01T00:00:00Z")
     assert made.shot_set.counts() == read_shot_set(tmp_path / "run")[0].counts()
+
+
+def test_chinese_story_when_edited_is_corrected_under_ch(tmp_path: Path) -> None:
+    text = "清晨，米拉走过石桥。风吹走了她的帽子。她跑到河边。老船夫看见了帽子。"
+    row = {
+        "id": "hat", "title": "帽子", "language": "zh", "text": text, "source_collection": "own",
+        "rights_status": "public_domain_or_rights_compatible",
+    }  # fmt: skip
+    (tmp_path / "stories.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    given = {"id": "hat", "characters": {"Mira": {"name_ch": "米拉"}, "Old Ferryman": {"name_ch": "老船夫"}}}
+    (tmp_path / "given.jsonl").write_text(json.dumps(given) + "\n", "utf-8")
+    options = ShotOptions(
+        workers=0, created_at="2026-01-01T00:00:00Z", shots=4, scripts=tmp_path / "given.jsonl"
+    )
+    build_shots(tmp_path / "stories.jsonl", tmp_path / "run", options)
+    run = tmp_path / "run"
+    edit(run, at(0, SETTING, "ch"), "清晨的石桥")
+    edit(run, at(0, SETTING, "en"), "A stone bridge in the morning")
+    edit(run, at(2, ONSTAGE, "ch"), ["老船夫", "米拉"])
+    edit(run, "$.Characters['Old Ferryman'].name_en", "the old ferryman")
+    edit(run, '$.Characters["Old Ferryman"].prompt_ch', "戴草帽的老人。")
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert shot(run, 0, SETTING) == {"en": "A stone bridge in the morning", "ch": "清晨的石桥"}
+    assert shot(run, 2, ONSTAGE) == {"en": ["Old Ferryman", "Mira"], "ch": ["老船夫", "米拉"]}
+    sheet = script(run)["Characters"]["Old Ferryman"]
+    assert (sheet["name_en"], sheet["name_ch"], sheet["prompt_ch"], sheet["prompt_en"]) == (
+        "the old ferryman", "老船夫", "戴草帽的老人。", None,
+    )  # fmt: skip
+
+
+def test_release_when_a_story_was_withdrawn_is_packed_without_it(run: Path, tmp_path: Path) -> None:
+    withdraw(run, "boat", **SIGNED)
+    continue_run(run, workers=0)
+    result = pack(run, tmp_path / "dist", PackOptions("0.1.0", license="CC0-1.0", languages=("en",)))
+    assert result.counts["stories"] == 1
+    assert [entry.id for entry in result.left_out] == ["boat"]
+    assert verify(tmp_path / "dist").ok
