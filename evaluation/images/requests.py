@@ -11,13 +11,14 @@ from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_c
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, setting_texts
 from ...errors import ConfigError
+from ...models.vision.looking import VisionSettings
 from ...releases.shot_tree import read_shot_set
 from ..judges.presets import check_they_answer, judge_specs
 from ..judges.settings import JudgeSettings
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .needs import DEFAULTS, METRICS, check_needs, models_needed
 from .pipeline import PIPELINE
-from .settings import AlignmentSettings, MatchSettings, ShotSelection, VisionSettings
+from .settings import AlignmentSettings, MatchSettings, ShotSelection
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
