@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
+from fabula.builders.entities.window_choice import choose_windows
 from fabula.builders.entities.window_score import UNITS, ShotSlots, Weights, score_of
 from fabula.releases.entity_import import export_episodes, import_episodes
 from fabula.releases.entity_statistics import statistics_of_set
@@ -408,6 +410,30 @@ def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
         "easy": [0.41, 0.58, 0.72], "medium": [0.44, 0.59, 0.72], "hard": [0.58, 0.68, 0.82],
         "all": [0.41, 0.6, 0.82],
     }  # fmt: skip
+
+
+def test_windows_of_a_thousand_shots_when_chosen_with_and_without_limits_are_as_documented(
+    published: tuple[EntitySet, ValidationReport],
+) -> None:
+    entity_set, _ = published
+    film = [
+        ShotSlots(
+            1000 * number + shot.scene,
+            frozenset((kind, f"{number} {name}") for kind in TYPES for name in shot.scheduled.names(kind)),
+        )
+        for number, one in enumerate(entity_set.tiers()["hard"])
+        for shot in entity_set.by_id[one].script.shots()
+    ]
+    assert len(film) == 1000
+    settings = Settings()
+    windows, _ = windows_of(range(1, 1001), film, settings)
+    free = choose_windows(windows)
+    assert [(window.start, window.length) for window in free] == [(at, 50) for at in range(0, 1000, 50)]
+    chosen = choose_windows(windows, settings.limits)
+    assert Counter(window.group for window in chosen) == MOST
+    assert sum(window.length for window in chosen) == 142
+    scores = [window.value / window.length / UNITS for window in chosen]
+    assert (round(min(scores), 2), round(max(scores), 2)) == (0.74, 0.82)
 
 
 def slots_of_shot(shot: EpisodeShot) -> ShotSlots:
