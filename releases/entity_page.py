@@ -119,8 +119,16 @@ def _plots(statistics: EntityStatistics) -> Iterator[Plot]:
     )  # fmt: skip
     yield Plot(
         "New entities by shot, mean of the episodes that are so long", "number of the shot", "new entities",
-        {tier: [(row["shot"], row["mean"]) for row in found["introduced"]] for tier, found in tiers.items()},
+        {tier: _introduced(found, "mean") for tier, found in tiers.items()},
     )  # fmt: skip
+    yield Plot(
+        "Episodes that are so long", "number of the shot", "episodes",
+        {tier: _introduced(found, "episodes") for tier, found in tiers.items()},
+    )  # fmt: skip
+
+
+def _introduced(found: Mapping[str, Json], what: str) -> Points:
+    return [(row["shot"], row[what]) for row in found["introduced"]]
 
 
 def _points(counts: Mapping[str, int]) -> Points:
