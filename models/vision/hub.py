@@ -69,7 +69,6 @@ def unreachable() -> str | None:
     try:
         get_session().head(place, timeout=PATIENCE)
     except Exception as error:  # noqa: BLE001 - adapter boundary: whatever keeps an answer away
-        told = str(error).strip().splitlines() or ["no answer"]
-        lost = f"the Hub at {place} cannot be reached ({type(error).__name__}: {told[0][:120]})"
+        lost = f"the Hub at {place} cannot be reached ({type(error).__name__})"
     _asked[place] = (time.monotonic(), lost)
     return lost
