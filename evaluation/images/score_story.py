@@ -48,8 +48,11 @@ def score_story(found: FoundStory, definitions: Definitions) -> StoryScore:
         told = cids(characters, shots_of(found.shots_json(), found.crops), settings)
         matched = _Matched(told, settings, mirrors_of(found.crops), definitions)
         scores |= matched.over(characters)
-        for group, keys in kinds_of_characters(found).items():
-            of_characters[group] = matched.over([one for one in characters if one.key in keys])
+        kinds = kinds_of_characters(found)
+        by_keys = {
+            keys: matched.over([one for one in characters if one.key in keys]) for keys in {*kinds.values()}
+        }
+        of_characters = {group: by_keys[keys] for group, keys in kinds.items()}
         matches = told.matches
     if found.boxes is not None:
         boxes = found.boxes["shots"]

@@ -66,9 +66,12 @@ def strata_of(
     for one, score in zip(found, scored, strict=True):
         for group in kinds_of_story(one).items():
             stories.setdefault(group, []).append(score)
-        for group, keys in kinds_of_characters(one).items():
-            told = {**score.of_characters.get(group, {})}
-            told |= {name: action(one, keys) for name, action in actions.items()}
+        kinds = kinds_of_characters(one)
+        acted = {
+            keys: {name: action(one, keys) for name, action in actions.items()} for keys in {*kinds.values()}
+        }
+        for group, keys in kinds.items():
+            told = {**score.of_characters.get(group, {}), **acted[keys]}
             characters.setdefault(group, []).append(StoryScore(one.story_id, told))
             counts[group] = counts.get(group, 0) + len(keys)
     made = []
