@@ -66,11 +66,12 @@ def strata_of(
     for one, score in zip(found, scored, strict=True):
         for group in kinds_of_story(one).items():
             stories.setdefault(group, []).append(score)
-        kinds = kinds_of_characters(one)
+        groups_of = kinds_of_characters(one)
         acted = {
-            keys: {name: action(one, keys) for name, action in actions.items()} for keys in {*kinds.values()}
+            keys: {name: action(one, keys) for name, action in actions.items()}
+            for keys in {*groups_of.values()}
         }
-        for group, keys in kinds.items():
+        for group, keys in groups_of.items():
             told = {**score.of_characters.get(group, {}), **acted[keys]}
             characters.setdefault(group, []).append(StoryScore(one.story_id, told))
             counts[group] = counts.get(group, 0) + len(keys)
