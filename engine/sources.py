@@ -9,6 +9,7 @@ from ..schemas.canonical import digest, sha256_file
 
 EDITS = "edits.jsonl"
 _NOWHERE = "a link that leads nowhere"
+_NO_FILE = "neither a file nor a folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def fingerprint(source: Source) -> Fingerprint:
     """Read a source and return its fingerprint.
 
     A folder's digest covers the names and contents of all files below it, except hidden ones. Of a link that
-    leads nowhere it covers the name: whether that matters is for the stage that opens it.
+    leads nowhere, and of a pipe or device, it covers the name: whether that matters is for the stage that
+    opens it.
 
     Raises:
         OSError: it cannot be read.
@@ -64,7 +66,7 @@ def fingerprint(source: Source) -> Fingerprint:
     path = Path(source.path).absolute()
     if path.is_dir():
         listing = [
-            [file.relative_to(path).as_posix(), sha256_file(file) if file.exists() else _NOWHERE]
+            [file.relative_to(path).as_posix(), _content(file)]
             for folder, names, files in os.walk(path)
             if not _prune(names)
             for file in (Path(folder) / name for name in files)
@@ -74,6 +76,12 @@ def fingerprint(source: Source) -> Fingerprint:
     else:
         sha256 = sha256_file(path)
     return Fingerprint(source.role, _printable(path.name, "")[0], path, sha256, source.added_at)
+
+
+def _content(file: Path) -> str:
+    if file.is_file():
+        return sha256_file(file)
+    return _NO_FILE if file.exists() else _NOWHERE
 
 
 def _prune(names: list[str]) -> bool:

@@ -30,6 +30,7 @@ from ..validators.shots.codes import issue
 from ..validators.shots.script_rules import check_script
 from .shot_lines import check_lines
 from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
+from .strict_json import load_strictly, read_plain, what_is_wrong
 
 FOLDER = "ViStory"
 SCRIPT = "story.json"
@@ -110,7 +111,7 @@ def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[Sho
     root = Path(path)
     folder = root / FOLDER if (root / FOLDER).is_dir() else root
     if not folder.is_dir():
-        raise InputError([_no_set(str(path), "nothing there")])
+        raise InputError([_no_set(str(path), "a file" if root.is_file() else "nothing there")])
     found = IssueBin()
     stories = []
     for place in _story_folders(folder, found):
@@ -193,8 +194,7 @@ def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStor
 def _read_script(place: Path, found: IssueBin) -> ShotScript | None:
     path, where = place / SCRIPT, f"{place.name}/{SCRIPT}"
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_SCRIPT_BYTES + 1)
+        data = read_plain(path, _MOST_SCRIPT_BYTES)
     except OSError as error:
         found.add(issue("missing-script", where, "$", f"expected a script, found {error.strerror}"))
         return None
@@ -216,24 +216,11 @@ def _read_script(place: Path, found: IssueBin) -> ShotScript | None:
 
 def _parse(data: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
     twice: list[str] = []
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in made:
-                twice.append(name)
-            made[name] = value
-        return made
-
     try:
-        document = json.loads(data.decode("utf-8-sig"), object_pairs_hook=distinct)
-    except UnicodeDecodeError as error:
-        found.add(
-            issue("encoding", where, "$", f"expected UTF-8, found {error.reason} at byte {error.start}")
-        )
-        return None
+        document = load_strictly(data, twice)
     except (ValueError, RecursionError) as error:
-        found.add(issue("json", where, "$", f"expected a JSON object, found {error}"))
+        code, message = what_is_wrong(error, data)
+        found.add(issue(code, where, "$", message))
         return None
     for name in twice:
         found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))

@@ -1,8 +1,10 @@
 """Canonical JSON, digests and file writing: one byte form per value, the same on every machine."""
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,7 +39,13 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal, reading it in pieces."""
+    """Return the SHA-256 of a file's content, in hexadecimal, reading it in pieces.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file: a pipe would never end.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "neither a file nor a folder", str(path))
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

@@ -151,6 +151,16 @@ def test_fingerprint_when_folder_covers_names_and_contents_but_not_hidden_files(
     assert len({first, second, third}) == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+def test_fingerprint_when_a_pipe_is_in_the_way_does_not_wait(tmp_path: Path) -> None:
+    (tmp_path / "tales").mkdir()
+    before = fingerprint(Source("stories", tmp_path / "tales")).sha256
+    os.mkfifo(tmp_path / "tales/a.txt")
+    assert fingerprint(Source("stories", tmp_path / "tales")).sha256 != before
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        fingerprints((Source("stories", tmp_path / "tales/a.txt"),), tmp_path / "run")
+
+
 def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()

@@ -1,12 +1,14 @@
 """The official tree of shot scripts: round trips, and every kind of broken set."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import InputError, TargetError
+from fabula.releases.shot_import import import_set
 from fabula.releases.shot_references import is_safe_name
 from fabula.releases.shot_tree import read_shot_set, write_shot_set
 from fabula.testing.drawn import draw_panel, picture_bytes
@@ -129,6 +131,34 @@ def test_read_shot_set_when_broken_reports_it_and_keeps_the_other_story(tree: Pa
     assert code in report.counts
     assert "02" in shot_set.by_id
     assert all(issue.cure for issue in report.issues)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("NaN", "[json] expected a JSON object, found NaN, which is no JSON number"),
+        ("1e999", "[json] expected a JSON object, found the number 1e999, which is too large"),
+        ('"\\ud800"', "[encoding] an escape such as \\ud800 stands for half a character"),
+    ],
+)
+def test_read_shot_set_when_a_value_could_not_be_written_again_names_the_file(
+    tree: Path, tmp_path: Path, value: str, told: str
+) -> None:
+    path = tree / "ViStory/01/story.json"
+    path.write_text(path.read_text("utf-8").replace("{", f'{{"note": {value},', 1), "utf-8")
+    shot_set, report = read_shot_set(tree)
+    assert [story.story_id for story in shot_set.stories] == ["02"]
+    assert [str(one).split("\n")[0] for one in report.issues] == [f"01/story.json $ {told}"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+def test_import_set_when_there_are_pipes_names_them_and_does_not_wait(tree: Path, tmp_path: Path) -> None:
+    for name in ("01/story.json", "02/image/Mira/00.png"):
+        (tree / "ViStory" / name).unlink()
+        os.mkfifo(tree / "ViStory" / name)
+    made = import_set(tree, tmp_path / "run")
+    assert made.report.counts == {"missing-script": 1, "unreadable-picture": 1}
+    assert [story.story_id for story in made.shot_set.stories] == ["02"]
 
 
 def test_read_shot_set_when_a_link_leads_outside_does_not_follow_it(tree: Path, tmp_path: Path) -> None:
