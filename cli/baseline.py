@@ -42,5 +42,8 @@ def copy_paste(
         emit({"out": str(out), "pictures": written, "sha256": shot_set.sha256})
     else:
         say(f"{out}: {written} pictures")
-        say(f"next: fabula evaluate images --release {release} --outputs {out} --out runs/eval")
+        say(
+            f"next: fabula evaluate images --release {release} --outputs {out}"
+            " --metrics cids,copy-paste,occm,csd --out runs/eval"
+        )
     return 0

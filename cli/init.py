@@ -1,5 +1,6 @@
 """``fabula init``: a folder to start from."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -108,5 +109,7 @@ def init(
     else:
         for path in paths:
             say(path)
-        say(f"next: fabula build katha {folder / 'stories.jsonl'} --out runs/first")
+        # Settings count in the folder that the command is given in.
+        inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+        say(f"next: {inside}fabula build katha stories.jsonl --out runs/first")
     return 0

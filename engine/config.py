@@ -194,8 +194,9 @@ def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> O
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
+        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
         raise ConfigError(
-            f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
+            f"{where} {key}".rstrip(), expected=wanted,
             found=repr(first.get("input")), fix=_CURES.get(first["type"], "change the value"),
         ) from error  # fmt: skip
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .dataset import IMPORTED, STATISTICS, Dataset, open_dataset
@@ -89,22 +90,29 @@ def _count(checked: Counter[str], story: Story) -> None:
 def statistics_of(path: Path) -> dict[str, Json]:
     """Return the statistics of a data set; see :meth:`.statistics.StatisticsCollector.result`.
 
-    Stories with schema errors are left out and counted under ``not_counted``.
+    Stories with schema errors, and lines that are nothing of a data set, are left out and counted under
+    ``not_counted``.
 
     Raises:
-        UserError, InputError: as :func:`validate` does.
+        UserError, InputError: as :func:`validate` does; or there is nothing to count.
     """
     dataset = open_dataset(path)
-    counts, left_out = StatisticsCollector(), 0
-    for story in dataset.stories(ignore):
+    counts, seen, left_out = StatisticsCollector(), 0, Counter[str]()
+    for story in dataset.stories(lambda issue: left_out.update([issue.code])):
+        seen += 1
         if check_part(story, only=())[0].broken:
-            left_out += 1
+            left_out["broken"] += 1
             continue
         counts.add_record(story.record)
         counts.add_producers(story.bundle.get("producers", ()))
         for variant in story.variants:
             counts.add_variant(variant.data)
+    if not seen and dataset.kind == "file":
+        raise UserError(
+            str(path), expected="records of stories", found="none",
+            fix="give a file of records, a run or a release; fabula validate names the lines",
+        )  # fmt: skip
     for fields in producer_fields(dataset):
         counts.add_producers(fields)
     result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)))
-    return {**result, "not_counted": left_out}
+    return {**result, "not_counted": left_out.total() - left_out["missing-file"]}

@@ -143,7 +143,7 @@ class Reader:
         try:
             return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
         except json.JSONDecodeError as error:
-            found = f"{error.msg} at column {error.colno}"
+            found = f"{error.msg.removesuffix(' at')} at column {error.colno}"
             self.problem(
                 where, "a JSON object", found, "correct the JSON there; no comma may end a list or object"
             )

@@ -91,7 +91,8 @@ def _text(path: Path) -> str:
             raise InputError([_problem(str(path), f"at most {LARGEST} bytes", "more", "split the file")])
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([_problem(str(path), wanted, str(error), "give the file of answers")]) from error
+        found = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError([_problem(str(path), wanted, str(found), "give the file of answers")]) from error
 
 
 def _jsonl(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Any]]]:

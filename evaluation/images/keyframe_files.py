@@ -96,7 +96,8 @@ def take_keyframes(
             is in the review file by then: a command that is killed goes on there.
 
     Raises:
-        InputError: videos, scripts or the review cannot be used. TargetError: ``out`` holds something else.
+        InputError: videos, scripts or the review cannot be used. TargetError: ``out`` holds something else,
+            or cannot be written.
         MissingRequirement: a library is not installed. ConfigError: there is no such method.
     """
     folder, target = Path(videos), Path(out)
@@ -106,16 +107,17 @@ def take_keyframes(
         progress(f"{name}: left out: its name is the number of no story of the set, such as 01.mp4")
 
     def keep(story_id: str, so_far: Review) -> None:
-        target.mkdir(parents=True, exist_ok=True)
-        write_atomic(target / REVIEW, [pretty_bytes(so_far.as_json())])
+        _write_review(target, so_far)
         one = so_far.stories[story_id]
         progress(f"story {story_id}: {one.problem or f'{len(one.found)} shots'}")
 
     found = review_videos(folder, shot_set, finding or Finding(), known, keep)
-    target.mkdir(parents=True, exist_ok=True)
-    write_atomic(target / REVIEW, [pretty_bytes(found.as_json())])
-    for story_id, story in found.stories.items():
-        _write(target / story_id / "shots", folder, story)
+    _write_review(target, found)
+    try:
+        for story_id, story in found.stories.items():
+            _write(target / story_id / "shots", folder, story)
+    except OSError as error:
+        raise _unwritten(target, error) from error
     return Keyframes(target, found)
 
 
@@ -148,6 +150,21 @@ def _known(target: Path, given: Path | None) -> Review | None:
     if given is not None:
         return read_review(given)
     return read_review(own) if own.exists() else None
+
+
+def _write_review(target: Path, review: Review) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        write_atomic(target / REVIEW, [pretty_bytes(review.as_json())])
+    except OSError as error:
+        raise _unwritten(target, error) from error
+
+
+def _unwritten(target: Path, error: OSError) -> TargetError:
+    return TargetError(
+        str(target), expected="a folder that can be written", found=error.strerror or str(error),
+        fix="check the path, its permissions and the space on the disk",
+    )  # fmt: skip
 
 
 def _write(place: Path, videos: Path, story: StoryReview) -> None:

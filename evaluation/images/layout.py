@@ -163,5 +163,5 @@ def _pick(place: Path, below: Sequence[Path], option: str, wanted: str | None) -
 def _nothing(folder: Path, found: str) -> UserError:
     return UserError(
         str(folder), expected="folders of stories with numbers as names, such as 01", found=found,
-        fix="give the folder of one method; fabula outputs check --help shows the layouts",
+        fix="give the folder of one method, with 01/shot_01.png in it; docs/images.md shows the layouts",
     )  # fmt: skip

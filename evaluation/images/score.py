@@ -61,7 +61,7 @@ def score_archive(archive: Archive, found: Sequence[FoundStory], definitions: De
         methods.append(_score_method(stories, judged, (manifest.protocol, accounting), definitions))
         pictures = sum(shot.sha256 is not None for one in stories for shot in one.shots)
         if "inception" in methods[-1].scores and pictures < FEW:
-            notes.append(f"{method}: an inception score of {pictures} pictures means little")
+            notes.append(f"the inception score of {method}, of {pictures} pictures, means little")
     release = manifest.protocol.get("release") or {}
     return ImageScores(definitions, release.get("sha256"), tuple(methods), tuple(notes))
 

@@ -165,6 +165,13 @@ def test_stats_when_asked_for_json_counts_the_samples(fabula_command, sample_run
     assert f": {SAMPLES_COUNT}" in done.stdout
 
 
+def test_stats_when_a_file_holds_no_record_is_refused(fabula_command, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("to do\n- count the stories\n")
+    done = fabula_command("stats", tmp_path / "notes.txt")
+    assert done.returncode == 2 and "expected records of stories, found none" in done.stderr
+    assert done.stdout == ""
+
+
 def test_status_when_a_setting_is_tried_says_what_would_run_again(fabula_command, sample_run: Path) -> None:
     before = (sample_run / "run.json").read_bytes()
     done = fabula_command(
