@@ -6,20 +6,24 @@ DEMO := runs/demo
 
 .PHONY: dev all demo history test check clean
 
-.venv/installed: pyproject.toml
+.venv/bin/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+
+# Each goes its whole way with one call of pip; modules are compiled when they are first imported.
+.venv/installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
-.venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+.venv/installed-dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
-	touch $@
+	touch .venv/installed $@
 
-.venv/installed-all: .venv/installed-dev
-	$(BIN)/python -m pip install --quiet --editable '.[all]'
-	touch $@
+.venv/installed-all: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev,all]'
+	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
+	touch .venv/installed .venv/installed-dev $@
 
 dev: .venv/installed-dev
 	@echo "ready: $(BIN)/fabula --help"
