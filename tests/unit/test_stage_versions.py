@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def module_file(parts: tuple[str, ...]) -> Path | None:
     return None
 
 
+@cache
 def reached(path: Path) -> set[Path]:
     """Modules of the package that one module imports, directly."""
     here = path.relative_to(ROOT).parent.parts
@@ -61,10 +63,12 @@ def data_beside(modules: list[Path]) -> list[Path]:
     return sorted(file for folder in folders for file in folder.glob("*") if file.suffix in (".json", ".j2"))
 
 
+@cache
 def hash_of(path: Path) -> str:
     return f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
+@cache
 def without_docstrings(path: Path) -> str:
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
