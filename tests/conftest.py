@@ -1,5 +1,6 @@
 """Guards that every test gets: no network but loopback, no long sleeps, a clean environment and home."""
 
+import importlib.util
 import os
 import socket
 import time
@@ -55,6 +56,17 @@ def no_long_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         real(seconds)
 
     monkeypatch.setattr(time, "sleep", sleep)
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Any]:
+    """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
+    spec = importlib.util.spec_from_file_location("warm", Path(__file__).with_name("warm.py"))
+    assert spec is not None and spec.loader is not None
+    warm = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(warm)
+    with warm.starter() as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +40,7 @@ from fabula.testing.model_server import (
     WrongLanguage,
 )
 
-KILLS = 30
+KILLS = 15
 OUTPUTS = (
     "records.jsonl",
     "assignments.jsonl",
@@ -70,25 +69,25 @@ class Build:
     stories: Path
     models: tuple[str, ...]
     url: str
+    starter: Any
 
     @property
     def run(self) -> Path:
         return self.folder / "run"
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> Any:
         self.folder.mkdir(exist_ok=True)
         sections = "".join(f'[models."{name}"]\nbase_url = "{self.url}"\n{SETTINGS}' for name in self.models)
         (self.folder / "fabula.toml").write_text(f"[run]\nthreshold = 0.5\n{sections}")
-        command = [
-            sys.executable, "-m", "fabula.cli.main", "build", "katha", str(self.stories),
-            "--model", self.models[0], "--verifier", self.models[-1], "--out", "run",
-            "--created-at", "2026-01-01T00:00:00Z",
-        ]  # fmt: skip
-        with (self.folder / "errors.txt").open("wb") as errors:
-            return subprocess.Popen(
-                command, cwd=self.folder, env={**os.environ, "OPENAI_API_KEY": KEY},
-                stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
-            )  # fmt: skip
+        options = (
+            "build", "katha", self.stories, "--model", self.models[0], "--verifier", self.models[-1],
+            "--out", "run", "--created-at", "2026-01-01T00:00:00Z",
+        )  # fmt: skip
+        environment = {**os.environ, "OPENAI_API_KEY": KEY}
+        with (self.folder / "errors.txt").open("wb") as errors, Path(os.devnull).open("wb") as nowhere:
+            return self.starter.start(
+                options, stdout=nowhere, stderr=errors, env=environment, cwd=self.folder
+            )
 
     def finish(self) -> None:
         process = self.start()
@@ -138,19 +137,19 @@ def committed(run: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.waits
 @pytest.mark.parametrize(
-    ("stories", "models"), [(200, ("openai:toy",)), (60, ("openai:toy", "openai:judge"))]
+    ("stories", "models"), [(120, ("openai:toy",)), (40, ("openai:toy", "openai:judge"))]
 )
 def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothing_twice(
-    tmp_path: Path, stories: int, models: tuple[str, ...]
+    tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...]
 ) -> None:
     source = write_stories(tmp_path / "stories.jsonl", stories)
     with served() as server:
-        calm = Build(tmp_path / "calm", source, models, server.openai_url)
+        calm = Build(tmp_path / "calm", source, models, server.openai_url, starter)
         calm.finish()
         expected, whole = calm.outputs(), len(list(answered(calm.run / JOURNAL)))
     choices = random.Random(42)
     with served() as server:
-        build = Build(tmp_path / "killed", source, models, server.openai_url)
+        build = Build(tmp_path / "killed", source, models, server.openai_url, starter)
         kills, known = 0, set()
         while kills < KILLS:
             before = server.count
@@ -178,7 +177,7 @@ def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothin
         assert build.outputs().items() >= expected.items()
 
 
-def _wait(server: ModelServer, count: int, process: subprocess.Popen[bytes]) -> None:
+def _wait(server: ModelServer, count: int, process: Any) -> None:
     deadline = time.monotonic() + 60
     while server.count < count and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
