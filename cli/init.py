@@ -100,7 +100,7 @@ def init(
         raise TargetError(
             str(folder),
             expected="a folder that can be written",
-            found=str(error),
+            found=error.strerror or str(error),
             fix="choose another folder",
         ) from error
     paths = [str(folder / name) for name in contents]

@@ -58,7 +58,7 @@ class RequestOptions:
                 raise _wrong(option, f"one of {', '.join(allowed)}", value)
         unknown = [kind for kind in self.ids if kind not in TYPES]
         if unknown:
-            raise _wrong("--ids", f"of {', '.join(TYPES)}", ", ".join(unknown))
+            raise _wrong("--ids", f"some of {', '.join(TYPES)}", ", ".join(unknown))
         for option, number, least in (("--max-chars", self.max_chars, 1), ("--seed", self.seed, 0)):
             if number is not None and number < least:
                 raise _wrong(option, f"{least} or more", str(number))

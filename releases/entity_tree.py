@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import InputError, TargetError, UserError
+from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, digest, write_atomic
 from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ..validators.entities.codes import issue
@@ -104,7 +104,7 @@ class EntitySet:
                 with fewest items that are no ids, of these the first by name.
 
         Raises:
-            InputError: there is no split file of this name.
+            ConfigError: there is no split file of this name.
         """
         chosen = self.split_file(name)
         everything = tuple(self.by_id)
@@ -123,8 +123,8 @@ class EntitySet:
         found = next((one for one in self.splits if one.name == name), None)
         if found is None:
             names = ", ".join(one.name for one in self.splits) or "none"
-            raise InputError(
-                [UserError("--split", expected=f"one of {names}", found=repr(name), fix="name a split file")]
+            raise ConfigError(
+                "--split", expected=f"one of {names}", found=repr(name), fix="name a split file"
             )
         return found
 

@@ -50,12 +50,13 @@ def isolated(text: str) -> Any:  # noqa: ANN401 - markupsafe is imported late
 
 
 def save_page(path: Path, text: str) -> None:
-    """Write a page; a file that is there is replaced.
+    """Write a page, with the folders on its way; a file that is there is replaced.
 
     Raises:
         TargetError: the file cannot be written.
     """
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [text.encode("utf-8")])
     except OSError as error:
         raise TargetError(

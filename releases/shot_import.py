@@ -8,7 +8,7 @@ from typing import Any
 
 from ..engine.manifest import SourceEntry, creation_time
 from ..engine.sources import Source, fingerprint
-from ..errors import InputError, TargetError, UserError
+from ..errors import InputError, UserError
 from ..schemas.canonical import jsonl_lines, write_atomic
 from ..schemas.shots import ShotRecord, StoryFacts
 from ..validators.report import ValidationReport
@@ -16,7 +16,8 @@ from .imported_run import write_imported_run
 from .layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_requests import RequestOptions, shot_requests
-from .shot_tree import FOLDER, SCRIPT, ShotSet, read_shot_set, write_shot_set
+from .shot_tree import FOLDER, SCRIPT, ShotSet, read_shot_set, write_stories
+from .target import require_free, require_outside, staged
 
 REQUESTS = "requests.jsonl"
 ROLE = "scripts"
@@ -74,10 +75,12 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
 
     Raises:
         ConfigError: the time is none. InputError: there is no set, or none of its stories can be used.
-        TargetError: the new folder is there already, or cannot be written.
+        TargetError: the new folder is there already, lies in the source, or cannot be written.
     """
     time = creation_time(created_at)
+    require_free(out)
     shot_set, report = read_shot_set(source)
+    require_outside(out, source)
     if not shot_set.stories:
         problem = UserError(
             str(source), expected="a story that can be used", found=report.summary(),
@@ -85,14 +88,12 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
         )  # fmt: skip
         raise InputError([problem])
     facts, images = read_story_facts(shot_set), with_provenance(shot_set)
-    write_shot_set(shot_set, out)
-    try:
-        write_facts(out / FOLDER, facts.values(), images)
-        write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(shot_set, facts)))
+    with staged(out.absolute()) as (draft,):
+        write_stories(shot_set, draft)
+        write_facts(draft / FOLDER, facts.values(), images)
+        write_atomic(draft / SHOT_SCRIPTS, jsonl_lines(_records(shot_set, facts)))
         entry = SourceEntry(**fingerprint(Source(ROLE, source)).as_json(out))
-        write_imported_run(out, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
-    except OSError as error:
-        raise _unwritten(out, error) from error
+        write_imported_run(draft, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
     return ImportedSet(out, shot_set, report)
 
 
@@ -117,24 +118,11 @@ def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None
         ConfigError: an option is wrong. TargetError: the folder is there already, or cannot be written.
     """
     lines = list(shot_requests(shot_set, options))
-    if out.exists():
-        raise TargetError(
-            str(out), expected="a folder that is not there yet", found="something there", fix="choose another"
-        )
+    require_free(out)
     files = sorted({one["file"] for line in lines for one in line["references"]})
-    try:
-        out.mkdir(parents=True)
+    with staged(out.absolute()) as (draft,):
         for name in files:
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(shot_set.folder / name, out / name)
-        write_atomic(out / REQUESTS, jsonl_lines(lines))
-    except OSError as error:
-        raise _unwritten(out, error) from error
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(shot_set.folder / name, draft / name)
+        write_atomic(draft / REQUESTS, jsonl_lines(lines))
     return {"requests": len(lines), "references": len(files), "cut": sum(line["cut"] > 0 for line in lines)}
-
-
-def _unwritten(out: Path, error: OSError) -> TargetError:
-    return TargetError(
-        str(out), expected="a folder that can be written", found=error.strerror or str(error),
-        fix="check the path, its permissions and the space on the disk",
-    )  # fmt: skip

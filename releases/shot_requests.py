@@ -55,7 +55,7 @@ class RequestOptions:
             raise _wrong("--language", f"one of {', '.join(LANGUAGES)}", self.language)
         unknown = [part for part in self.parts if part not in PARTS]
         if unknown or not self.parts:
-            raise _wrong("--part", f"of {', '.join(PARTS)}", ", ".join(unknown) or "none")
+            raise _wrong("--part", f"some of {', '.join(PARTS)}", ", ".join(unknown) or "none")
         for name, least in (
             ("max_chars", 1), ("references", 0), ("per_character", 1), ("previous", 0), ("width", 64),
             ("height", 64), ("seed", 0),

@@ -31,6 +31,7 @@ from ..validators.shots.script_rules import check_script
 from .shot_lines import check_lines
 from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
 from .strict_json import load_strictly, read_plain, what_is_wrong
+from .target import staged
 
 FOLDER = "ViStory"
 SCRIPT = "story.json"
@@ -129,6 +130,8 @@ def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[Sho
 def write_shot_set(shot_set: ShotSet, out: Path) -> None:
     """Write a set in the official tree: scripts as they were read, images byte for byte.
 
+    Where anything fails, or the process is killed, no folder is there.
+
     Raises:
         TargetError: ``out`` is there already, or cannot be written.
     """
@@ -136,20 +139,24 @@ def write_shot_set(shot_set: ShotSet, out: Path) -> None:
         raise TargetError(
             str(out), expected="a folder that is not there yet", found="something there", fix="choose another"
         )
-    try:
-        for story in shot_set.stories:
-            place = out / FOLDER / story.story_id
-            place.mkdir(parents=True)
-            write_atomic(place / SCRIPT, [script_bytes(story.script)])
-            for images in story.references.values():
-                for image in images:
-                    (place / image.file).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(shot_set.path(image), place / image.file)
-    except OSError as error:
-        raise TargetError(
-            str(out), expected="a folder that can be written", found=error.strerror or str(error),
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
+    with staged(out.absolute()) as (draft,):
+        write_stories(shot_set, draft)
+
+
+def write_stories(shot_set: ShotSet, out: Path) -> None:
+    """Write scripts and images below a folder that is there.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    for story in shot_set.stories:
+        place = out / FOLDER / story.story_id
+        place.mkdir(parents=True)
+        write_atomic(place / SCRIPT, [script_bytes(story.script)])
+        for images in story.references.values():
+            for image in images:
+                (place / image.file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(shot_set.path(image), place / image.file)
 
 
 def script_bytes(script: ShotScript) -> bytes:

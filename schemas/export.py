@@ -60,7 +60,7 @@ def export_schemas(folder: Path) -> tuple[Path, ...]:
         raise TargetError(
             str(folder),
             expected="a folder that can be written",
-            found=str(error),
+            found=error.strerror or str(error),
             fix="choose another folder with --out",
         ) from error
     return paths

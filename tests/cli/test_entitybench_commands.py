@@ -27,13 +27,13 @@ def test_episodes_when_validated_counted_and_shown(
     checked = fabula_command("validate", run)
     assert checked.returncode == 0, checked.stdout
     assert "no findings" in checked.stdout
-    told = fabula_command("stats", run, "--html", tmp_path / "page.html")
+    told = fabula_command("stats", run, "--html", tmp_path / "pages/page.html")
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
     assert lines[0].split() == ["Table", "3:", "statistics", "across", "tiers", "easy", "hard", "all"]
     gap = next(line for line in lines if line.strip().startswith("mean gap, index"))
     assert gap.split()[-9:] == ["1.56", "±", "0.96", "1.00", "±", "0.00", "1.45", "±", "0.89"]
-    assert "<!doctype html>" in (tmp_path / "page.html").read_text("utf-8")
+    assert "<!doctype html>" in (tmp_path / "pages/page.html").read_text("utf-8")
     document = json.loads(fabula_command("stats", run, "--json").stdout)
     assert document["totals"]["slots"] == 20
     assert document["tables"]["table_6"]["rows"]["scenes"]["published"] == {"all": "1,136 (1,146 in 3.1)"}
@@ -86,7 +86,7 @@ def test_options_of_episodes_when_given_for_something_else_are_refused(
     assert done.returncode == 2
     assert "error: --html: expected episodes" in done.stderr
     done = fabula_command("stats", run, "--split", "none")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "one of ids" in done.stderr
     retried = fabula_command("run", "retry", run)
     assert retried.returncode == 2

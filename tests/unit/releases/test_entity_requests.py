@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError, InputError, TargetError
+from fabula.errors import ConfigError, TargetError
 from fabula.releases.entity_requests import RequestOptions, entity_requests, write_requests
 from fabula.releases.entity_tree import EntitySet, read_entity_set
 from fabula.testing.written_episodes import CAST, SHOTS, write_episodes
@@ -118,5 +118,5 @@ def test_requests_when_written_are_one_line_each_in_a_new_folder(episodes: Entit
     assert [json.loads(line)["key"] for line in lines[:2]] == ["1:1", "1:2"]
     with pytest.raises(TargetError):
         write_requests(episodes, tmp_path / "out")
-    with pytest.raises(InputError, match="--split"):
+    with pytest.raises(ConfigError, match="--split"):
         write_requests(episodes, tmp_path / "other", RequestOptions(split="none"))

@@ -95,7 +95,7 @@ def test_tiers_when_split_files_differ_go_by_the_one_that_names_most(data: Path)
     assert chosen.name == "ids"
     assert entity_set.tiers("few") == {"hard": ("ep_a",), "all": ("ep_a",)}
     assert report.counts == {"split-object": 1}
-    with pytest.raises(InputError, match="again, few, ids"):
+    with pytest.raises(ConfigError, match="again, few, ids"):
         entity_set.tiers("none")
 
 

@@ -1,5 +1,6 @@
 """Sets of shot scripts brought in and out, with what is known of their images."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -66,6 +67,26 @@ def test_is_shot_set_when_a_folder_has_scripts_is_true(tree: Path, tmp_path: Pat
     assert not is_shot_set(tmp_path / "nowhere")
 
 
+def test_import_set_when_the_new_folder_lies_in_the_source_is_refused(tree: Path) -> None:
+    for out in (tree / "run", tree / "ViStory/run"):
+        with pytest.raises(TargetError, match="a place in"):
+            import_set(tree, out)
+        assert not out.exists()
+
+
+def test_import_set_when_it_fails_on_the_way_leaves_nothing(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("fabula.releases.shot_import.write_imported_run", fail)
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(TargetError, match="No space left"):
+        import_set(tree, tmp_path / "runs/vistory")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
 def test_export_requests_when_capped_writes_lines_and_their_images(tree: Path, tmp_path: Path) -> None:
     shot_set, _ = read_shot_set(tree)
     told = export_requests(shot_set, tmp_path / "out", RequestOptions(references=1, max_chars=40))
@@ -73,5 +94,5 @@ def test_export_requests_when_capped_writes_lines_and_their_images(tree: Path, t
     assert told["requests"] == len(lines) == 10
     assert all(len(line["references"]) <= 1 for line in lines)
     assert all((tmp_path / "out" / one["file"]).is_file() for line in lines for one in line["references"])
-    with pytest.raises(TargetError, match="something there"):
+    with pytest.raises(TargetError, match="a folder with files"):
         export_requests(shot_set, tmp_path / "out")
