@@ -8,6 +8,7 @@ from typing import Any
 
 from ..models.chat import Usage
 from ..models.prices import Price, cost, highest_cost, price_of
+from ..models.registry import check_provider
 from ..models.spec import parse_spec
 from ..models.tokens import bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
@@ -146,9 +147,11 @@ def plan_calls(
         use_known: whether what the run has made without models is used, and not made again for this.
 
     Raises:
-        FabulaError: a source or setting is wrong.
+        FabulaError: a source or setting is wrong, or nobody serves a model.
     """
     config = request.config
+    for model in config.models:
+        check_provider(parse_spec(model))
     past = past_of(request)
     sums: dict[tuple[str, str], _Sums] = {}
     seen: set[tuple[str, int]] = set()

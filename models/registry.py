@@ -47,6 +47,16 @@ def _registered(encoders: bool) -> tuple[tuple[tuple[str, str], ...], str]:
     return (ENCODERS, ENCODER_GROUP) if encoders else (ADAPTERS, GROUP)
 
 
+def check_provider(spec: ModelSpec) -> None:
+    """Check that somebody serves a spec's provider.
+
+    Raises:
+        ConfigError: nobody does.
+    """
+    if spec.provider not in providers(encoders=spec.encodes):
+        raise _nobody(spec)
+
+
 def check_adapter(spec: ModelSpec) -> None:
     """Check that somebody serves a spec's provider and that its SDK is installed; imports nothing.
 
@@ -54,8 +64,7 @@ def check_adapter(spec: ModelSpec) -> None:
         ConfigError: nobody serves that provider.
         MissingRequirement: the SDK is missing.
     """
-    if spec.provider not in providers(encoders=spec.encodes):
-        raise _nobody(spec)
+    check_provider(spec)
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
             f"model {spec}", expected="the library anthropic", found="it is not installed",

@@ -81,7 +81,7 @@ def entity_requests(entity_set: EntitySet, options: RequestOptions | None = None
     ``overview`` and the same of all its ``shots``.
 
     Raises:
-        ConfigError: an option is wrong. InputError: there is no split file of this name.
+        ConfigError: an option is wrong, or there is no split file of this name.
     """
     chosen = (options or RequestOptions()).checked()
     tiers = entity_set.tiers(chosen.split)
@@ -107,7 +107,7 @@ def write_requests(entity_set: EntitySet, out: Path, options: RequestOptions | N
         How many ``requests`` and ``shots`` there are, and how many prompts were ``cut``.
 
     Raises:
-        ConfigError: an option is wrong. InputError: there is no split file of this name.
+        ConfigError: an option is wrong, or there is no split file of this name.
         TargetError: the folder is there already, or cannot be written.
     """
     require_free(out)

@@ -74,6 +74,13 @@ def cost(usage: Usage) -> float:
     return (usage.input_tokens * 1.0 + usage.output_tokens * 2.0) / 1_000_000
 
 
+@pytest.mark.parametrize("noun", ["katha", "shots"])
+def test_dry_run_when_nobody_serves_the_model_is_refused(fabula_command, noun: str) -> None:
+    done = fabula_command("build", noun, STORIES, "--model", "opnai:gpt-4.1-mini", "--dry-run")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "expected a provider among openai, google" in done.stderr
+
+
 @pytest.mark.parametrize("provider", sorted(KEYS))
 def test_build_when_the_key_is_missing_names_the_variable(fabula_command, provider: str) -> None:
     done = fabula_command("build", "katha", STORIES, "--limit", 1, "--model", f"{provider}:m", "--out", "run")
