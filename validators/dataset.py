@@ -227,8 +227,17 @@ def _open(path: Path) -> Dataset:
     raise _not_a_dataset(path, found)
 
 
+_OTHERS = {"shots": "shot scripts", "entities": "episodes", "events": "prompts"}
+"""Kind of a run that makes no records of stories -> what it makes."""
+
+
 def _open_run(path: Path) -> Dataset:
     manifest = read_manifest(path)
+    if not (path / RECORDS).is_file() and manifest.kind in _OTHERS:
+        raise UserError(
+            str(path), expected=f"a run with {_OTHERS[manifest.kind]}", found="one that has made none",
+            fix=f"see what became of its items with `fabula run status {path}`",
+        )  # fmt: skip
     if not (path / RECORDS).is_file() and manifest.kind != "katha":
         raise UserError(
             str(path), expected="a run that builds records", found=f"a run of kind {manifest.kind}",

@@ -48,3 +48,7 @@ def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, tmp_path: 
     assert done.returncode == 5
     assert "1 kept shots in a row, and the smallest tier takes 10" in done.stdout
     assert "Window selection (shots): 1 -> 0, 0%" in done.stdout
+    for command in ("validate", "stats"):
+        done = fabula_command(command, str(tmp_path / "run"))
+        assert done.returncode == 2
+        assert "expected a run with episodes, found one that has made none" in done.stderr
