@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import JsonOption, emit, example, guarded, released, say
+from .common import JsonOption, emit, example, guarded, released, say, warn
 
 app = typer.Typer(
     name="baseline",
@@ -38,8 +38,16 @@ def copy_paste(
 
     shot_set, _ = read_shot_set(released(release))
     written = write_copy_paste(shot_set, out)
+    bare = sum(
+        not story.references.get(key)
+        for story in shot_set.stories
+        for shot in story.script.shots
+        for key in dict.fromkeys(story.script.cast(shot))
+    )
+    if bare:
+        warn(f"{bare} times somebody on stage has no reference image and is left out")
     if as_json:
-        emit({"out": str(out), "pictures": written, "sha256": shot_set.sha256})
+        emit({"out": str(out), "pictures": written, "left_out": bare, "sha256": shot_set.sha256})
     else:
         say(f"{out}: {written} pictures")
         say(

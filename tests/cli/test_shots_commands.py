@@ -14,7 +14,11 @@ def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callabl
     assert "1 stories, 5 shots, 3 characters, 6 references" in done.stdout
     copied = fabula_command("baseline", "copy-paste", "--release", tmp_path / "run", "--out", tmp_path / "cp")
     assert copied.returncode == 0, copied.stderr
-    assert "5 pictures" in copied.stdout
+    assert "5 pictures" in copied.stdout and copied.stderr == ""
+    for image in (source / "ViStory/01/image/The Fox").iterdir():
+        image.unlink()
+    bare = fabula_command("baseline", "copy-paste", "--release", source, "--out", tmp_path / "bare")
+    assert "1 times somebody on stage has no reference image and is left out" in bare.stderr
     checked = fabula_command("outputs", "check", tmp_path / "cp", "--release", tmp_path / "run", "--json")
     (told,) = json.loads(checked.stdout)["outputs"]
     assert told["shots_valid"] == told["shots_requested"] == 5
