@@ -96,6 +96,7 @@ def images(
     are encoded once, whatever metrics or later runs use the vectors. The same command continues a run.
     """
     from ..evaluation.images.keeping import check_kept
+    from ..evaluation.images.needs import check_weights
     from ..evaluation.images.requests import ImageOptions, images_request
 
     folder = released(release)
@@ -120,6 +121,7 @@ def images(
     if out is None:
         raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval")
     request = images_request(folder, outputs, out, options)
+    check_weights(request.config)
     if not replace:
         check_kept(request)
     return _evaluate(request, as_json=as_json)

@@ -17,13 +17,14 @@ from pydantic import Field
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
 from ...media.problems import MediaProblem
+from ...models.vision.looking import VisionSettings, opened
 from ...models.vision.types import Box
 from ...schemas.canonical import Json, sha256_file
 from .detections_file import Detections, open_detections
 from .detections_format import Row, unreadable, wrong
 from .drafts import Box4, Seen, Shot, Video
 from .faces import faces_of_people
-from .looking import LookSettings, ModelName, frames_of, opened
+from .looking import ModelName, frames_of
 from .vectors import packed_rows
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {"people-yolo11n": {"threshold": 0.1
 """Options of models that differ from their own: tracking makes use of boxes of low score."""
 
 
-class Settings(LookSettings):
+class Settings(VisionSettings):
     """Who looks for people, and where; or the file of detections that is used instead."""
 
     people: ModelName = Field(default="people-yolo11n", description="Detector of people; none: nobody looks.")

@@ -13,11 +13,12 @@ from pydantic import Field
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.problems import MediaProblem
 from ...media.video import Frame
+from ...models.vision.looking import VisionSettings, opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .best_views import ViewWeights, best, candidates, qualities, sharpness_of
 from .drafts import Shot, Tracklet
-from .looking import LookSettings, ModelName, cut_out, frames_of, opened
+from .looking import ModelName, cut_out, frames_of
 from .vectors import Rows, mean_vector, packed, unpacked
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 KINDS = ("face", "body")
 
 
-class Settings(LookSettings):
+class Settings(VisionSettings):
     """Who encodes people, and which views of them."""
 
     face: ModelName = Field(default="arcface-r100", description="Encoder of faces, or none.")

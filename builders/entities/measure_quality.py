@@ -12,7 +12,7 @@ from ...media.problems import MediaProblem
 from ...media.quality import luma
 from ...media.video import even_indices
 from .drafts import Shot
-from .looking import LookSettings, frames_of, opened
+from .looking import frames_of
 from .shot_quality import looked_at, quality_of
 from .views import keep
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ...media.quality import Luma
+from ...models.vision.looking import VisionSettings, opened
 
 
-class Settings(LookSettings):
+class Settings(VisionSettings):
     """What is looked at, and who judges beauty."""
 
     frames: int = Field(default=5, ge=1, le=100, description="Frames of a shot, evenly inside it.")

@@ -7,8 +7,8 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...media.shot_network import fingerprint
 from ...models.vision.devices import Place
+from ...models.vision.needs import lacks_of
 from . import detect_shots, measure_quality, read_subtitles
-from .model_needs import lacks_of
 from .read_subtitles import RAPID
 
 _OCR = (RAPID, "onnxruntime")

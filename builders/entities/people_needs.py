@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ...engine.config import RunConfig
 from ...errors import MissingRequirement
+from ...models.vision.needs import lacks_of
 from . import detect_people, embed_tracklets
 from .detections_file import check_detections, open_detections
-from .model_needs import lacks_of
 
 
 def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from ...engine.config import RunConfig
 from ...errors import MissingRequirement
 from ...media.shot_network import fingerprint
+from ...models.vision.looking import VisionSettings, with_weights
 from ...schemas.base import Own
 from . import detect_shots, read_subtitles
-from .looking import LookSettings, files_hash
 
 
 def pinned(config: RunConfig) -> RunConfig:
@@ -30,8 +30,8 @@ def _pinned(settings: Own) -> Own:
         return settings.model_copy(update={"network": _network(settings)})
     if isinstance(settings, read_subtitles.Settings):
         return settings.model_copy(update={"version": _version(settings.reader)})
-    if isinstance(settings, LookSettings):
-        return settings.model_copy(update={"weights": _weights(settings)})
+    if isinstance(settings, VisionSettings):
+        return with_weights(settings)
     return settings
 
 
@@ -50,16 +50,4 @@ def _version(reader: str | None) -> str | None:
     try:
         return read_subtitles.identity_of(reader)
     except ImportError:
-        return None
-
-
-def _weights(settings: LookSettings) -> dict[str, str]:
-    hashes = {name: _hash(name, settings) for name in settings.looking() if settings.options.get(name)}
-    return {name: one for name, one in hashes.items() if one is not None}
-
-
-def _hash(name: str, settings: LookSettings) -> str | None:
-    try:
-        return files_hash(name, settings.options[name])
-    except MissingRequirement:
         return None

@@ -35,9 +35,11 @@ def evaluate_images(
     """
     from ..running import run_evaluation
     from .keeping import check_kept
+    from .needs import check_weights
     from .requests import images_request, tell_images
 
     request = images_request(release, outputs, out, options)
+    check_weights(request.config)
     if not options.replace:
         check_kept(request)
     if reporter is not None:

@@ -6,9 +6,10 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.devices import DEVICES, Place
 from ...models.vision.looking import VisionSettings
+from ...models.vision.needs import lacks_of
 from ...models.vision.registry import MODELS, check_vision
 from ..metrics.alignment import DIMENSIONS
-from .settings import AlignmentSettings, CropSettings, DetectSettings, PictureSettings
+from .settings import AlignmentSettings
 
 METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "clip-score", "alignment")
 """Names of what can be chosen; some are several scores."""
@@ -83,18 +84,29 @@ def check_needs(config: RunConfig, metrics: Collection[str]) -> None:
     _check_places(config)
 
 
+def check_weights(config: RunConfig) -> None:
+    """Check that every model has its weights, which are fetched where they can be, as on first use.
+
+    Raises:
+        ConfigError: there is no such model or device, or an option is wrong. MissingRequirement: weights are
+            missing; all that are missing are listed.
+    """
+    looking = [one for one in config.stages.values() if isinstance(one, VisionSettings)]
+    lacks = dict.fromkeys(lack for one in looking for lack in lacks_of(one, *one.looking()))
+    if lacks:
+        raise MissingRequirement(
+            "models that look at pictures",
+            expected="their weights, fetched on first use or already there",
+            found=f"not here: {'; '.join(lacks)}",
+            fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
+        )
+
+
 def _named(config: RunConfig) -> Iterator[tuple[str, VisionSettings]]:
     """Yield every model that looks, with the settings of its stage."""
     for settings in config.stages.values():
-        names: tuple[str | None, ...] = ()
-        if isinstance(settings, DetectSettings):
-            names = (settings.model,)
-        elif isinstance(settings, CropSettings):
-            names = (*settings.pictures, *settings.faces)
-        elif isinstance(settings, PictureSettings):
-            names = (settings.style, settings.aesthetic, settings.inception, settings.clip)
-        for name in names:
-            if name is not None and isinstance(settings, VisionSettings):
+        if isinstance(settings, VisionSettings):
+            for name in settings.looking():
                 yield name, settings
 
 

@@ -11,7 +11,7 @@ from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_c
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, setting_texts
 from ...errors import ConfigError
-from ...models.vision.looking import VisionSettings
+from ...models.vision.looking import VisionSettings, with_weights
 from ...releases.shot_tree import read_shot_set
 from ..judges.presets import check_they_answer, judge_specs
 from ..judges.settings import JudgeSettings
@@ -106,7 +106,7 @@ def images_request(
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
-    config = _trimmed(config, metrics)
+    config = _pinned(_trimmed(config, metrics))
     check_needs(config, metrics)
     sources = (Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
     return RunRequest(
@@ -119,6 +119,15 @@ def images_request(
             item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
         ),
     )
+
+
+def _pinned(config: RunConfig) -> RunConfig:
+    """Return settings with the hashes of the files of weights that they name."""
+    stages = {
+        name: with_weights(settings) if isinstance(settings, VisionSettings) else settings
+        for name, settings in config.stages.items()
+    }
+    return replace(config, stages=stages)
 
 
 def image_budget(request: RunRequest) -> ImageBudget:

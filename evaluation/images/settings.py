@@ -38,6 +38,10 @@ class DetectSettings(VisionSettings):
 
     model: str | None = Field(default=None, description="Name of the detector; null: nobody looks.")
 
+    def looking(self) -> tuple[str, ...]:
+        """Return the name of the detector, if there is one."""
+        return () if self.model is None else (self.model,)
+
 
 class CropSettings(VisionSettings):
     """Who tells characters by their crops."""
@@ -56,6 +60,10 @@ class CropSettings(VisionSettings):
     def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
         return (value,) if isinstance(value, str) else value
 
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of all encoders."""
+        return (*self.pictures, *self.faces)
+
     def encoders(self, tag: str | None) -> tuple[str, ...]:
         """Return which encoders tell a character with a tag (section I: faces of realistic humans only)."""
         return self.faces if tag == "realistic_human" else self.pictures
@@ -68,6 +76,11 @@ class PictureSettings(VisionSettings):
     aesthetic: str | None = Field(default=None, description="Predictor of the aesthetic score.")
     inception: str | None = Field(default=None, description="Predictor of class probabilities.")
     clip: str | None = Field(default=None, description="Encoder of pictures and texts, for the CLIP score.")
+
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that look."""
+        named = (self.style, self.aesthetic, self.inception, self.clip)
+        return tuple(name for name in named if name is not None)
 
 
 class MatchSettings(Own):

@@ -29,6 +29,20 @@ def card_of(definition: Definition) -> Card:
     return Card(f"inception-v3-{definition}", SOURCE.repo, SOURCE.sha256, text, 0, 1e-4, "BSD-3-Clause")
 
 
+def fetch_published() -> None:
+    """Fetch torchvision's weights, unless they are in its cache.
+
+    Raises:
+        MissingRequirement: they are neither there nor to be had, or torchvision is not installed.
+    """
+    try:
+        from torchvision.models import Inception_V3_Weights
+    except ImportError as error:
+        raise missing("torchvision") from error
+    weights = Inception_V3_Weights.IMAGENET1K_V1
+    told(SOURCE, None, lambda: weights.get_state_dict(progress=False, check_hash=True))
+
+
 def load_inception(
     place: Place, local: Path | None = None, definition: Definition = "paper"
 ) -> NetworkPredictor:

@@ -112,7 +112,9 @@ def test_weights_when_missing_or_damaged_say_what_is_needed(
     args = ("--metrics", "csd", "--device", "cpu")
     home = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
     missing = evaluate(fabula_command, shot_set, outputs, *args, **home)
-    assert missing.returncode == 3 and "fetch pytorch_model.bin" in missing.stderr
+    assert missing.returncode == 3, missing.stderr
+    assert "weights of pytorch_model.bin of tomg-group-umd/CSD-ViT-L, for csd-vit-l" in missing.stderr
+    assert not (outputs.parent / "run").exists()
     (tmp_path / "csd.pth").write_bytes(b"\x80\x02" + bytes(range(256)) * 8)
     given = f'encode_pictures.options={{ "csd-vit-l" = {{ local = "{tmp_path / "csd.pth"}" }} }}'
     damaged = evaluate(fabula_command, shot_set, outputs, *args, "--set", given, **home)

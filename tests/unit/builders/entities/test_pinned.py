@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities import EntityOptions, detect_shots, looking
+from fabula.builders.entities import EntityOptions, detect_shots
 from fabula.builders.entities.building import only
 from fabula.builders.entities.detect_people import Settings as Detecting
 from fabula.builders.entities.requests import entity_request
@@ -14,6 +14,7 @@ from fabula.builders.registry import continue_run
 from fabula.engine.execute import RunRequest, execute
 from fabula.errors import MissingRequirement
 from fabula.media import shot_detection, shot_network
+from fabula.models.vision import looking
 from fabula.testing.drawn_videos import Take, write_takes
 
 pytest.importorskip("av")

@@ -6,24 +6,36 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MissingRequirement
-from ...models.vision.devices import DEVICES, Place
-from ...models.vision.registry import MODELS, check_vision, files_of
-from ...models.vision.weights import Source, fetch_file, fetch_pretrained, needed
-from .looking import LookSettings
+from . import inception
+from .devices import DEVICES, Place
+from .looking import VisionSettings
+from .registry import MODELS, check_vision, files_of
+from .weights import Source, fetch_file, fetch_pretrained, needed
 
+_FACES = ("faces", "SOURCE", "detector")
 _SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "clip-vit-l-14": (("clip", "SOURCE", "local"),),
+    "dinov2-l-14": (("dinov2", "SOURCE", "local"),),
+    "csd-vit-l": (("csd", "SOURCE", "local"),),
+    "aesthetic-v2.5": (("aesthetic", "SOURCE", "local"),),
+    "inception-v3": (("inception", "SOURCE", "local"),),
+    "grounding-dino-swin-t": (("grounding_dino", "SOURCE", "local"),),
     "people-yolo11n": (("people", "SOURCE", "local"),),
     "faces-scrfd-10g": (("faces", "SOURCE", "local"),),
-    "arcface-r100": (("face_encoders", "ARCFACE_SOURCE", "local"), ("faces", "SOURCE", "detector")),
-    "dinov2-l-14": (("dinov2", "SOURCE", "local"),),
-    "aesthetic-v2.5": (("aesthetic", "SOURCE", "local"),),
+    "arcface-r100": (("face_encoders", "ARCFACE_SOURCE", "local"), _FACES),
+    "adaface-ir101": (_FACES,),
+    "facenet-vggface2": (_FACES,),
 }
 """Module and name of what a model's weights come from, and the option that names a file instead."""
-_BY_HAND = {"aesthetic-v2.5": ("head", "the weights of its head")}
+_BY_HAND = {
+    "aesthetic-v2.5": ("head", "the weights of its head"),
+    "adaface-ir101": ("local", "its weights as ONNX"),
+    "facenet-vggface2": ("local", "its weights as ONNX"),
+}
 """Option of a file that nothing can be fetched for, and what it is."""
 
 
-def lacks_of(settings: LookSettings, *names: str | None) -> Iterator[str]:
+def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[str]:
     """Yield what models lack, each as a few words; nothing for None.
 
     Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
@@ -59,7 +71,7 @@ def _lacks_of_files(name: str, options: Mapping[str, Any]) -> Iterator[str]:
 
 def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[str]:
     for module, attribute, option in _SOURCES.get(name, ()):
-        source = getattr(import_module(f"...models.vision.{module}", __package__), attribute)
+        source = getattr(import_module(f".{module}", __package__), attribute)
         local = options.get(option)
         try:
             _fetch(source, None if local is None else Path(str(local)))
@@ -71,6 +83,8 @@ def _fetch(source: Source, local: Path | None) -> None:
     if local is not None:
         if not local.exists():
             raise needed(source, f"no {local}")
+    elif source == inception.SOURCE:
+        inception.fetch_published()
     elif source.file:
         fetch_file(source)
     else:
