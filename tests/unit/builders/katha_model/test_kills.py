@@ -40,7 +40,7 @@ from fabula.testing.model_server import (
     WrongLanguage,
 )
 
-KILLS = 15
+KILLS = 30
 OUTPUTS = (
     "records.jsonl",
     "assignments.jsonl",
@@ -137,7 +137,7 @@ def committed(run: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.waits
 @pytest.mark.parametrize(
-    ("stories", "models"), [(120, ("openai:toy",)), (40, ("openai:toy", "openai:judge"))]
+    ("stories", "models"), [(200, ("openai:toy",)), (60, ("openai:toy", "openai:judge"))]
 )
 def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothing_twice(
     tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...]
