@@ -55,7 +55,7 @@ def score(
         Path | None,
         typer.Option(
             "--tables",
-            help="Also write tables here: answers, matches, masks; of images, scores.csv, strata.csv, shots.csv.",
+            help="Also write tables here: answers, matches, masks; of images, scores, strata, shots.",
         ),
     ] = None,
     as_json: JsonOption = False,
