@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
             "fabula edit runs/shots hat '$.Shots[2][\"Setting Description\"].en' --new '\"A dry river bed\"' "
             "--who ana --why 'the text says so'",
             "fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'",
-            "fabula run retry runs/mine   (applies it)",
+            "fabula run retry runs/mine",
         ),
     )(edit)
 

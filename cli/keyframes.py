@@ -26,7 +26,7 @@ def keyframes(
         Path | None, typer.Option("--review", help="A corrected review file [keyframes.json in OUT].")
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", help="transnetv2, or histogram, which needs no network.")
+        str, typer.Option("--method", help="transnetv2, or histogram, which needs no torch.")
     ] = "transnetv2",
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Value above which shots change [the method's].")

@@ -52,7 +52,8 @@ def references(
     """Put reference images into a set of shot scripts, with their source and rights.
 
     Each is checked: readable, large enough, not there already, 10 per character at most. references.jsonl in
-    the folder may give source and rights of single files. Exits with 1 where an image could not be taken.
+    the folder may give source and rights of single files. Exits with 1 where an image could not be taken; one
+    that is there already is only told.
     """
     from ..builders.shots.references import Terms, import_references
 

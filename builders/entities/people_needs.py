@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...engine.config import RunConfig
 from ...errors import MissingRequirement
-from ...models.vision.needs import lacks_of
+from ...models.vision.needs import Lack, lacks_of, listed
 from . import detect_people, embed_tracklets
 from .detections_file import check_detections, open_detections
 
@@ -26,25 +26,25 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
         ConfigError: there is no such model or device. InputError: the file of detections is wrong.
         MissingRequirement: something is missing; all of it is listed.
     """
-    lacks = list(dict.fromkeys(_lacks(config, videos)))
+    lacks = list(_lacks(config, videos))
     if lacks:
         raise MissingRequirement(
             "finding people", expected="detectors and encoders with their weights, or a file of detections",
-            found=f"not here: {'; '.join(lacks)}",
+            found=f"not here: {listed(lacks)}",
             fix='pip install "fabula[entities]" and fetch the weights, or name your files (docs/vision.md);'
             " or give --detections FILE (docs/identities.md);"
             " or build without people: --set detect_people.people=none",
         )  # fmt: skip
 
 
-def _lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[str]:
+def _lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[Lack]:
     detecting, embedding = config.stages.get("detect_people"), config.stages.get("embed_tracklets")
     vectors = False
     if isinstance(detecting, detect_people.Settings):
         if detecting.detections is not None:
             path = Path(detecting.detections)
             found = open_detections(path) if videos is None else check_detections(path, videos)
-            vectors = bool(found.vectors)
+            vectors = bool(found.vectors) or not found.columns
         elif detecting.people is not None:
             yield from lacks_of(detecting, detecting.people, detecting.faces)
         else:

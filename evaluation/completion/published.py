@@ -218,7 +218,10 @@ def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
             write_archive(folder, imported.archive.manifest, imported.archive.judgements)
     except OSError as error:
         raise TargetError(
-            str(folder), expected="a folder that can be written", found=str(error), fix="choose another --out"
+            str(folder),
+            expected="a folder that can be written",
+            found=error.strerror or str(error),
+            fix="choose another --out",
         ) from error
     if taken is not None:
         raise TargetError(

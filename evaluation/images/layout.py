@@ -18,7 +18,8 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, UserError
 
 TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
-LANGUAGES = ("en", "ch", "zh", "cn")
+CHINESE = ("ch", "zh", "cn")
+LANGUAGES = ("en", *CHINESE)
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
 CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
@@ -37,13 +38,23 @@ class Choice:
 
     Attributes:
         mode: name of the folder of the mode.
-        language: ``en`` or ``ch``.
+        language: ``en`` or ``ch``, as which ``zh`` and ``cn`` count.
         timestamp: name of the folder, or ``latest``.
+
+    Raises:
+        ConfigError: there is no such language.
     """
 
     mode: str | None = None
     language: str | None = None
     timestamp: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the language."""
+        if self.language not in (None, *LANGUAGES):
+            raise ConfigError(
+                "--language", expected="en or ch", found=repr(self.language), fix="check the spelling"
+            )
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,25 @@ def find_root(folder: Path, choice: Choice) -> Path:
             break
         place = _chosen(place, below, choice)
     raise InputError([_nothing(folder, f"none in {place.name or place}")])
+
+
+def unused_choices(folder: Path, root: Path, choice: Choice) -> Iterator[str]:
+    """Yield the options that chose nothing, as there are no such folders; the latest of one is no choice.
+
+    Args:
+        folder: of the method.
+        root: what :func:`find_root` returned for it.
+        choice: of the user.
+    """
+    levels = root.relative_to(folder).parts
+    if choice.mode is not None and choice.mode not in levels:
+        yield f"--mode {choice.mode}"
+    if choice.language is not None and not any(level.lower() in LANGUAGES for level in levels):
+        yield f"--language {choice.language}"
+    if choice.timestamp not in (None, "latest", *levels):
+        below = (entry.name for story in _folders(root) for entry in _folders(story))
+        if choice.timestamp not in below:
+            yield f"--timestamp {choice.timestamp}"
 
 
 def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
@@ -134,7 +164,7 @@ def _chosen(place: Path, below: Sequence[Path], choice: Choice) -> Path:
         return _pick(place, below, "--timestamp", _latest(below, choice.timestamp))
     if all(entry.name.lower() in LANGUAGES for entry in below):
         wanted = choice.language
-        alike = {"ch": ("ch", "zh", "cn")}.get(wanted or "", (wanted,))
+        alike = CHINESE if wanted in CHINESE else (wanted,)
         names = [entry.name for entry in below if entry.name.lower() in alike]
         return _pick(place, below, "--language", names[0] if len(names) == 1 else wanted)
     return _pick(place, below, "--mode", choice.mode)

@@ -6,7 +6,7 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.devices import DEVICES, Place
 from ...models.vision.looking import VisionSettings
-from ...models.vision.needs import lacks_of
+from ...models.vision.needs import lacks_of, listed
 from ...models.vision.registry import MODELS, check_vision
 from ..metrics.alignment import DIMENSIONS
 from .settings import AlignmentSettings
@@ -92,12 +92,12 @@ def check_weights(config: RunConfig) -> None:
             missing; all that are missing are listed.
     """
     looking = [one for one in config.stages.values() if isinstance(one, VisionSettings)]
-    lacks = dict.fromkeys(lack for one in looking for lack in lacks_of(one, *one.looking()))
+    lacks = [lack for one in looking for lack in lacks_of(one, *one.looking())]
     if lacks:
         raise MissingRequirement(
             "models that look at pictures",
             expected="their weights, fetched on first use or already there",
-            found=f"not here: {'; '.join(lacks)}",
+            found=f"not here: {listed(lacks)}",
             fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
         )
 

@@ -17,7 +17,16 @@ from ...releases.shot_tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_bytes
 from ...schemas.issue import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
-from .layout import VIDEOS, Choice, StoryFolder, find_root, shot_number, story_folders, strays_in
+from .layout import (
+    VIDEOS,
+    Choice,
+    StoryFolder,
+    find_root,
+    shot_number,
+    story_folders,
+    strays_in,
+    unused_choices,
+)
 
 _MOST_THREADS = 4
 _ODD = ("misnamed", "animated", "blank")
@@ -37,8 +46,11 @@ CURES: dict[str, tuple[Level, str]] = {
     "unreadable-picture": ("error", "generate the shot again; it is counted as missing"),
     "odd-picture": ("warning", "have a look at it"),
     "stray-file": ("warning", "move it elsewhere"),
+    "unused-choice": ("warning", "leave the option out, or give the folder that has such folders in it"),
 }
 """Code -> level, and what to do."""
+HARMLESS = frozenset({"odd-picture", "stray-file", "unpadded-story"})
+"""Codes of findings beside which outputs are complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,11 @@ class ShotOutputs(ValidationReport):
         return tuple(issue for issue in self.issues if issue.code in FATAL)
 
     @property
+    def complete(self) -> bool:
+        """Whether nothing is missing and nothing is wrong; odd pictures and stray files are neither."""
+        return all(issue.code in HARMLESS for issue in self.issues)
+
+    @property
     def sha256(self) -> str:
         """Hash of the content of all usable pictures."""
         return digest(
@@ -103,7 +120,8 @@ class ShotOutputs(ValidationReport):
 
     def about(self) -> dict[str, Json]:
         """Return the method and the accounting."""
-        return {**ValidationReport.about(self), **self.accounting(), "sha256": self.sha256}
+        own = {**self.accounting(), "complete": self.complete, "sha256": self.sha256}
+        return {**ValidationReport.about(self), **own}
 
     def summary(self) -> str:
         """Return the counts as lines for people."""
@@ -141,6 +159,8 @@ def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = 
     options = options or CheckOptions()
     root = find_root(Path(folder), options.choice)
     found = IssueBin()
+    for option in unused_choices(Path(folder), root, options.choice):
+        found.add(_issue("unused-choice", root.name, f"{option} chose nothing: there are no such folders"))
     for stray in strays_in(root):
         found.add(_issue("stray-file", stray.name, "expected the folder of a story, such as 01"))
     listed = _by_story(root, shot_set, options, found)

@@ -35,7 +35,7 @@ def write_tables(target: Path, folder: Path, judged: Judged, definitions: Defini
         raise TargetError(
             str(target),
             expected="a folder that can be written",
-            found=str(error),
+            found=error.strerror or str(error),
             fix="choose another --tables",
         ) from error
 

@@ -1,6 +1,7 @@
 """What models that look at pictures need: libraries, a device, and weights, fetched if they can be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,35 @@ _BY_HAND = {
 """Option of a file that nothing can be fetched for, and what it is."""
 
 
-def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[str]:
-    """Yield what models lack, each as a few words; nothing for None.
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that is missing.
+
+    Attributes:
+        what: it, in a few words.
+        wanted_by: the model or setting that it is for.
+        why: why it cannot be had; empty where that is plain.
+    """
+
+    what: str
+    wanted_by: str
+    why: str = ""
+
+
+def listed(lacks: Iterable[Lack]) -> str:
+    """Return what is missing as one text: each thing once, each reason once behind all that it holds for."""
+    reasons: dict[str, dict[str, dict[str, None]]] = {}
+    for lack in lacks:
+        reasons.setdefault(lack.why, {}).setdefault(lack.what, {})[lack.wanted_by] = None
+    parts = []
+    for why, things in reasons.items():
+        told = "; ".join(f"{what}, for {', '.join(wanted)}" for what, wanted in things.items())
+        parts.append(f"{told} ({why})" if why else told)
+    return "; ".join(parts)
+
+
+def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[Lack]:
+    """Yield what models lack; nothing for None.
 
     Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
 
@@ -51,7 +79,7 @@ def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[str]:
         try:
             check_vision(name, options)
         except MissingRequirement as error:
-            yield f"{error.where.removeprefix('the library ')}, for {name}"
+            yield Lack(error.where.removeprefix("the library "), name)
             continue
         if name in own or settings.device != DEVICES[0]:
             Place(settings.device, settings.dtype).checked()
@@ -59,24 +87,24 @@ def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[str]:
         yield from _lacks_of_weights(name, options)
 
 
-def _lacks_of_files(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+def _lacks_of_files(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
     known = {option for _, _, option in _SOURCES.get(name, ())}
     for key, path in files_of(name, options).items():
         if key not in known and not path.exists():
-            yield f"{path}, which options.{name}.{key} names"
+            yield Lack(f"{path}, which options.{name}.{key} names", name)
     option, what = _BY_HAND.get(name, (None, ""))
     if option is not None and options.get(option) is None:
-        yield f'{what}, for {name}: options."{name}" = {{ {option} = FILE }} (docs/vision.md)'
+        yield Lack(what, name, f'given by options."{name}" = {{ {option} = FILE }}, see docs/vision.md')
 
 
-def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
     for module, attribute, option in _SOURCES.get(name, ()):
         source = getattr(import_module(f".{module}", __package__), attribute)
         local = options.get(option)
         try:
             _fetch(source, None if local is None else Path(str(local)))
         except MissingRequirement as error:
-            yield f"{error.where}, for {name} ({error.found.splitlines()[0][:120]})"
+            yield Lack(error.where, name, error.found.splitlines()[0])
 
 
 def _fetch(source: Source, local: Path | None) -> None:

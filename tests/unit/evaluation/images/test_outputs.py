@@ -141,6 +141,32 @@ def test_check_shots_of_odd_pictures_warns_and_keeps_them(shot_set: ShotSet, out
     found = check_shots(outputs, shot_set)
     assert set(found.counts) == {"odd-picture"}
     assert found.accounting()["shots_valid"] == 10
+    assert found.complete
+    (outputs / "01/shots/shot_03.png").unlink()
+    assert not check_shots(outputs, shot_set).complete
+
+
+def test_check_shots_when_a_choice_chooses_nothing_says_so(shot_set: ShotSet, outputs: Path) -> None:
+    flat = CheckOptions(choice=Choice("fast", "zh", "20250101_120000"))
+    found = check_shots(outputs, shot_set, flat)
+    assert [issue.message for issue in found.issues] == [
+        f"{option} chose nothing: there are no such folders"
+        for option in ("--language zh", "--mode fast", "--timestamp 20250101_120000")
+    ]
+    assert not found.complete
+    (outputs / "01/20250101_120000").mkdir()
+    for story in ("01", "02"):
+        shots = outputs / story / "20250101_120000/shots"
+        shots.parent.mkdir(exist_ok=True)
+        (outputs / story / "shots").rename(shots)
+    used = CheckOptions(choice=Choice(timestamp="20250101_120000"))
+    assert check_shots(outputs, shot_set, used).counts == {}
+    assert check_shots(outputs, shot_set, CheckOptions(choice=Choice(timestamp="latest"))).counts == {}
+
+
+def test_choice_of_a_language_that_no_set_has_is_refused() -> None:
+    with pytest.raises(ConfigError, match="expected en or ch, found 'fr'"):
+        Choice(language="fr")
 
 
 def test_check_shots_of_clips_takes_their_first_frames(shot_set: ShotSet, tmp_path: Path) -> None:
