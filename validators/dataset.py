@@ -227,7 +227,7 @@ def _open(path: Path) -> Dataset:
     raise _not_a_dataset(path, found)
 
 
-_OTHERS = {"shots": "shot scripts", "entities": "episodes", "events": "prompts"}
+_OTHERS = {"shots": "shot scripts", "entities": "episodes"}
 """Kind of a run that makes no records of stories -> what it makes."""
 
 
