@@ -106,10 +106,11 @@ def unused_choices(folder: Path, root: Path, choice: Choice) -> Iterator[str]:
         yield f"--mode {choice.mode}"
     if choice.language is not None and not any(level.lower() in LANGUAGES for level in levels):
         yield f"--language {choice.language}"
-    if choice.timestamp not in (None, "latest", *levels):
+    stamp = choice.timestamp
+    if stamp is not None and stamp not in ("latest", *levels):
         below = (entry.name for story in _folders(root) for entry in _folders(story))
-        if choice.timestamp not in below:
-            yield f"--timestamp {choice.timestamp}"
+        if stamp not in below:
+            yield f"--timestamp {stamp}"
 
 
 def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
