@@ -18,7 +18,8 @@ from ..engine.stage import Tools
 from ..errors import BelowThreshold, ConfigError, RunError
 from ..releases.layout import IMPORTED_ENTITIES, IMPORTED_SHOTS
 from ..schemas.canonical import Json
-from ..schemas.quoted_paths import parse_quoted, value_at
+from ..schemas.paths import value_at
+from ..schemas.quoted_paths import parse_quoted
 from ..schemas.values import Edit
 
 BUILDERS: tuple[tuple[str, str], ...] = (

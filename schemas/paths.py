@@ -1,28 +1,43 @@
 """JSON paths of the simple kind, ``$.scenes[2].action``: parse, format, read and replace."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .canonical import Json
 
+Steps = tuple[str | int, ...]
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
-def parse_path(path: str) -> tuple[str | int, ...]:
+def parse_path(path: str) -> Steps:
     """Return the steps of a path.
 
     Raises:
         ValueError: the text is not a path of this kind.
+    """
+    return parsed(path, _STEP, lambda match: match[1] if match[1] is not None else int(match[2]))
+
+
+def parsed(path: str, pattern: re.Pattern[str], step_of: Callable[[re.Match[str]], str | int]) -> Steps:
+    """Return the steps of a path, each of which matches a pattern.
+
+    Args:
+        path: ``$``, and the steps.
+        pattern: of one step.
+        step_of: what a match means; a ValueError where it means nothing.
+
+    Raises:
+        ValueError: the text is not such a path.
     """
     if not path.startswith("$"):
         raise ValueError(f"a JSON path starts with $, not {path[:20]!r}")
     steps: list[str | int] = []
     position = 1
     while position < len(path):
-        match = _STEP.match(path, position)
+        match = pattern.match(path, position)
         if match is None:
             raise ValueError(f"cannot read the JSON path {path!r} from {path[position:]!r} on")
-        steps.append(match[1] if match[1] is not None else int(match[2]))
+        steps.append(step_of(match))
         position = match.end()
     return tuple(steps)
 
@@ -38,15 +53,24 @@ def get_at(document: Json, path: str) -> Json:
     Raises:
         LookupError: nothing is there.
     """
+    try:
+        return value_at(document, parse_path(path))
+    except LookupError as error:
+        raise LookupError(f"nothing at {path}") from error
+
+
+def value_at(document: Json, steps: Sequence[str | int]) -> Json:
+    """Return the value at a place.
+
+    Raises:
+        LookupError: nothing is there.
+    """
     value = document
-    for step in parse_path(path):
-        if not isinstance(value, list if isinstance(step, int) else dict):
-            raise LookupError(f"nothing at {path}")
-        holder: Json = value
-        try:
-            value = holder[step]
-        except (KeyError, IndexError) as error:
-            raise LookupError(f"nothing at {path}") from error
+    for step in steps:
+        fits = isinstance(value, list if isinstance(step, int) else dict)
+        if not fits or (step >= len(value) if isinstance(step, int) else step not in value):
+            raise LookupError(f"nothing at {step!r}")
+        value = value[step]
     return value
 
 
@@ -60,7 +84,17 @@ def replace_at(document: Json, path: str, value: Json) -> Json:
     return _replaced(document, parse_path(path), value)
 
 
-def _replaced(node: Json, steps: tuple[str | int, ...], value: Json) -> Json:
+def with_value(document: Json, steps: Sequence[str | int], value: Json) -> Json:
+    """Return a copy of a document with the value at an existing place replaced; the rest is shared.
+
+    Raises:
+        LookupError: nothing is there.
+    """
+    value_at(document, steps)
+    return _replaced(document, tuple(steps), value)
+
+
+def _replaced(node: Json, steps: Steps, value: Json) -> Json:
     if not steps:
         return value
     head, rest = steps[0], steps[1:]

@@ -189,3 +189,18 @@ def write_takes(path: Path, takes: Sequence[Take], size: tuple[int, int] = (160,
     """Write an edited video of 25 frames a second, and return where its takes become each other."""
     write_frames(path, draw_takes(takes, size))
     return joints_of(takes)
+
+
+def write_sound(path: Path) -> Path:
+    """Write a video file that holds sound only, and return its path."""
+    import av
+
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=8000, layout="mono")
+        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
+        frame.sample_rate, frame.pts = 8000, 0
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path

@@ -11,6 +11,7 @@ from ...media.images import encode_image, fitted
 from ...media.problems import MediaProblem
 from ...media.quality import luma
 from ...media.video import even_indices
+from ...models.vision.looking import VisionSettings, opened
 from .drafts import Shot
 from .looking import frames_of
 from .shot_quality import looked_at, quality_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ...media.quality import Luma
-from ...models.vision.looking import VisionSettings, opened
 
 
 class Settings(VisionSettings):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.testing.drawn_episode import write_episode
-from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes
+from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_sound, write_takes
 
 av = pytest.importorskip("av")
 np = pytest.importorskip("numpy")
@@ -21,17 +21,6 @@ NOBODY = (*COLOURS, "--set", "detect_people.people=none", "--set", "run.threshol
 
 def plain(level: int) -> Any:
     return np.full((64, 96, 3), level, np.uint8)
-
-
-def sound_only(path: Path) -> None:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("aac", rate=8000, layout="mono")
-        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
-        frame.sample_rate, frame.pts = 8000, 0
-        for plane in frame.planes:
-            plane.update(bytes(plane.buffer_size))
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +38,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "empty.mp4").write_bytes(b"")
     (folder / "no end.mp4").write_bytes(whole[:-300])
     (folder / "half.mp4").write_bytes(whole[: len(whole) // 2])
-    sound_only(folder / "sound.mp4")
+    write_sound(folder / "sound.mp4")
     write_frames(folder / "one frame.mp4", [plain(90)])
     write_frames(folder / "black.mp4", [np.zeros((240, 320, 3), np.uint8)] * 40)
     write_frames(folder / "cuts.mp4", [plain(number * 97 % 256) for number in range(30)])
@@ -134,6 +123,15 @@ def changed(path: Path, **fields: Any) -> Path:
     return path
 
 
+def built_from(fabula_command: Fabula, folder: Path, fields: dict[str, Any]) -> Any:
+    """Build from detections one row of which is changed."""
+    video, detections = write_episode(folder, SHOTS[:2])
+    changed(detections, **fields)
+    return fabula_command(
+        "build", "entities", video, "--detections", detections, *COLOURS, "--out", folder / "run"
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -147,11 +145,7 @@ def changed(path: Path, **fields: Any) -> Path:
 def test_build_when_a_row_of_detections_is_wrong_names_it_before_any_work(
     fabula_command: Fabula, tmp_path: Path, fields: dict[str, Any], said: str
 ) -> None:
-    video, detections = write_episode(tmp_path, SHOTS[:2])
-    changed(detections, **fields)
-    done = fabula_command(
-        "build", "entities", video, "--detections", detections, *COLOURS, "--out", tmp_path / "run"
-    )
+    done = built_from(fabula_command, tmp_path, fields)
     assert done.returncode != 0 and said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
@@ -170,11 +164,7 @@ def test_build_when_a_row_of_detections_is_wrong_names_it_before_any_work(
 def test_build_when_detections_lie_outside_the_video_fails_its_shots_and_says_why(
     fabula_command: Fabula, tmp_path: Path, fields: dict[str, Any], said: str
 ) -> None:
-    video, detections = write_episode(tmp_path, SHOTS[:2])
-    changed(detections, **fields)
-    done = fabula_command(
-        "build", "entities", video, "--detections", detections, *COLOURS, "--out", tmp_path / "run"
-    )
+    done = built_from(fabula_command, tmp_path, fields)
     assert done.returncode == 5
     items = json.loads((tmp_path / "run/report.json").read_text())["items"]
     assert {(item["stage"], item["code"]) for item in items} == {("detect_people", "bad_detections")}

@@ -13,6 +13,7 @@ from fabula.media import packets
 from fabula.media.problems import MediaProblem
 from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
 from fabula.testing.drawn import frame_level, write_video
+from fabula.testing.drawn_videos import write_sound
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +24,6 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def levels(path: Path, count: int) -> list[int]:
     return [frame.image.getpixel((32, 24))[0] for frame in sample_frames(path, count)]
-
-
-def sound_only(path: Path) -> Path:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("aac", rate=8000, layout="mono")
-        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
-        frame.sample_rate = 8000
-        for plane in frame.planes:
-            plane.update(bytes(plane.buffer_size))
-        frame.pts = 0
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
 
 
 def test_probe_when_video_is_sound_counts_frames(video: Path) -> None:
@@ -148,7 +136,7 @@ def damaged(tmp_path: Path, what: str) -> Path:
     elif what == "not_a_video":
         path.write_bytes(b"<html>no such video</html>" * 40)
     elif what == "no_video":
-        sound_only(path)
+        write_sound(path)
     elif what == "truncated":
         whole = write_video(tmp_path / "whole.mp4", 40).read_bytes()
         path.write_bytes(whole[: len(whole) // 2])

@@ -29,7 +29,7 @@ from fabula.engine.report import ItemReport, RunReport, StageReport
 from fabula.engine.stage import Failed, Item, Made, Rejected, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.media.images import open_picture
-from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes
+from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_sound, write_takes
 from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
 from fabula.testing.model_server import Asked, ModelServer
 
@@ -57,18 +57,6 @@ def kept(folder: Path) -> list[dict[str, Any]]:
 
 def reasons(report: RunReport) -> dict[str, str | None]:
     return {item.id: item.code for item in report.items}
-
-
-def sound_only(path: Path) -> Path:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("aac", rate=8000, layout="mono")
-        frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
-        frame.sample_rate, frame.pts = 8000, 0
-        for plane in frame.planes:
-            plane.update(bytes(plane.buffer_size))
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
 
 
 def test_run_when_three_of_a_hundred_videos_are_broken_makes_the_others(tmp_path: Path) -> None:
@@ -106,7 +94,7 @@ def test_run_when_files_are_odd_names_each_problem_and_keeps_the_rest(tmp_path: 
     write_frames(folder / "one-frame.mp4", frames(1, 5))
     write_frames(folder / "tall.mp4", frames(12, 6, (48, 96)))
     write_frames(folder / "fast.mp4", frames(12, 7), fps=1000)
-    sound_only(folder / "sound.mp4")
+    write_sound(folder / "sound.mp4")
     (folder / "notes.txt").write_text("not a video, and not called one")
     report = execute(media_request(tmp_path / "run", [folder], SMALL))
     assert reasons(report) == {"sound": "no_video", "one-frame__shot0001": "static"}

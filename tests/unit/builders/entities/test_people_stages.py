@@ -21,6 +21,7 @@ from fabula.testing.drawn_detections import detections, load_drawn_colours, writ
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
+from fabula.testing.photograph import PEOPLE
 from fabula.testing.track_metrics import identity_scores, identity_switches
 
 FILM = DrawnFilm(32)
@@ -357,17 +358,6 @@ def test_people_when_vectors_have_different_lengths_are_refused(fields: list[dic
         clustered([odd, fields[1]], LIMITS)
 
 
-PHOTOGRAPH = (
-    # Six people at a table, from left to right: box and face, by hand, in pixels of 1280 x 886.
-    ((0, 232, 305, 886), (60, 265, 160, 400)),
-    ((262, 100, 745, 670), (268, 145, 385, 265)),
-    ((338, 218, 678, 640), (465, 265, 590, 405)),
-    ((640, 290, 925, 625), (748, 335, 860, 480)),
-    ((878, 0, 1280, 660), (905, 50, 1025, 205)),
-    ((985, 235, 1280, 695), (1132, 265, 1228, 400)),
-)
-
-
 def test_photograph_when_boxes_are_given_becomes_six_people_of_two_shots(tmp_path: Path) -> None:
     from PIL import Image, ImageChops
 
@@ -383,7 +373,7 @@ def test_photograph_when_boxes_are_given_becomes_six_people_of_two_shots(tmp_pat
     rows = []
     for frame in range(12):
         shift = 0 if frame < 6 else 16
-        for box, face in PHOTOGRAPH:
+        for box, face in PEOPLE:
             moved = [[edge / 2 - shift * (at % 2 == 0) for at, edge in enumerate(one)] for one in (box, face)]
             rows.append({"video": "t1.mkv", "frame": frame, "box": moved[0], "face": moved[1],
                          "score": 0.9, "face_score": 0.9})  # fmt: skip

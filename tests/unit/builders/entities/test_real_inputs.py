@@ -12,6 +12,7 @@ from fabula.builders.entities import EntityOptions, build_entities
 from fabula.releases.entity_tree import read_entity_set
 from fabula.testing.drawn_detections import write_detections
 from fabula.testing.drawn_videos import write_frames
+from fabula.testing.photograph import PEOPLE
 
 pytest.importorskip("av")
 CREATED = "2026-01-01T00:00:00Z"
@@ -49,15 +50,6 @@ def test_real_video_when_built_without_weights_gives_shots_quality_and_windows(t
     assert len(used) == len(set(used)) == windows["after"]
 
 
-# Three people at the left and three at the right of a table: box and face, by hand, in pixels of 1280 x 886.
-SEATS = (
-    ((0, 232, 305, 886), (60, 265, 160, 400)),
-    ((262, 100, 745, 670), (268, 145, 385, 265)),
-    ((338, 218, 678, 640), (465, 265, 590, 405)),
-    ((640, 290, 925, 625), (748, 335, 860, 480)),
-    ((878, 0, 1280, 660), (905, 50, 1025, 205)),
-    ((985, 235, 1280, 695), (1132, 265, 1228, 400)),
-)
 FRAMES, HALF = 30, 640
 TURNS = ("left", "right") * 5
 
@@ -70,7 +62,7 @@ def test_photograph_when_its_people_are_given_becomes_an_episode_of_six(tmp_path
     pictures, rows = [], []
     for number, side in enumerate(TURNS):
         left = 0 if side == "left" else HALF
-        seats = SEATS[:3] if side == "left" else SEATS[3:]
+        seats = PEOPLE[:3] if side == "left" else PEOPLE[3:]
         for frame in range(FRAMES):
             # The camera pans slowly, and every other time it is darker.
             pan = frame // 2
