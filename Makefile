@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo history test check clean
+.PHONY: dev all demo history test endurance check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -52,6 +52,10 @@ history: .venv/installed
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
 test: .venv/installed-all
 	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto $(PYTEST_ARGS) tests
+
+# Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
+endurance: .venv/installed-all
+	FABULA_ENDURANCE=1 $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto -m endurance $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
