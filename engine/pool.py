@@ -216,26 +216,33 @@ class _Context(SpawnContext):
 
 @contextmanager
 def _clean_start() -> Iterator[None]:
-    """Start a worker deaf to Ctrl-C, and without running the caller's script again.
+    """Start a worker deaf to Ctrl-C and a closed terminal, and without running the caller's script again.
 
     A spawned process normally imports the main module, so a script without a ``__main__`` guard would start
     the whole build once more. Stages are importable by name: nothing in the main module is needed.
     """
     maskable = hasattr(signal, "pthread_sigmask")
-    if maskable:
-        from multiprocessing import resource_tracker
-
-        resource_tracker.ensure_running()  # first, because it lifts the signal mask
     with _starting:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if maskable else set()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {}) if maskable else set()
         try:
+            if maskable:
+                _be_deaf()
             yield
         finally:
             sys.modules["__main__"] = main
             if maskable:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _be_deaf() -> None:
+    from multiprocessing import resource_tracker
+
+    unheard = {signal.SIGINT, signal.SIGHUP}  # they come to the whole process group
+    signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+    resource_tracker.ensure_running()  # it lives as long as we do, and lifts the mask of SIGINT
+    signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
 
 
 def _new_pool(workers: int) -> Any:  # noqa: ANN401 - pebble is loaded on use

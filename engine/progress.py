@@ -1,9 +1,10 @@
 """Telling how a run goes: a bar on a terminal, plain lines elsewhere, one JSON object a line for scripts."""
 
+import errno
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
@@ -75,11 +76,19 @@ class JsonReporter:
 
 
 def _write(stream: TextIO, line: str) -> None:
-    """Write a line; a reader that has gone away, as ``| head`` does, does not stop the run."""
-    try:
+    with _lasting(stream):
         stream.write(line + "\n")
         stream.flush()
-    except BrokenPipeError:
+
+
+@contextmanager
+def _lasting(stream: TextIO) -> Iterator[None]:
+    """A reader that has gone away, as ``| head`` or a terminal that was closed, does not stop the run."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
         # What is still buffered would fail again wherever somebody flushes, the start of a worker included.
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -170,7 +179,8 @@ class RichReporter:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        self._console = Console(file=stream if stream is not None else sys.stderr, highlight=False)
+        self._stream = stream if stream is not None else sys.stderr
+        self._console = Console(file=self._stream, highlight=False)
         self._bars = Progress(
             TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(),
             TextColumn("{task.fields[cost]}"),
@@ -180,6 +190,10 @@ class RichReporter:
 
     def emit(self, event: Event) -> None:
         """Move the bar, or print a line."""
+        with _lasting(self._stream):
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         if event.kind == "stage":
             self._bars.start()
             self._bar = self._bars.add_task(event.stage or "", total=event.data["items"], cost="")
@@ -197,7 +211,8 @@ class RichReporter:
 
     def close(self) -> None:
         """Take the bar away."""
-        self._bars.stop()
+        with _lasting(self._stream):
+            self._bars.stop()
 
 
 def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> Reporter:

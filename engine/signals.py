@@ -1,9 +1,18 @@
-"""Stopping on request: the first Ctrl-C or SIGTERM lets the work in flight finish, the second does not."""
+"""Stopping on request: the first Ctrl-C or SIGTERM lets the work in flight finish, the second does not.
 
+A terminal that closes, or a connection that breaks, sends SIGHUP: often several times, and never because
+somebody insists. The first one asks to stop, and the others mean nothing. Under ``nohup`` none is heard.
+"""
+
+import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+"""What a terminal that closes sends; Windows has no such signal."""
 
 
 class Stopper:
@@ -33,22 +42,48 @@ class Stopper:
 
 @contextmanager
 def stop_on_signals(stopper: Stopper) -> Iterator[None]:
-    """Listen to SIGINT and SIGTERM while the block runs; outside the main thread, do nothing.
+    """Listen to SIGINT, SIGTERM and SIGHUP while the block runs; outside the main thread, do nothing.
 
-    The first signal asks the stopper, later ones raise KeyboardInterrupt.
+    The first signal asks the stopper; later ones raise KeyboardInterrupt, but for SIGHUP. A SIGHUP that was
+    ignored before stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def handle(*_: object) -> None:
-        if stopper.asked:
+    terminals = _terminals()
+
+    def handle(number: int, _: object) -> None:
+        if number == HANGUP:
+            _let_go(terminals)
+        elif stopper.asked:
             raise KeyboardInterrupt
         stopper.ask()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN:
+        numbers.append(HANGUP)
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+def _terminals() -> tuple[int, ...]:
+    """Return the file numbers of our output that are terminals."""
+    numbers = []
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or none at all
+            numbers.append(stream.fileno())  # type: ignore[union-attr]
+    return tuple(number for number in numbers if os.isatty(number))
+
+
+def _let_go(terminals: Iterable[int]) -> None:
+    """Write to nowhere what would go to a terminal that is gone, and would fail."""
+    for number in terminals:
+        if not os.isatty(number):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            os.close(nowhere)

@@ -18,13 +18,13 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from fabula.engine.execute import Options
-from fabula.engine.progress import JsonReporter
+from fabula.engine.progress import JsonReporter, choose_reporter
 from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy
 folder, source, workers = sys.argv[1:4]
 try:
     options = Options(workers=int(workers))
-    run_toy(Path(folder), Path(source), options, sets=sys.argv[4:], reporter=JsonReporter())
+    run_toy(Path(folder), Path(source), options, sets=sys.argv[4:], reporter=%s())
 except FabulaError as error:
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     raise SystemExit(int(error.exit_code))
@@ -61,9 +61,12 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start the toy pipeline in a process of its own; JSON events and errors come on its standard error."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(folder: Path, source: Path, workers: int = 2, *sets: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", PROGRAM, str(folder), str(source), str(workers), *sets]
-        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    def start(
+        folder: Path, source: Path, workers: int = 2, *sets: str, reporter: str = "JsonReporter", **given: Any
+    ) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PROGRAM % reporter, str(folder), str(source), str(workers), *sets]
+        given = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True, **given}
+        child = subprocess.Popen(command, **given)
         started.append(child)
         return child
 

@@ -1,9 +1,13 @@
 """Killing and stopping a run at any moment: nothing is lost or left behind, the result is the same."""
 
+import fcntl
 import json
+import os
+import pty
 import random
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +71,7 @@ def test_run_when_killed_at_random_points_ends_as_if_undisturbed(
 
 
 @pytest.mark.waits
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_run_when_told_to_stop_drains_and_can_be_continued(
     process: Process, run: Callable, descendants: Callable, lines: Path, tmp_path: Path, number: int
 ) -> None:
@@ -82,7 +86,7 @@ def test_run_when_told_to_stop_drains_and_can_be_continued(
         if told[-1]["event"] == "progress" and not workers:
             workers = descendants(child.pid)
             # As a terminal does it: the whole process group gets the signal, workers included.
-            for one in [psutil.Process(child.pid), *(workers if number == signal.SIGINT else [])]:
+            for one in [psutil.Process(child.pid), *(workers if number != signal.SIGTERM else [])]:
                 one.send_signal(number)
     assert child.wait() == ExitCode.INTERRUPTED
     assert workers
@@ -94,6 +98,50 @@ def test_run_when_told_to_stop_drains_and_can_be_continued(
     report = run()
     work = report.stages[1]
     assert (work.reused, work.ran, work.failed) == (done, 100 - done, 0)
+
+
+@pytest.mark.waits
+def test_run_when_started_with_hangups_ignored_hears_none(
+    process: Process, descendants: Callable, lines: Path, tmp_path: Path
+) -> None:
+    lines.write_text("".join(f"i{number:03} sleep:0.02 w\n" for number in range(50)))
+
+    def as_nohup_does() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    child = process(tmp_path / "run", lines, 2, preexec_fn=as_nohup_does)
+    for line in child.stderr:
+        if '"progress"' in line:
+            for one in [psutil.Process(child.pid), *descendants(child.pid)]:
+                one.send_signal(signal.SIGHUP)
+    assert child.wait() == 0
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("reporter", ["JsonReporter", "choose_reporter"])
+def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
+    process: Process, run: Callable, lines: Path, tmp_path: Path, reporter: str
+) -> None:
+    lines.write_text("".join(f"i{number:03} sleep:0.02 w\n" for number in range(100)))
+    ours, theirs = pty.openpty()
+
+    def take_the_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    child = process(
+        tmp_path / "run", lines, 2, reporter=reporter, preexec_fn=take_the_terminal,
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    while b"work" not in seen or b"5" not in seen.partition(b"work")[2]:
+        seen += os.read(ours, 1024)
+    os.close(ours)
+    assert child.wait() == ExitCode.INTERRUPTED
+    work = run().stages[1]
+    assert work.reused + work.ran == 100
+    assert work.failed == 0
+    assert work.reused
 
 
 @pytest.mark.waits

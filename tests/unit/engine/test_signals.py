@@ -25,3 +25,25 @@ def test_stopper_when_a_second_signal_comes_stops_at_once() -> None:
     with stop_on_signals(stopper), pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_stopper_when_hung_up_several_times_stops_in_order() -> None:
+    stopper = Stopper()
+    with stop_on_signals(stopper):
+        for _ in range(3):  # a shell sends it to its jobs, and the terminal to whom it belongs to
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stopper()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_stopper_when_hangups_were_ignored_before_hears_none_and_leaves_them_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stopper = Stopper()
+        with stop_on_signals(stopper):
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stopper()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
