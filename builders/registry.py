@@ -12,6 +12,7 @@ from ..engine.execute import Options, RunRequest, execute, last_limit
 from ..engine.inspect import show_item
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_object, load_pipeline
+from ..engine.privacy import keep_private
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
 from ..engine.stage import Tools
@@ -154,7 +155,7 @@ def add_edit(run: Path, item: str, path: str, new: Json, *, who: str, why: str) 
         InputError: ``edits.jsonl`` is damaged.
     """
     asked = _signed(item, path, new, who, why)
-    return append_edit(run, lambda: _with_old(run, asked))
+    return _append(run, lambda: _with_old(run, asked))
 
 
 def withdraw(run: Path, item: str, *, who: str, why: str) -> Edit:
@@ -186,7 +187,14 @@ def withdraw(run: Path, item: str, *, who: str, why: str) -> Edit:
         _refuse_withdrawn(run, item)
         return edit
 
-    return append_edit(run, compose)
+    return _append(run, compose)
+
+
+def _append(run: Path, compose: Callable[[], Edit]) -> Edit:
+    edit = append_edit(run, compose)
+    if pipeline_of(run).private:
+        keep_private(run)
+    return edit
 
 
 def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:

@@ -1,6 +1,7 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -23,6 +24,7 @@ from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool, default_workers
 from .preflight import check_models
+from .privacy import is_private, keep_private
 from .progress import Event, Reporter, SilentReporter
 from .report import ItemReport, RunReport, StageReport, meaning, write_report
 from .runner import Means, Options, Runner
@@ -65,7 +67,8 @@ class RunRequest:
 def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """Execute a pipeline; results that the run's journal holds are used, the rest is made.
 
-    Works from any thread; in the main thread SIGINT and SIGTERM stop it in order (see :mod:`.signals`).
+    Works from any thread; in the main thread SIGINT, SIGTERM and SIGHUP stop it in order
+    (see :mod:`.signals`).
 
     Raises:
         ConfigError: the pipeline, a setting or an option is wrong.
@@ -85,7 +88,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     _prepare_folder(folder)
     stopper = Stopper(lambda: told.emit(Event("stopping")))
     try:
-        with hold(folder), stop_on_signals(stopper):
+        with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
             report = _execute(folder, loaded, request, told, stopper)
     except KeyboardInterrupt:
@@ -96,6 +99,19 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         told.close()
     _check_share(folder, report, request)
     return report
+
+
+@contextmanager
+def _kept_private(folder: Path, request: RunRequest) -> Iterator[None]:
+    """Keep a run from everybody but its owner where it holds secrets, or what only the owner may read."""
+    if not (request.pipeline.private or any(is_private(source.path) for source in request.sources)):
+        yield
+        return
+    keep_private(folder)  # the folder first: what is written into it takes its rights
+    try:
+        yield
+    finally:
+        keep_private(folder)
 
 
 def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..errors import FabulaError, RunError, TargetError, UserError
+from ..schemas.canonical import file_mode
 
 NAME = "journal.sqlite"
 FORMAT = 2
@@ -134,6 +135,8 @@ def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:
 
 def prepare(path: Path) -> None:
     """Make the tables in a new file; choose WAL, or DELETE mode where WAL cannot work."""
+    if not path.exists():
+        path.touch(file_mode(path.parent))  # SQLite gives its side files the same rights
     try:
         _set_mode(path, "WAL")
         _make_tables(path)

@@ -34,12 +34,14 @@ class Pipeline:
             outputs into the run folder, directly. Items come sorted by id with the fields that the last stage
             writes and ``final_fields``. Calling it twice with the same items must write the same bytes.
         final_fields: more fields that ``finish`` needs.
+        private: its runs hold what must not be published, and are for their owner's eyes only.
     """
 
     name: str
     stages: tuple[str, ...]
     finish: str
     final_fields: tuple[str, ...] = ()
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

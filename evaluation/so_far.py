@@ -17,7 +17,7 @@ from ..engine.manifest import write_manifest as write_run
 from ..engine.pipeline import Pipeline
 from ..engine.replay import Replay, replayed
 from ..errors import InputError, RunError, TargetError, UserError
-from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.canonical import file_mode, pretty_bytes, write_atomic
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
 from .completion.pipeline import PIPELINE as EVENTS
 from .images.pipeline import PIPELINE as IMAGES
@@ -156,6 +156,7 @@ def _move(draft: Path, target: Path) -> None:
     """Move the files of a draft, the manifest first: what is there is never taken for more than it is."""
     names = sorted(path.name for path in draft.iterdir() if path.name != RUN)
     for name in sorted(names, key=lambda one: one != EVALUATION):
+        (draft / name).chmod(file_mode(target))  # the draft's folder was for its owner only
         (draft / name).replace(target / name)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.manifest import read_manifest
+from ..engine.privacy import keep_private
 from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
 from .additions import Additions, Wanted, add, wanted
@@ -122,7 +123,8 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     with finished_run(run) as finished:
         selection = _select(finished, want.reviews)
         released_under = _one_licence(selection, chosen, run)
-        with taken_back() as made, staged(out.absolute(), hidden_out) as (draft, hidden_draft):
+        targets = staged(out.absolute(), hidden_out, private={hidden_out})
+        with taken_back() as made, targets as (draft, hidden_draft):
             data = write_data(finished, selection, draft, hidden_draft, want.reviews)
             more = add(want, finished, selection, options, (draft, hidden_draft))
             facts = _facts(finished, selection, data, options, released_under, more)
@@ -133,6 +135,7 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
                 facts = replace(facts, options=news.options, since=news)
             _write_public(draft, finished, facts, data)
             if selection.hidden:
+                keep_private(finished.folder)
                 _write_hidden(hidden_draft, finished, facts, data, selection)
             if more.salt is not None and write_salt(salt_beside(hidden_out), more.salt):
                 made.append(salt_beside(hidden_out))

@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..engine.privacy import keep_private
 from ..errors import TargetError
 from ..schemas.canonical import Json
 from .layout import RELEASE
@@ -74,8 +75,10 @@ def _identity(folder: Path) -> tuple[Json, Json] | None:
 
 
 @contextmanager
-def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
+def staged(*targets: Path, private: Collection[Path] = ()) -> Iterator[tuple[Path, ...]]:
     """Give an empty folder beside each target; at the end rename them into place, the first target last.
+
+    Targets that are ``private`` are for their owner's eyes only, from the first byte on.
 
     A folder that was not filled is dropped. When anything fails, no target exists. When the process is
     killed, none exists in part, and the next one removes what it left (see :func:`remove_half_placed`).
@@ -89,8 +92,11 @@ def staged(*targets: Path) -> Iterator[tuple[Path, ...]]:
             target.parent.mkdir(parents=True, exist_ok=True)
             for left in _abandoned(target):
                 shutil.rmtree(left, ignore_errors=True)
-            draft.mkdir()
+            draft.mkdir(mode=0o700 if target in private else 0o777)
         yield drafts
+        for target, draft in zip(targets, drafts, strict=True):
+            if target in private:
+                keep_private(draft)
         _place(dict(zip(reversed(targets), reversed(drafts), strict=True)))
     except OSError as error:
         raise _unwritable(targets[0], error) from error

@@ -62,8 +62,20 @@ def pretty_bytes(value: Json) -> bytes:
     return (text + "\n").encode("utf-8")
 
 
+def file_mode(folder: Path) -> int:
+    """Return the rights of a new file in a folder: all who may enter that may read it, its owner may write.
+
+    Raises:
+        OSError: the folder is not there.
+    """
+    enter = folder.stat().st_mode & 0o011
+    return 0o600 | enter << 2 if os.name == "posix" else 0o644
+
+
 def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file so that readers see the old content or the whole new one, never a part.
+
+    Who may not enter its folder may not read it either, wherever it is moved to later.
 
     Raises:
         OSError: the folder cannot be written or the disk is full; the old file is left as it was.
@@ -76,7 +88,7 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
                 out.write(chunk)
             out.flush()
             os.fsync(out.fileno())
-        part.chmod(0o644)
+        part.chmod(file_mode(path.parent))
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ PIPELINE = Pipeline(
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
     final_fields=("split", "stratum", "edit_distances"),
+    private=True,  # the stories of the hidden test
 )
 
 
