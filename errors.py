@@ -1,7 +1,7 @@
 """Every error that Fabula raises on purpose, and the exit code each one means.
 
     FabulaError
-    ├── UserError              the user can fix it: says where, what was expected, what was found, what to do
+    ├── UserError              the user can fix it: says where, what is wrong, what to do
     │   ├── ConfigError        a setting or an option                                     exit 2
     │   ├── InputError         one or more invalid inputs, all of them listed             exit 1
     │   ├── TargetError        an output place that cannot be used                        exit 2
@@ -44,8 +44,12 @@ class FabulaError(Exception):
 class UserError(FabulaError):
     """A problem that the user can fix.
 
+    What is wrong is said either as two parts, where a value is another than it should be ("expected an object,
+    found a list"), or as one plain sentence.
+
     Args:
         where: the file, line, option, record or JSON path concerned.
+        what: what happened, as a sentence of its own; in place of ``expected`` and ``found``.
         expected: what should have been there.
         found: what was there instead.
         fix: what to do about it, as an instruction.
@@ -53,20 +57,21 @@ class UserError(FabulaError):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, where: str, *, expected: str, found: str, fix: str) -> None:
-        self.where, self.expected, self.found, self.fix = where, expected, found, fix
-        super().__init__(where, expected, found, fix)
+    def __init__(self, where: str, *, fix: str, what: str = "", expected: str = "", found: str = "") -> None:
+        self.where, self.expected, self.found, self.fix = where, expected, found or what, fix
+        self.what = what or f"expected {expected}, found {found}"
+        super().__init__(where, self.what, fix)
 
     def __str__(self) -> str:
-        return f"{self.where}: expected {self.expected}, found {self.found}\n  fix: {self.fix}"
+        return f"{self.where}: {self.what}\n  fix: {self.fix}"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process borders; keyword-only arguments do not survive the default pickling.
-        return (_rebuild, (type(self), self.where, self.expected, self.found, self.fix))
+        return (_rebuild, (type(self), self.where, self.what, self.expected, self.found, self.fix))
 
 
-def _rebuild(kind: type[UserError], where: str, expected: str, found: str, fix: str) -> UserError:
-    return kind(where, expected=expected, found=found, fix=fix)
+def _rebuild(kind: type[UserError], where: str, what: str, expected: str, found: str, fix: str) -> UserError:
+    return kind(where, what=what, expected=expected, found=found, fix=fix)
 
 
 class ConfigError(UserError):
@@ -119,7 +124,9 @@ class InputError(UserError):
         self.problems = tuple(problems)
         self._shown = shown
         first = self.problems[0]
-        super().__init__(first.where, expected=first.expected, found=first.found, fix=first.fix)
+        super().__init__(
+            first.where, what=first.what, expected=first.expected, found=first.found, fix=first.fix
+        )
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[: self._shown]]

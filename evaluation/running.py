@@ -111,5 +111,5 @@ def _told(stop: FabulaError, kept: SoFar) -> FabulaError:
     line = f"kept: {kept.folder / JUDGEMENTS} has {kept.text()}; fabula score reads it as it is"
     if isinstance(stop, UserError):
         fix = f"{stop.fix}\n  {line}"
-        return type(stop)(stop.where, expected=stop.expected, found=stop.found, fix=fix)
+        return type(stop)(stop.where, what=stop.what, expected=stop.expected, found=stop.found, fix=fix)
     return type(stop)(f"{stop}\n  {line}")

@@ -107,7 +107,7 @@ def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:
         return read_release_document(folder)
     except InputError as error:
         for problem in error.problems:
-            message = f"expected {problem.expected}, found {problem.found}"
+            message = problem.what
             findings.issues.append(Issue(RELEASE, "$", "release-document", message, problem.fix))
         return {}
 

@@ -85,7 +85,7 @@ def read_reference(
         data = read_bytes(path, limits)
         picture = open_picture(data, limits, name=path.name)
     except MediaProblem as problem:
-        message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
+        message = f"[{problem.code}] {problem.what}"
         found.add(issue("unreadable-picture", where, "$", message))
         return None
     for note in picture.notes:

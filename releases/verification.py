@@ -206,7 +206,7 @@ def _check_rules(folder: Path, findings: Findings) -> Iterator[Issue]:
         report = validate(folder)
     except UserError as error:
         for problem in error.problems if isinstance(error, InputError) else (error,):
-            message = f"expected {problem.expected}, found {problem.found}"
+            message = problem.what
             yield Issue(problem.where, "$", "unreadable", message, problem.fix)
         return
     findings.checked |= {f"{name} under rules": count for name, count in report.checked.items()}

@@ -104,7 +104,7 @@ def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Fin
         model = open_vision(name, place, settings)
     except UserError as error:
         status: Status = "missing" if isinstance(error, MissingRequirement) else "failed"
-        found = f"{error.where}: expected {error.expected}, found {error.found}"
+        found = f"{error.where}: {error.what}"
         yield Finding(name, "load", status, found, error.fix)
         return
     yield Finding(name, "load", "ok", model.identity)

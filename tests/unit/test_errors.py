@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula import errors
-from fabula.errors import ExitCode, InputError, MissingRequirement, UserError
+from fabula.errors import ConfigError, ExitCode, InputError, MissingRequirement, UserError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "errors.txt"
 
@@ -59,3 +59,10 @@ def test_error_when_pickled_keeps_its_text(error: UserError) -> None:
 def test_input_error_when_empty_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         InputError([])
+
+
+def test_user_error_when_said_as_a_sentence_reads_as_it_and_survives_pickling() -> None:
+    error = ConfigError("--out", what="the folder holds another run", fix="name another folder")
+    assert str(error) == "--out: the folder holds another run\n  fix: name another folder"
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.what, again.found) == (str(error), error.what, error.what)
