@@ -44,8 +44,8 @@ class FabulaError(Exception):
 class UserError(FabulaError):
     """A problem that the user can fix.
 
-    What is wrong is said either as two parts, where a value is another than it should be ("expected an object,
-    found a list"), or as one plain sentence.
+    What is wrong is said in two parts where a value is not what it should be ("expected an object, found a
+    list"), and as one plain sentence everywhere else.
 
     Args:
         where: the file, line, option, record or JSON path concerned.

@@ -1,6 +1,7 @@
 """How often a test of kills, faults, load or hostile input repeats: in full, or a tenth of it.
 
-``make endurance`` sets ``FABULA_ENDURANCE`` and runs the tests marked ``endurance`` at full count; everywhere else a tenth has to do.
+``make endurance`` sets ``FABULA_ENDURANCE`` and runs the tests marked ``endurance`` at full count; elsewhere
+a tenth has to do.
 """
 
 import math

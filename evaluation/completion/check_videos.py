@@ -137,7 +137,7 @@ def _problem_of(path: Path) -> MediaProblem | None:
 def _issue_of(place: str, problem: MediaProblem) -> Issue:
     if problem.code == "missing":
         return _issue(place, "missing-video", "expected a video, found none", "generate it")
-    message = f"[{problem.code}] {problem.what}"
+    message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
     return _issue(place, "unreadable-video", message, problem.fix)
 
 

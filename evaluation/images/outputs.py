@@ -265,7 +265,7 @@ class _Story:
             data = read_bytes(file, self.options.limits)
             notes = open_picture(data, self.options.limits, name=file.name).notes
         except MediaProblem as problem:
-            message = f"[{problem.code}] {problem.what}"
+            message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
             return None, [_issue("unreadable-picture", where, message)]
         odd = [_issue("odd-picture", where, note) for note in notes if note.startswith(_ODD)]
         return ShotFile(number, file, sha256_bytes(data)), odd

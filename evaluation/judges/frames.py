@@ -24,7 +24,7 @@ def pictures_of(frames: Json, store: Path | None) -> tuple[Image, ...]:
         return tuple(kept_picture(store, frame["file"]) for frame in frames)
     except InputError as error:
         raise RunError(
-            error.where, what=error.what, expected=error.expected, found=error.found,
+            error.where, expected=error.expected, found=error.found,
             fix="judge into a new folder, with --reuse and this one: nothing that was answered is paid again",
         ) from error  # fmt: skip
 

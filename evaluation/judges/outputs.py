@@ -283,7 +283,7 @@ class _Generation:
             data = read_bytes(file, self.limits)
             notes = open_picture(data, self.limits, name=file.name).notes if self.decode else ()
         except MediaProblem as problem:
-            message = f"[{problem.code}] {problem.what}"
+            message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
             return "", [_issue(where, UNREADABLE, message, problem.fix)]
         odd = [note for note in notes if note.startswith(_ODD)]
         return sha256_bytes(data), [
