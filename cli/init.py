@@ -27,6 +27,12 @@ SETTINGS = """\
 # concurrency = 32       # most calls at a time
 # call_timeout = 180.0   # seconds for one whole call
 # prices = { input = 0.4, output = 1.6 }   # USD per million tokens, where they are not known or others
+
+# The stand-in for a model that comes with Fabula, to try everything without a key. Start it with
+#     python -m fabula.testing.model_server --port 8123 &
+# and name it after --model or --judge: http://127.0.0.1:8123/v1#stand-in
+[models."http://127.0.0.1:8123/v1#stand-in"]
+prices = { input = 0, output = 0 }
 """
 
 STORY = {

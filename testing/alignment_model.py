@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..prompts.loader import load_prompt
 from ..schemas.canonical import Json
+from .asked_prompts import prompt_of
 from .model_server import Asked
 
-DIMENSIONS = ("scene", "shot", "interaction", "action")
+_BEGINNING = "images/judge_"
 
 
 @dataclass
@@ -35,28 +35,12 @@ class AlignmentModel:
         Raises:
             ValueError: the request was made with another prompt.
         """
-        name = dimension_of(asked)
+        prompt_id = prompt_of(asked) or ""
+        if not prompt_id.startswith(_BEGINNING):
+            raise ValueError(f"not a prompt of alignment: {asked.system[:80]!r}")
+        name = prompt_id.removeprefix(_BEGINNING)
         self.asked[name] += 1
         given = self.ratings.get(name, 2)
         if not isinstance(given, int):
             given = given[(asked.attempt - 1) % len(given)]
         return {"reason": "as the table says", "rating": given}
-
-
-def dimension_of(asked: Asked) -> str:
-    """Return which dimension a request is about.
-
-    Raises:
-        ValueError: it was made with another prompt.
-    """
-    for name in DIMENSIONS:
-        if asked.system == _system(name):
-            return name
-    raise ValueError(f"not a prompt of alignment: {asked.system[:80]!r}")
-
-
-def _system(name: str) -> str:
-    prompt = load_prompt(f"images/judge_{name}")
-    inputs: dict[str, Json] = dict.fromkeys(prompt.card.inputs, "")
-    system, _ = prompt.messages(**inputs)
-    return "".join(part for part in system.parts if isinstance(part, str))

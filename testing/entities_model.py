@@ -11,16 +11,11 @@ model server::
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
-from functools import cache
 
-from ..prompts.loader import load_prompt, prompt_ids
 from ..schemas.canonical import Json, digest
-from .katha_model import user_text
+from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
-
-_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 
 PLACES = ("The Harbour Office", "The Glass Garden", "The Iron Stairs")
 THINGS = (("the brass key", 3), ("the folded chart", 4))
@@ -38,22 +33,16 @@ def answer(asked: Asked) -> Json:
     Raises:
         ValueError: the request was made with another prompt.
     """
-    prompt_id = _systems().get(asked.system.strip())
-    if prompt_id is None:
+    prompt_id = prompt_of(asked)
+    if prompt_id not in _ANSWERS:
         raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
     return _ANSWERS[prompt_id](user_text(asked))
-
-
-@cache
-def _systems() -> dict[str, str]:
-    known = (load_prompt(name) for name in prompt_ids() if name in _ANSWERS)
-    return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in known}
 
 
 def _under(text: str, title: str) -> Json:
     """Return the JSON between marks after a line that begins with a title; an empty list without it."""
     at = text.find(title)
-    match = _FENCE.search(text, at) if at >= 0 else None
+    match = FENCE.search(text, at) if at >= 0 else None
     return [] if match is None else json.loads(match[2])
 
 

@@ -6,14 +6,13 @@ It looks at no picture, and says nothing about any real verifier. Use it as the 
         ...
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..schemas.canonical import Json
+from .asked_prompts import fenced_texts, prompt_of
 from .model_server import Answer, Asked
 
-_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 REFUSAL = "I would rather not look at this."
 
 
@@ -33,10 +32,9 @@ class EventModel:
 
     def __call__(self, asked: Asked) -> Json | Answer:
         """Return a description, or flags for the events of the prompt that is fenced in the request."""
-        fenced = [text for _, text in _FENCE.findall(asked.text)]
-        if "decide which events" not in asked.system:
+        if prompt_of(asked) == "events/describe_video":
             return f"{len(asked.images)} frames. Something moves."
-        _, prompt, *events = fenced
+        _, prompt, *events = fenced_texts(asked.text)
         number = self.seen.get(prompt, 0)
         self.seen[prompt] = number + 1
         if number < self.refused.get(prompt, 0):

@@ -11,18 +11,15 @@ Use it as the handler of a model server::
         ...
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
-from ..prompts.loader import load_prompt, prompt_ids
 from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, StoryRecord
+from .asked_prompts import fenced_texts, prompt_of
 from .drawn_storyboards import numbers_in
 from .model_server import Asked, word_vector
 
-_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 WRONG = "nobody can tell"
 
 
@@ -53,11 +50,11 @@ class JudgeModel:
         """
         if asked.protocol == "embeddings":
             return word_vector(asked.text)
-        prompt = judge_prompt_of(asked)
-        if prompt is None:
+        prompt = prompt_of(asked) or ""
+        if not prompt.startswith("judge/"):
             raise ValueError(f"not a prompt that this judge knows: {asked.system[:80]!r}")
         kind, _, condition = prompt.rpartition("/")[2].partition("_")
-        fenced = [text for _, text in _FENCE.findall(asked.text)]
+        fenced = fenced_texts(asked.text)
         if kind == "contrast":
             return self._contrast(asked, fenced)
         if kind == "match":
@@ -108,20 +105,6 @@ class JudgeModel:
         pair = digest(sorted(fenced))
         right = self.answers(pair, "contrast", "contrast", asked.model)
         return {"answer": source if right else other, "confidence": "medium"}
-
-
-def judge_prompt_of(asked: Asked) -> str | None:
-    """Return the id of the judges' prompt that a request was made with, by its system message."""
-    return _systems().get(asked.system.strip())
-
-
-@cache
-def _systems() -> dict[str, str]:
-    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("judge/")]
-    # The system messages take no inputs: they are the same in every request.
-    return {
-        prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts if len(prompt.parts) > 1
-    }
 
 
 def _question(record: StoryRecord, text: str) -> Question:

@@ -18,18 +18,17 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from ..builders.katha.rules import Rules
 from ..builders.katha.rules.chance import pick, share
 from ..builders.katha.spans import scene_spans
-from ..prompts.loader import load_prompt, prompt_ids
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.vocabulary import vocabulary
+from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
 
-_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 _LINE = re.compile(r"\[\d+\] (.*)")
 _MARKS = ' ,;:.!?"“”«»，。；：！？、،؛؟।॥'
 
@@ -62,36 +61,15 @@ def answer(asked: Asked) -> Json:
     return KathaModel()(asked)
 
 
-def prompt_of(asked: Asked) -> str | None:
-    """Return the id of the prompt that a request was made with, by its system message; None if unknown."""
-    return _systems().get(asked.system.strip())
-
-
-def user_text(asked: Asked) -> str:
-    """Return the first message of the user: what the prompt says after its system message."""
-    return "".join(part for part in asked.messages[0].parts if isinstance(part, str))
-
-
-@cache
-def _systems() -> dict[str, str]:
-    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith(("katha/", "models/"))]
-    # The system messages take no inputs: they are the same in every request.
-    return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts}
-
-
 @dataclass(frozen=True)
 class _Request:
     """The user's message of one request, read back."""
 
     text: str
 
-    @cached_property
-    def fences(self) -> tuple[str, ...]:
-        return tuple(match[2] for match in _FENCE.finditer(self.text))
-
     def fence(self, before: str) -> str:
         """Return the text between the marks that follow a line with these words."""
-        match = re.compile(re.escape(before) + r"[^\n]*\n" + _FENCE.pattern, re.DOTALL).search(self.text)
+        match = re.compile(re.escape(before) + r"[^\n]*\n" + FENCE.pattern, re.DOTALL).search(self.text)
         if match is None:
             raise ValueError(f"nothing between marks after {before!r}")
         return match[2]

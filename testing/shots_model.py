@@ -14,21 +14,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from ..builders.katha.rules import Rules
 from ..builders.katha.rules.chance import pick
 from ..builders.shots.cast import character, named_first, named_in
 from ..builders.shots.rules.cameras import design
 from ..builders.shots.rules.people import find_people
-from ..prompts.loader import load_prompt, prompt_ids
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary
-from .katha_model import user_text
+from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
 
-_FENCE = r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>"
 _LINE = re.compile(r"\[\d+\] (.*)")
 _SOUNDS = "阿博策德伊法加哈伊杰卡拉米纳奥佩奇雷萨塔乌维瓦夏雅扎"
 
@@ -39,20 +36,14 @@ def answer(asked: Asked) -> Json:
     Raises:
         ValueError: the request was made with another prompt.
     """
-    prompt_id = _systems().get(asked.system.strip())
-    if prompt_id is None:
+    prompt_id = prompt_of(asked)
+    if prompt_id not in _ANSWERS:
         raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
     return _ANSWERS[prompt_id](user_text(asked))
 
 
-@cache
-def _systems() -> dict[str, str]:
-    prompts = [load_prompt(name) for name in prompt_ids() if name.startswith("shots/")]
-    return {prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts}
-
-
 def _fence(text: str, before: str) -> str:
-    match = re.search(re.escape(before) + r"[^\n]*\n" + _FENCE, text, re.DOTALL)
+    match = re.search(re.escape(before) + r"[^\n]*\n" + FENCE.pattern, text, re.DOTALL)
     if match is None:
         raise ValueError(f"nothing between marks after {before!r}")
     return match[2]

@@ -6,10 +6,10 @@ Deterministic, and no model's work. Use it as the handler of a model server.
 import re
 
 from ..schemas.canonical import Json
+from .asked_prompts import fenced_texts, prompt_of
 from .model_server import Asked
 
 _SUBJECT = re.compile(r"Who or what leads it: (.+)\.")
-_FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 _ACTS = (
     ("climbs a ladder", "rings a bell"),
     ("crosses a bridge", "opens a gate"),
@@ -25,15 +25,16 @@ def answer(asked: Asked) -> Json:
     Raises:
         ValueError: it is none of the suite builder's requests.
     """
-    if "You caption real videos" in asked.system:
+    prompt_id = prompt_of(asked)
+    if prompt_id == "events/caption_video":
         return _drafted("wheel", ("turns slowly", "stands still"), creative=False)
-    if "You write prompts" in asked.system:
+    if prompt_id == "events/write_prompt":
         found = _SUBJECT.search(asked.text)
         subject = found[1] if found else "thing"
         acts = _ACTS[sum(map(ord, subject)) % len(_ACTS)]
         return _drafted(subject, acts, creative="It must be impossible" in asked.text)
-    if "You list the events" in asked.system:
-        (_, prompt), *_ = _FENCE.findall(asked.text)
+    if prompt_id == "events/list_events":
+        prompt, *_ = fenced_texts(asked.text)
         first, *rest = prompt.rstrip(".").split(", ")
         return {"event_list": [first, *rest], "participants": ["object"], "creative": False}
     raise ValueError(f"not a request of the suite builder: {asked.system[:80]!r}")

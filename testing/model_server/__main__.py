@@ -1,4 +1,4 @@
-"""``python -m fabula.testing.model_server``: serve a script or a handler until stopped."""
+"""``python -m fabula.testing.model_server``: serve the stand-in, a script or a handler until stopped."""
 
 import argparse
 import asyncio
@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 from ...errors import ConfigError, ExitCode, UserError
+from .. import stand_in
 from .scripts import read_plan, scripted
 from .server import ModelServer
 from .serving import Handler
@@ -42,13 +43,14 @@ def parser() -> argparse.ArgumentParser:
     """Return the options."""
     options = argparse.ArgumentParser(
         prog="python -m fabula.testing.model_server",
-        description="A model service on the loopback interface. Without script and handler, every reply "
-        "is the smallest that satisfies the schema.",
+        description="A model service on this machine, to try Fabula without a key and to test with. Without "
+        "--script and --handler a stand-in answers every prompt of Fabula: right in form, without meaning.",
+        epilog="example: python -m fabula.testing.model_server --port 8123 &",
     )
     source = options.add_mutually_exclusive_group()
     source.add_argument("--script", type=Path, help="YAML or .jsonl file of answers")
     source.add_argument("--handler", help="module:function or file.py:function that answers")
-    options.add_argument("--port", type=int, default=0, help="by default a free one")
+    options.add_argument("--port", type=int, default=0, help="port to listen on; a free one if not given")
     options.add_argument("--log", type=Path, help="append everything asked to this file, as JSON lines")
     options.add_argument("--faults", type=Path, help="YAML or JSON file of a fault plan")
     options.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
@@ -61,7 +63,7 @@ def make_server(given: argparse.Namespace) -> ModelServer:
     Raises:
         ConfigError: a file or a name is wrong.
     """
-    handler = scripted(given.script) if given.script else None
+    handler: Handler = scripted(given.script) if given.script else stand_in.answer
     return ModelServer(
         load_handler(given.handler) if given.handler else handler,
         faults=read_plan(given.faults) if given.faults else None,
@@ -85,6 +87,11 @@ async def serve(server: ModelServer) -> None:
             ("anthropic", server.anthropic_url),
         )
         sys.stdout.write("".join(f"{name:<10} {url}\n" for name, url in urls))
+        if server.handler is stand_in.answer:
+            sys.stdout.write(
+                "This is a stand-in, not a model: its answers are right in form and mean nothing.\n"
+                f"next: fabula models check {server.openai_url}#{stand_in.NAME}\n"
+            )
         sys.stdout.flush()
 
     await server.serve(started)

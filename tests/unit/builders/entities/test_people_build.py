@@ -12,9 +12,9 @@ from fabula.builders.katha.spending import without_models
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.schemas.canonical import Json
+from fabula.testing.asked_prompts import user_text
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm
-from fabula.testing.katha_model import user_text
 from fabula.testing.model_server import Answer, Asked, ModelServer, Refused
 from fabula.testing.people_pipeline import CAST, people_request
 

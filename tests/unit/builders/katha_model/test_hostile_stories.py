@@ -7,7 +7,8 @@ import pytest
 from fabula.builders.katha.model.verify import check_draft
 from fabula.prompts.filters import fenced
 from fabula.prompts.loader import load_prompt
-from fabula.testing.katha_model import KathaModel, prompt_of
+from fabula.testing.asked_prompts import prompt_of
+from fabula.testing.katha_model import KathaModel
 
 SOUND = (
     " A fox saw a crow on a branch. The crow held some cheese. The fox praised her voice. The crow sang."

@@ -7,7 +7,8 @@ from fabula.builders.katha.planner import PlannerSettings, planner_of
 from fabula.builders.katha.rule_checks import rule_checks
 from fabula.engine.asking import NoAnswer
 from fabula.prompts.loader import load_prompt
-from fabula.testing.katha_model import KathaModel, prompt_of
+from fabula.testing.asked_prompts import prompt_of
+from fabula.testing.katha_model import KathaModel
 
 
 def finding(path: str, note: str = "not so") -> dict:

@@ -10,7 +10,8 @@ import pytest
 
 import fabula
 from fabula.builders.katha import BuildOptions, build_katha
-from fabula.testing.katha_model import KathaModel, prompt_of
+from fabula.testing.asked_prompts import prompt_of
+from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.validators import check_story
 

@@ -1,0 +1,39 @@
+"""Which prompt a request to a model server was made with, and the parts of it that a stand-in reads."""
+
+import re
+from functools import cache
+
+from ..prompts.loader import load_prompt, prompt_ids
+from .model_server import Asked
+
+FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
+"""A text between its marks, as the filter ``fenced`` puts it into a prompt: mark, text."""
+
+
+def prompt_of(asked: Asked) -> str | None:
+    """Return the id of the prompt that a request was made with, by its system message; None if unknown."""
+    return _prompts().get(asked.system.strip())
+
+
+def user_text(asked: Asked) -> str:
+    """Return the first message of the user: what the prompt says after its system message."""
+    return "".join(part for part in asked.messages[0].parts if isinstance(part, str))
+
+
+def fenced_texts(text: str) -> list[str]:
+    """Return the texts that stand between marks, in order."""
+    return [match[2] for match in FENCE.finditer(text)]
+
+
+def prompts_that_are_asked() -> tuple[str, ...]:
+    """Return the ids of the prompts that a model answers in words; others are parts, or ask for a picture."""
+    return tuple(sorted(_prompts().values()))
+
+
+@cache
+def _prompts() -> dict[str, str]:
+    prompts = [load_prompt(name) for name in prompt_ids()]
+    # The system messages take no inputs: they are the same in every request.
+    return {
+        prompt.parts[0][1].render().strip(): prompt.card.id for prompt in prompts if len(prompt.parts) > 1
+    }

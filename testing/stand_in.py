@@ -1,0 +1,73 @@
+"""The stand-in for a model: it answers every prompt of Fabula in the form asked for, and means nothing by it.
+
+``python -m fabula.testing.model_server`` answers with it, so that every command that asks a model can be
+tried without a key. Each folder of prompts has its own: :mod:`.katha_model`, :mod:`.shots_model`,
+:mod:`.suite_model`, :mod:`.event_model`, :mod:`.entities_model`, :mod:`.alignment_model` and
+:mod:`.reading_judge`.
+
+Nothing that it says can pass for a model's: it answers Fabula's prompts only under names with ``stand-in`` in
+them, which then appear in the provenance of what is made with it, and each reply names ``stand-in`` as model.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ..prompts.loader import prompt_ids
+from .model_server import Answer, Asked, ErrorFault, Problem
+from .model_server.answers import Given, as_answer
+from .model_server.serving import smallest
+
+NAME = "stand-in"
+
+
+@dataclass(frozen=True)
+class StandInOnly(ErrorFault):
+    """Status 404: a model was asked for, and there is only a stand-in."""
+
+    def problem(self, asked: Asked) -> Problem:
+        """Return the error, with the name to ask for."""
+        return Problem(
+            "no_such_model",
+            f"This server is a stand-in and not {asked.model}: what it answers means nothing."
+            f" To try Fabula with it all the same, ask for the model {NAME}.",
+        )
+
+
+def answer(asked: Asked) -> Answer | StandInOnly:
+    """Return the reply to any prompt of Fabula; to others, the smallest that satisfies their schema.
+
+    A prompt of Fabula that is asked under the name of a model is refused.
+    """
+    from .asked_prompts import prompt_of
+
+    prompt_id = prompt_of(asked)
+    if prompt_id is None:
+        return replace(smallest(asked), model=NAME)
+    if NAME not in asked.model:
+        return StandInOnly()
+    return replace(as_answer(_answers()[prompt_id](asked)), model=NAME)
+
+
+@cache
+def _answers() -> Mapping[str, Callable[[Asked], Given]]:
+    """Return what answers each prompt; built at the first question, so that the server starts at once."""
+    from . import entities_model, katha_model, reading_judge, shots_model, suite_model
+    from .alignment_model import AlignmentModel
+    from .event_model import EventModel
+
+    folders: dict[str, Callable[[Asked], Given]] = {
+        "entities": entities_model.answer,
+        "events": suite_model.answer,
+        "images": AlignmentModel(),
+        "judge": reading_judge.answer,
+        "katha": katha_model.answer,
+        "models": katha_model.answer,
+        "shots": shots_model.answer,
+    }
+    videos = EventModel()
+    verifier = dict.fromkeys(
+        ("events/describe_video", "events/score_events", "events/score_events_structured"), videos
+    )
+    by_folder = {name: folders[name.partition("/")[0]] for name in prompt_ids() if "/" in name}
+    return by_folder | verifier

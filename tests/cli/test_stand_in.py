@@ -1,0 +1,264 @@
+"""The stand-in that the model server answers with: every prompt, through every command that asks a model."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fabula
+from fabula.engine.execute import execute
+from fabula.models.chat import ChatRequest, Message
+from fabula.models.options import options_for
+from fabula.models.registry import open_model
+from fabula.models.secrets import Redactor
+from fabula.models.spec import parse_spec
+from fabula.prompts.loader import load_prompt, prompt_ids
+from fabula.testing import stand_in
+from fabula.testing.asked_prompts import prompt_of, prompts_that_are_asked
+from fabula.testing.drawn import write_video
+from fabula.testing.drawn_episode import write_episode
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.load_films import film_request
+from fabula.testing.model_server import Answer, Asked, ModelServer
+from fabula.testing.table_detector import SETTINGS
+
+README = Path(fabula.__file__).parent / "README.md"
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
+Fabula = Callable[..., subprocess.CompletedProcess[str]]
+Flow = Callable[[Callable[..., None], Path, str], None]
+
+
+def ids(folder: str, *names: str) -> set[str]:
+    """Return the ids of prompts of a folder, all of them unless some are named."""
+    return {f"{folder}/{name}" for name in names} or {
+        name for name in prompt_ids() if name.startswith(f"{folder}/")
+    }
+
+
+def settings(*texts: str) -> list[str]:
+    return [part for text in texts for part in ("--set", text)]
+
+
+def build_katha(run: Callable[..., None], folder: Path, model: str) -> None:
+    drafted, given = (
+        json.loads(line) for line in (SAMPLES / "stories.jsonl").read_text("utf-8").splitlines()[:2]
+    )
+    lines = " ".join(given["text"].split()).split(". ")
+    scenes = [{"scene_text": ". ".join(lines[:4]) + "."}, {"scene_text": ". ".join(lines[4:])}]
+    stories = ({**drafted, "moral_label": None, "narrative_type": None}, given)
+    (folder / "stories.jsonl").write_text("".join(json.dumps(story) + "\n" for story in stories))
+    (folder / "hand.jsonl").write_text(
+        json.dumps({"story_id": given["id"], "author": "ana", "scenes": scenes}) + "\n"
+    )
+    files = (folder / "stories.jsonl", "--records", folder / "hand.jsonl")
+    run("build", "katha", *files, "--set", "draft_scenes.scenes=2", "--model", model)
+
+
+def build_shots(run: Callable[..., None], folder: Path, model: str) -> None:
+    run("build", "shots", SAMPLES / "stories.jsonl", "--limit", 1, "--shots", 4, "--model", model)
+
+
+def build_events(run: Callable[..., None], folder: Path, model: str) -> None:
+    write_video(folder / "real.mp4", 20)
+    rows = [{"prompt": "A dog runs, and then sleeps."}, {"video": "real.mp4"}]
+    (folder / "seeds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("build", "events", folder / "seeds.jsonl", "--generate", 2, "--model", model)
+
+
+def build_entities(run: Callable[..., None], folder: Path, model: str) -> None:
+    video, detections = write_episode(folder, ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1"])
+    sets = settings(
+        "detect_shots.method=histogram", "filter_shots.copies=false", f"judge_style.model={model}"
+    )
+    run("build", "entities", video, "--detections", detections, *sets,
+        "--model", model)  # fmt: skip
+
+
+def evaluate_katha(run: Callable[..., None], folder: Path, model: str, prompts: str = "main") -> None:
+    release = drawn_release(folder / "release")
+    boards = draw_outputs(folder / "drawn", release.records)
+    run("evaluate", "katha", "--release", release.path, "--outputs", boards, "--limit", 1,
+        "--prompts", prompts, "--judge", model, "--matcher", model,
+        "--matcher", f"embedding:{model}")  # fmt: skip
+
+
+def evaluate_katha_heldout(run: Callable[..., None], folder: Path, model: str) -> None:
+    evaluate_katha(run, folder, model, "heldout")
+
+
+def evaluate_events(run: Callable[..., None], folder: Path, model: str, reply: str = "mark") -> None:
+    (folder / "seeds.jsonl").write_text(json.dumps({"prompt": "A dog runs, and then sleeps."}))
+    run("build", "events", folder / "seeds.jsonl", out="suite")
+    (folder / "videos").mkdir()
+    for name in json.loads((folder / "suite" / "all_prompts.json").read_text()):
+        write_video(folder / "videos" / name, 8)
+    run("evaluate", "events", "--suite", folder / "suite", "--outputs", folder / "videos", "--judge", model,
+        "--set", f"judge_events.reply={reply}")  # fmt: skip
+
+
+def evaluate_events_structured(run: Callable[..., None], folder: Path, model: str) -> None:
+    evaluate_events(run, folder, model, "structured")
+
+
+def evaluate_images(run: Callable[..., None], folder: Path, model: str) -> None:
+    draw_shot_set(folder / "data", 1)
+    draw_shot_outputs(folder / "model-x", 1)
+    run("evaluate", "images", "--release", folder / "data", "--outputs", folder / "model-x",
+        "--device", "cpu", "--metrics", "alignment", "--judge", model, *settings(*SETTINGS))  # fmt: skip
+
+
+WORDING = (
+    "contrast_image", "label_image", "label_text", "label_text_image", "question_image", "question_text",
+    "question_text_image",
+)  # fmt: skip
+ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE = ids("entities", "repair_mentions")
+FLOWS: dict[Flow, set[str]] = {
+    build_katha: ids("katha"),
+    build_shots: ids("shots"),
+    build_events: ids("events", "write_prompt", "caption_video", "list_events"),
+    build_entities: ids("entities") - ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE,
+    evaluate_katha: ids("judge", *WORDING, "match_answer"),
+    evaluate_katha_heldout: ids("judge/heldout", *WORDING) | ids("judge", "match_answer"),
+    evaluate_events: ids("events", "describe_video", "score_events"),
+    evaluate_events_structured: ids("events", "describe_video", "score_events_structured"),
+    evaluate_images: ids("images"),
+}
+PARTS_OF_OTHERS = {"judge/dimension", "judge/heldout/dimension", "repair_reply", "scene_image"}
+
+
+def test_prompts_when_registered_are_each_asked_by_a_test_of_this_file() -> None:
+    asked = set().union(*FLOWS.values(), ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE, ids("models"))
+    assert asked == set(prompts_that_are_asked())
+    assert asked | PARTS_OF_OTHERS == set(prompt_ids())
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
+def test_stand_in_when_a_command_asks_it_is_understood_at_once(
+    fabula_command: Fabula, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow: Flow
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object, out: str = "run") -> None:
+        done = fabula_command(*words, "--out", tmp_path / out, "--workers", 0)
+        assert done.returncode == 0, done.stderr + done.stdout
+
+    with ModelServer(stand_in.answer) as server:
+        flow(run, tmp_path, f"{server.openai_url}#{stand_in.NAME}")
+        log = server.log
+    prompts = {prompt_of(one.asked) for one in log if one.asked.protocol != "embeddings"}
+    assert prompts == FLOWS[flow]
+    assert {one.status for one in log} == {200}
+    asked_to_mend = [one.asked.schema_name for one in log if len(one.asked.messages) > 1]
+    assert asked_to_mend == [], "a reply that its reader takes needs no second one"
+
+
+def test_stand_in_when_a_text_names_too_little_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    (tmp_path / "films.json").write_text(
+        json.dumps({"film": {"shots": ["AB1", "A1", "B1", "AB2", "C2"] * 2}})
+    )
+
+    def forgetful(asked: Asked) -> Answer:
+        known = stand_in.answer(replace(asked, model=stand_in.NAME))
+        assert isinstance(known, Answer)
+        if prompt_of(asked) == "entities/enrich_actions":
+            return replace(known, text=re.sub(r'"action": "[^"]*"', '"action": "It rains."', known.text))
+        return known
+
+    with ModelServer(forgetful) as server:
+        report = execute(film_request(tmp_path / "films.json", tmp_path / "run", base_url=server.openai_url))
+        prompts = {prompt_of(one.asked) for one in server.log}
+    assert report.totals["made"] == 1
+    assert prompts >= ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE
+
+
+@pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
+def test_prompts_when_asked_in_any_wire_format_are_known_again(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "test-key-0123456789")
+    spec = parse_spec(f"{provider}:{stand_in.NAME}")
+    with ModelServer(lambda asked: prompt_of(asked) or "unknown") as server:
+        options = options_for(spec, {spec.text: {"base_url": getattr(server, f"{provider}_url")}})
+
+        async def ask_all() -> list[str]:
+            model = open_model(spec, options, Redactor())
+            try:
+                return [(await model.complete(request)).text for request in requests]
+            finally:
+                await model.close()
+
+        requests = [
+            options.apply(
+                ChatRequest(
+                    spec.text,
+                    (
+                        Message("system", (load_prompt(name).parts[0][1].render().strip(),)),
+                        Message("user", ("?",)),
+                    ),
+                    schema=load_prompt(name).reply,
+                )
+            )
+            for name in prompts_that_are_asked()
+        ]
+        assert asyncio.run(ask_all()) == list(prompts_that_are_asked())
+
+
+@pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
+def test_check_when_the_stand_in_answers_says_so(
+    fabula_command: Fabula, provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "test-key-0123456789")
+    with ModelServer(stand_in.answer) as server:
+        address = getattr(server, f"{provider}_url")
+        names = (f"{provider}:{stand_in.NAME}", f"{provider}:some-model")
+        sections = [f'[models."{name}"]\nbase_url = "{address}"\n' for name in names]
+        (tmp_path / "fabula.toml").write_text("".join(sections))
+        done, refused = (fabula_command("models", "check", name) for name in names)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "s as stand-in" in done.stdout
+    assert refused.returncode != 0
+    assert "stand-in and not some-model" in refused.stdout + refused.stderr
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.skipif(
+    not README.exists(), reason="the suite runs against an installed wheel, which has no docs"
+)
+def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
+    fabula_command: Fabula, tmp_path: Path
+) -> None:
+    page = README.read_text("utf-8")
+    blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
+    first, second = (block for block in blocks if block.startswith((". .venv", "python -m")))
+    assert "fabula init mine" in first and "--model" in second
+    port = str(free_port())
+    assert fabula_command("init", tmp_path / "mine").returncode == 0
+    toml = tmp_path / "mine" / "fabula.toml"
+    toml.write_text(toml.read_text("utf-8").replace("8123", port))
+    tools = Path(fabula.__file__).parent / ".venv" / "bin"
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    script = f"set -e\n{second.replace('8123', port)}\nkill %1\n"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": path}, check=False,
+        capture_output=True, text=True, encoding="utf-8", timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"next: fabula models check http://127.0.0.1:{port}/v1#stand-in" in done.stdout
+    assert "1 made, 0 rejected, 0 failed" in done.stdout
