@@ -1,13 +1,17 @@
 """``fabula edit``: correct one field of a run, or withdraw a record, as data."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError
 from .common import JsonOption, emit, example, guarded, say
+
+if TYPE_CHECKING:
+    from ..builders.corrections import Correction
 
 
 def register(app: typer.Typer) -> None:
@@ -45,9 +49,13 @@ def edit(
     """Append one correction to the run's edits.jsonl; the next build or retry applies it.
 
     It works on runs of `build katha` and of `build shots`; paths of a script are those of its story.json.
+    What goes with a correction is noted too: a new gold answer is accepted, the neighbour of a scene gives
+    what the scene takes, a name of a character changes in the texts that use it. Rules that the corrected
+    record breaks are named at once. The correction is noted all the same, with exit code 0: it may take
+    another one.
     A record that is withdrawn leaves its place in the splits empty, and its id is never used again.
     """
-    from ..builders import registry
+    from ..builders import corrections
 
     if withdraw:
         if path is not None or new is not None:
@@ -55,19 +63,31 @@ def edit(
                 "--withdraw", expected="no path and no --new", found=f"{path or '--new'}",
                 fix="leave them out: the whole record goes",
             )  # fmt: skip
-        made = registry.withdraw(run, item, who=who, why=why)
+        made = corrections.withdraw(run, item, who=who, why=why)
     elif path is None or new is None:
         raise ConfigError(
             "fabula edit", expected="a path and --new, or --withdraw",
             found="no path" if path is None else "no --new", fix="see fabula edit --help",
         )  # fmt: skip
     else:
-        made = registry.add_edit(run, item, path, _value(new), who=who, why=why)
+        made = corrections.correct(run, item, path, _value(new), who=who, why=why)
     if as_json:
         emit(made.as_json())
     else:
-        say(f"noted in {run / 'edits.jsonl'}; apply it with: fabula run retry {run}")
+        for line in _lines(run, made):
+            say(line)
     return 0
+
+
+def _lines(run: Path, made: "Correction") -> Iterator[str]:
+    yield f"noted in {run / 'edits.jsonl'}"
+    for edit in made.also:
+        yield f"noted too, as it goes with it: {edit.path} = {json.dumps(edit.new, ensure_ascii=False)}"
+    yield from (f"note: {note}" for note in made.notes)
+    yield from (f"{issue.level}: {issue}" for issue in made.issues)
+    if any(issue.level == "error" for issue in made.issues):
+        yield "As corrected, the record breaks the rules above: correct it further before you release it."
+    yield f"apply it with: fabula run retry {run}"
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - any JSON value

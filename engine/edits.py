@@ -1,7 +1,7 @@
 """``edits.jsonl``: corrections of single fields, as data, applied by a stage of the pipeline."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from .manifest import read_manifest
 from .sources import EDITS as NAME
 from .sources import unreadable
 
-__all__ = ["NAME", "WHOLE", "append_edit", "edits_of", "is_withdrawal", "read_edits"]
+__all__ = ["NAME", "WHOLE", "append_edit", "append_edits", "edits_of", "is_withdrawal", "read_edits"]
 
 WHOLE = "$"
 """Path of a whole record; a correction that puts nothing in its place withdraws the record."""
@@ -30,40 +30,45 @@ def is_withdrawal(edit: Edit) -> bool:
 
 
 def append_edit(folder: Path, compose: Callable[[], Edit]) -> Edit:
-    """Add one correction to a run's ``edits.jsonl``; the next build or retry applies it.
+    """Add one correction to a run's ``edits.jsonl``; see :func:`append_edits`."""
+    return append_edits(folder, lambda: (compose(),))[0]
+
+
+def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[Edit, ...]:
+    """Add corrections to a run's ``edits.jsonl``, all or none; the next build or retry applies them.
 
     The file is replaced as a whole, so that a kill never leaves half a line. Corrections that are added at
     the same time wait for each other; the run itself may be at work.
 
     Args:
         folder: the run folder.
-        compose: makes the correction. Called when nobody else can add one, so that what it sees in the file
-            is what will stand before it.
+        compose: makes the corrections. Called when nobody else can add any, so that what it sees in the file
+            is what will stand before them.
 
     Returns:
-        The correction.
+        The corrections.
 
     Raises:
         RunError: the folder is not a run. RunBusy: somebody else keeps the file for a long time.
-        InputError: the file there is damaged, or the correction's path is not a JSON path.
+        InputError: the file there is damaged, or the path of a correction is not a JSON path.
         TargetError: the folder cannot be written.
     """
     folder = Path(folder)
     read_manifest(folder)
     path = folder / NAME
     with _alone(folder):
-        edit = compose()
-        problem = _bad_path("the edit", edit)
-        if problem:
-            raise InputError([problem])
+        edits = tuple(compose())
+        problems = [problem for edit in edits if (problem := _bad_path("the edit", edit))]
+        if problems:
+            raise InputError(problems)
         known = read_edits(path) if path.exists() else ()
         try:
             for part in folder.glob(f".{NAME}.*.part"):  # of an earlier one that was killed
                 part.unlink()
-            write_atomic(path, (canonical_bytes(entry.as_json()) + b"\n" for entry in (*known, edit)))
+            write_atomic(path, (canonical_bytes(entry.as_json()) + b"\n" for entry in (*known, *edits)))
         except OSError as error:
             raise unwritable(path, error) from error
-    return edit
+    return edits
 
 
 @contextmanager

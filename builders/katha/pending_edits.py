@@ -1,11 +1,21 @@
-"""The draft of a story as it will stand once the corrections that wait in ``edits.jsonl`` are applied."""
+"""A story while it is corrected: its draft under corrections, what follows from one, what the rules find."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...engine.stage import Item, Made, Tools
-from ...schemas.canonical import Json
+from ...schemas.canonical import Json, canonical_text
+from ...schemas.issue import Issue
+from ...schemas.paths import Steps
+from ...schemas.text import normalize_answer
 from ...schemas.values import Edit
+from ...validators.codes import label, show
+from ...validators.record_rules import check_story
+from ..editing import Consequence, Editing
 from . import apply_edits
+from .moved_boundary import neighbour_of_moved
+from .records import make_bundle
+from .spans import scene_spans, with_scene
 
 
 def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
@@ -30,3 +40,78 @@ def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -
     except apply_edits.Refused as refusal:
         raise ValueError(str(refusal)) from refusal
     return draft
+
+
+def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Json) -> Consequence:
+    """Return what else a usual correction changes.
+
+    A gold answer is accepted; what one scene takes, its neighbour gives; a changed scene and the contrastive
+    story around it agree; one transition carries the moral target. Labels need nothing: the stage itself
+    carries them over.
+    """
+    text = reads["story"]["normalized_text"]
+    match steps:
+        case ("questions", int(number), "gold_answer"):
+            return _accepted(draft["questions"][number], number, new)
+        case ("scenes", int(number), "scene_text"):
+            moved = neighbour_of_moved(text, _texts(draft), number, new)
+            return Consequence({} if moved is None else {f"$.scenes[{moved[0]}].scene_text": moved[1]})
+        case ("variants", int(number), "contrastive_scene_text" | "contrastive_story_text" as field):
+            return _contrast(draft, text, number, str(field), new)
+        case ("transitions", int(number), "moral_target") if new is not None:
+            others = (n for n, part in enumerate(draft["transitions"]) if part["moral_target"] is not None)
+            return Consequence({f"$.transitions[{n}].moral_target": None for n in others if n != number})
+    return Consequence({})
+
+
+def _texts(draft: Json) -> list[str]:
+    return [scene["scene_text"] for scene in draft["scenes"]]
+
+
+def _accepted(question: Json, number: int, new: str) -> Consequence:
+    accepted, path = question["accepted_answers"], f"$.questions[{number}].accepted_answers"
+    if normalize_answer(new) in map(normalize_answer, accepted):
+        return Consequence({})
+    before = question["gold_answer"]
+    left = [answer for answer in accepted if normalize_answer(answer) != normalize_answer(before)]
+    notes = (
+        f"The answer until now, {show(before)}, is still accepted. If it is wrong, correct {path} to"
+        f" {canonical_text([new, *left])}.",
+    )
+    return Consequence({path: [new, *accepted]}, notes if len(left) < len(accepted) else ())
+
+
+def _contrast(draft: Json, text: str, number: int, field: str, new: str) -> Consequence:
+    """Return the other one of a variant's two texts: the changed scene, or the whole story with it."""
+    spans = scene_spans(text, _texts(draft))
+    scene = draft["variants"][number]["changed_scene_id"]
+    if spans is None or not 1 <= scene <= len(spans):
+        return Consequence({})
+    start, end = span = spans[scene - 1]
+    path = f"$.variants[{number}]."
+    if field == "contrastive_scene_text":
+        return Consequence({f"{path}contrastive_story_text": with_scene(text, span, new)})
+    changed = new[start : len(new) - (len(text) - end)].strip()
+    if changed and new.startswith(text[:start]) and new.endswith(text[end:]):
+        return Consequence({f"{path}contrastive_scene_text": changed})
+    return Consequence({})
+
+
+def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
+    """Return what the rules about one story find in the record that a draft makes."""
+    # Split, time and licence come later; the rules need some value there.
+    bundle = make_bundle(reads["story"], draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
+    places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
+    story = label(reads["story"]["id"])
+    return [
+        replace(found, where=story, path=places.get(found.where, "$") + found.path[1:])
+        for found in check_story(bundle["record"], bundle["variants"])
+    ]
+
+
+def form_of(reads: Mapping[str, Json], draft: Json) -> Json:  # noqa: ARG001 - a draft is what people correct
+    """Return the draft as people see and correct it."""
+    return draft
+
+
+EDITING = Editing(draft_with, form_of, consequence_of, issues_in)

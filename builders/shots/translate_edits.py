@@ -1,7 +1,7 @@
 """Stage: what people corrected in the story's language, in the other language.
 
 Only the corrected texts are asked for, and only where nobody gave or corrected their translation: all others
-stay as they were translated before. A name that changes is not changed in the texts that use it.
+stay as they were translated before.
 """
 
 from collections.abc import Sequence

@@ -173,11 +173,11 @@ def test_an_estimate_when_asked_for_counts_the_calls(tmp_path: Path) -> None:
 
 
 def test_an_edit_when_the_run_is_a_suite_is_refused(tmp_path: Path) -> None:
-    from fabula.builders.registry import add_edit
+    from fabula.builders.corrections import correct
 
     build(tmp_path, SEEDS)
     with pytest.raises(RunError, match="kind events"):
-        add_edit(tmp_path / "run", "x", "$.y", 1, who="a", why="b")
+        correct(tmp_path / "run", "x", "$.y", 1, who="a", why="b")
 
 
 def test_a_suite_when_results_come_later_is_graded_by_the_same_run(tmp_path: Path) -> None:

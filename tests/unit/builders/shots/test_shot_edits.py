@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.registry import add_edit, continue_run, withdraw
+from fabula.builders.corrections import correct, withdraw
+from fabula.builders.registry import continue_run
 from fabula.builders.shots import ShotOptions, build_shots
 from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
@@ -107,7 +108,7 @@ def at(place: int, field: str, language: str) -> str:
 
 
 def edit(run: Path, path: str, new: Any) -> Any:
-    return add_edit(run, "hat", path, new, **SIGNED).old
+    return correct(run, "hat", path, new, **SIGNED).edit.old
 
 
 def lines(run: Path, name: str) -> list[dict[str, Any]]:
@@ -188,14 +189,19 @@ def test_sheet_and_labels_when_edited_stand_in_script_and_facts(run: Path) -> No
     assert script(run)["Story_type"] == {"en": "folktale", "ch": "民间故事"}
 
 
-def test_plot_when_an_end_moves_takes_two_edits(run: Path) -> None:
+def test_plot_when_an_end_moves_the_neighbour_follows(run: Path) -> None:
     first, second = (shot(run, place, PLOT)["en"] for place in (1, 2))
-    edit(run, at(1, PLOT, "en"), f"{first} She")
-    with pytest.raises(BelowThreshold):
-        continue_run(run, workers=0)
-    edit(run, at(2, PLOT, "en"), second.removeprefix("She "))
+    made = correct(run, "hat", at(1, PLOT, "en"), f"{first} She", **SIGNED)
+    assert [(one.path, one.new) for one in made.also] == [(at(2, PLOT, "en"), second.removeprefix("She "))]
     assert continue_run(run, workers=0).totals["failed"] == 0
     assert shot(run, 1, PLOT)["en"].endswith(" She")
+
+
+def test_plot_when_it_is_not_the_story_any_more_is_told_at_once(run: Path) -> None:
+    made = correct(run, "hat", at(1, PLOT, "en"), "Something else.", **SIGNED)
+    assert "plot-coverage" in [issue.code for issue in made.issues if issue.level == "error"]
+    with pytest.raises(BelowThreshold):
+        continue_run(run, workers=0)
 
 
 REFUSED = [
@@ -316,7 +322,7 @@ def test_translation_when_nobody_is_there_to_ask_fails_with_the_cure(drafted: Dr
 def test_imported_set_when_edited_says_how_it_is_corrected(tmp_path: Path) -> None:
     import_set(draw_shot_set(tmp_path / "data"), tmp_path / "run", "2026-01-01T00:00:00Z")
     with pytest.raises(RunError, match=r"(?s)katha, shots, found kind import-shots.*copy its folder ViStory"):
-        add_edit(tmp_path / "run", "01", "$.Characters.Mira.tag", "non_human", **SIGNED)
+        correct(tmp_path / "run", "01", "$.Characters.Mira.tag", "non_human", **SIGNED)
     copy = shutil.copytree(tmp_path / "run/ViStory", tmp_path / "copy/ViStory")
     path = copy / "01/story.json"
     path.write_text(path.read_text("utf-8").replace("a stone bridge", "a wooden bridge"), "utf-8")

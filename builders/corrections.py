@@ -1,0 +1,254 @@
+"""Corrections of a run's records, and withdrawals: added to ``edits.jsonl`` for the next build or retry."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import WHOLE, append_edits, edits_of, is_withdrawal
+from ..engine.inspect import show_item
+from ..engine.manifest import read_manifest
+from ..engine.pipeline import Pipeline, load_object, load_pipeline
+from ..engine.privacy import keep_private
+from ..engine.stage import Tools
+from ..errors import ConfigError, RunError
+from ..releases.layout import IMPORTED_ENTITIES, IMPORTED_SHOTS
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from ..schemas.paths import value_at
+from ..schemas.quoted_paths import parse_quoted
+from ..schemas.values import Edit
+from .editing import Editing
+from .registry import pipeline_of
+
+EDITINGS: tuple[tuple[str, str], ...] = (
+    ("katha", "fabula.builders.katha.pending_edits:EDITING"),
+    ("shots", "fabula.builders.shots.pending_edits:EDITING"),
+)
+"""Kind of run -> how its items are corrected."""
+
+_IMPORTED: dict[str, str] = {
+    IMPORTED_SHOTS: "copy its folder ViStory, correct NN/story.json there, and give the copy to"
+    " `fabula import vistory`: facts and rights of images come along",
+    IMPORTED_ENTITIES: "correct the files that it was imported from, and import them into a new folder",
+}
+"""Kind of a run that has no stages -> how its records are corrected."""
+
+LONGEST_NAME = 100
+"""Characters of the name of who corrects something."""
+LONGEST_REASON = 500
+"""Characters of the reason why an item was withdrawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What was added to a run's corrections, and what the rules say of the record as it will then stand.
+
+    Attributes:
+        edit: the correction that was asked for.
+        also: those that go with it, such as a new gold answer among the accepted ones.
+        notes: what a person may want to do besides.
+        issues: what the rules find in the corrected record: every error, and warnings that are new.
+    """
+
+    edit: Edit
+    also: tuple[Edit, ...] = ()
+    notes: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON: the fields of the correction that was asked for, and the rest."""
+        return {
+            **self.edit.as_json(),
+            "also": [edit.as_json() for edit in self.also],
+            "notes": list(self.notes),
+            "issues": [issue.as_dict() for issue in self.issues],
+        }
+
+
+def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> Correction:
+    """Add a correction of one field of an item's draft to a run; the next build or retry applies it.
+
+    The old value that it names is the one that stands there once the corrections that still wait are applied.
+    What usually goes with it is added as well. A record that breaks a rule by it is no reason to refuse it:
+    that may take another correction.
+
+    Raises:
+        ConfigError: the correction cannot be applied; the message says why.
+        RunError: the run has no such item or no draft of it, or a correction that waits cannot be applied.
+        InputError: ``edits.jsonl`` is damaged.
+    """
+    asked = _signed(item, path, new, who, why)
+    made: list[Correction] = []
+
+    def compose() -> tuple[Edit, ...]:
+        made.append(_composed(run, asked))
+        return (made[-1].edit, *made[-1].also)
+
+    _append(run, compose)
+    return made[-1]
+
+
+def withdraw(run: Path, item: str, *, who: str, why: str) -> Correction:
+    """Take an item out of what a run makes, for good; the next build or retry applies it.
+
+    The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
+    its id is not used again.
+
+    Args:
+        run: the run folder.
+        item: its id.
+        who: who withdraws it.
+        why: the reason, which a release publishes unless the item belongs to its hidden test.
+
+    Raises:
+        ConfigError: it was withdrawn before, or ``who`` or ``why`` is empty.
+        RunError: the run has no such item, or is of a kind whose items cannot be withdrawn.
+        InputError: ``edits.jsonl`` is damaged.
+    """
+    edit = _signed(item, WHOLE, None, who, why)
+    if not why.isprintable() or len(why) > LONGEST_REASON:
+        found = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
+        expected = f"one line of at most {LONGEST_REASON} characters"
+        raise ConfigError("--why", expected=expected, found=found, fix="a release publishes it: shorten it")
+    pipeline = _editable(run)
+    show_item(run, pipeline, item)
+
+    def compose() -> tuple[Edit, ...]:
+        _refuse_withdrawn(run, item)
+        return (edit,)
+
+    _append(run, compose)
+    return Correction(edit)
+
+
+def _append(run: Path, compose: Callable[[], Sequence[Edit]]) -> None:
+    append_edits(run, compose)
+    if pipeline_of(run).private:
+        keep_private(run)
+
+
+def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
+    for option, value in (("--who", who), ("--why", why)):
+        if not value.strip():
+            raise ConfigError(option, expected="some text", found=repr(value), fix="say who and why")
+    if not who.isprintable() or len(who) > LONGEST_NAME:
+        expected = f"a name in one line, of at most {LONGEST_NAME} characters"
+        raise ConfigError("--who", expected=expected, found=repr(who[:LONGEST_NAME]), fix="shorten it")
+    try:
+        return Edit(id=item, path=path, old=None, new=new, who=who, why=why)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigError(
+            str(first["loc"][0]), expected="another value", found=repr(first["input"]), fix="correct it"
+        ) from error
+
+
+def _refuse_withdrawn(run: Path, item: str) -> None:
+    gone = next(filter(is_withdrawal, edits_of(run, item)), None)
+    if gone is not None:
+        raise ConfigError(
+            f"{run}: {item}", expected="an item that stands", found=f"withdrawn by {gone.who}: {gone.why}",
+            fix="nothing is left to change; a withdrawn id is not used again",
+        )  # fmt: skip
+
+
+def _composed(run: Path, asked: Edit) -> Correction:
+    """Return a correction with the value that it replaces and all that goes with it.
+
+    Raises:
+        ConfigError: it cannot be applied.
+    """
+    _refuse_withdrawn(run, asked.id)
+    if asked.path == WHOLE:
+        raise ConfigError(
+            f"{asked.id} {asked.path}", expected="the path of a field", found="the whole record",
+            fix="edit field by field, or withdraw the record with --withdraw",
+        )  # fmt: skip
+    item = _item(run, asked.id)
+    waiting = edits_of(run, asked.id)
+    try:
+        before = item.draft(waiting)
+    except ValueError as error:
+        raise RunError(
+            f"{run / EDITS}: {asked.id}", expected="corrections that can be applied", found=str(error),
+            fix="correct or remove that line",
+        ) from error  # fmt: skip
+    try:
+        with suppress(LookupError):  # where nothing is, the builder says what there is
+            asked = asked.model_copy(update={"old": item.value(before, asked.path)})
+        item.draft((*waiting, asked))
+    except ValueError as error:
+        raise ConfigError(
+            f"{asked.id} {asked.path}", expected="a correction that can be applied", found=str(error),
+            fix=f"look at the draft with: fabula run show {run} {asked.id}",
+        ) from error  # fmt: skip
+    rows, notes = item.followed(before, asked, waiting)
+    after = item.issues(item.draft((*waiting, *rows)))
+    known = item.issues(before)
+    issues = tuple(issue for issue in after if issue.level == "error" or issue not in known)
+    return Correction(asked, tuple(rows[1:]), notes, issues)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One item of a run, as its journal holds it, and how its kind is corrected."""
+
+    editing: Editing
+    reads: dict[str, Json]
+    tools: Tools
+
+    def draft(self, edits: Sequence[Edit]) -> Json:
+        return self.editing.draft(self.reads, edits, self.tools)
+
+    def value(self, draft: Json, path: str) -> Json:
+        return value_at(self.editing.form(self.reads, draft), parse_quoted(path))
+
+    def issues(self, draft: Json) -> list[Issue]:
+        return self.editing.issues(self.reads, draft)
+
+    def followed(
+        self, before: Json, asked: Edit, waiting: Sequence[Edit]
+    ) -> tuple[list[Edit], tuple[str, ...]]:
+        """Return a correction with those that go with it, each against what then stands there, and notes."""
+        follows = self.editing.consequence(self.reads, before, parse_quoted(asked.path), asked.new)
+        rows, why = [asked], f"goes with {asked.path}: {asked.why}"
+        for path, new in follows.values.items():
+            old = self.value(self.draft((*waiting, *rows)), path)
+            if old != new:
+                changed = {"path": path, "old": old, "new": new, "why": why}
+                rows.append(asked.model_copy(update=changed))
+        return rows, follows.notes
+
+
+def _item(run: Path, item: str) -> _Item:
+    """Return what is needed to see an item's draft under corrections, from what the run's journal holds."""
+    manifest, pipeline = read_manifest(run), _editable(run)
+    loaded = load_pipeline(pipeline)
+    config = manifest.config(loaded)
+    stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
+    shown = show_item(run, pipeline, item)
+    view = next(view for view in shown.stages if view.name == stage.name)
+    if view.reads.keys() != set(stage.spec.reads):
+        last = next(view for view in shown.stages if view.status != "made")
+        raise RunError(
+            f"{run}: item {item}", expected="an item with a draft",
+            found=f"{last.status} in {last.name}" + (f": {last.reason}" if last.reason else ""),
+            fix="finish the run first: fabula run retry",
+        )  # fmt: skip
+    tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
+    return _Item(load_object(dict(EDITINGS)[manifest.kind]), dict(view.reads), tools)
+
+
+def _editable(run: Path) -> Pipeline:
+    """Return the pipeline of a run whose items can be edited."""
+    kind = read_manifest(run).kind
+    if kind not in dict(EDITINGS):
+        raise RunError(
+            str(run), expected=f"a run of kind {', '.join(dict(EDITINGS))}", found=f"kind {kind}",
+            fix=_IMPORTED.get(kind, "correct its sources, and give the command that made the run again"),
+        )  # fmt: skip
+    return pipeline_of(run)

@@ -1,0 +1,279 @@
+"""A correction is written against what will stand there, and refused at once when it cannot be applied."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fabula.builders.corrections import Correction, correct, withdraw
+from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.registry import continue_run, pipeline_of
+from fabula.engine.edits import NAME, append_edit, edits_of
+from fabula.engine.inspect import show_item
+from fabula.engine.status import run_status
+from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
+from fabula.schemas.values import Edit
+from fabula.validators import validate
+
+STORY = "kb25k_0001"
+SIGNED = {"who": "ana", "why": "clearer"}
+GATHERED = ("load_stories", "find_duplicates", "assign_splits")
+
+
+@pytest.fixture(scope="module")
+def built(katha, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("katha")
+    rows = (katha.samples / "stories.jsonl").read_bytes().splitlines(keepends=True)[:3]
+    (folder / "stories.jsonl").write_bytes(b"".join(rows))
+    options = BuildOptions(
+        created_at="2026-01-01T00:00:00Z", workers=0, limit=2, settings=["run.threshold=1"]
+    )
+    build_katha(folder / "stories.jsonl", folder / "run", options)
+    return folder / "run"
+
+
+@pytest.fixture
+def run(built, tmp_path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "run"))
+
+
+def record(run: Path) -> dict:
+    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
+    return next(json.loads(line)["payload"]["record"] for line in lines if STORY in line)
+
+
+def boundary(run: Path) -> tuple[str, str]:
+    """Return two scene texts of the story with the first word of the second moved into the first."""
+    first, second = (scene["scene_text"] for scene in record(run)["scenes"][:2])
+    word, _, rest = second.partition(" ")
+    return f"{first} {word}", rest
+
+
+def test_correct_when_a_field_is_edited_twice_then_retried_applies_both(run) -> None:
+    assert correct(run, STORY, "$.title", "Once", **SIGNED).edit.old == record(run)["title"]
+    assert correct(run, STORY, "$.title", "Twice", **SIGNED).edit.old == "Once"
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert record(run)["title"] == "Twice"
+    assert correct(run, STORY, "$.title", "Three times", **SIGNED).edit.old == "Twice"
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert record(run)["title"] == "Three times"
+
+
+def test_correct_when_a_waiting_edit_changed_other_fields_too_sees_them(run) -> None:
+    transitions = record(run)["transitions"]
+    number = next(n for n, transition in enumerate(transitions) if transition["moral_target"] is not None)
+    correct(run, STORY, "$.moral_label", "courage", **SIGNED)
+    path = f"$.transitions[{number}].moral_target"
+    assert correct(run, STORY, path, "patience", **SIGNED).edit.old == "courage"
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert record(run)["transitions"][number]["moral_target"] == "patience"
+
+
+def test_correct_when_a_boundary_moves_takes_both_halves(run) -> None:
+    texts = boundary(run)
+    for number, text in enumerate(texts):
+        correct(run, STORY, f"$.scenes[{number}].scene_text", text, **SIGNED)
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert tuple(scene["scene_text"] for scene in record(run)["scenes"][:2]) == texts
+
+
+def test_correct_when_the_story_failed_for_its_edits_can_still_correct_them(run) -> None:
+    text = record(run)["scenes"][0]["scene_text"]
+    made = correct(run, STORY, "$.scenes[0].scene_text", f"Once upon a time {text}", **SIGNED)
+    assert "scene-span" in [issue.code for issue in made.issues if issue.level == "error"]
+    with pytest.raises(BelowThreshold):
+        continue_run(run, workers=0)
+    correct(run, STORY, "$.scenes[0].scene_text", text, **SIGNED)
+    assert continue_run(run, workers=0).totals["failed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "expected"),
+    [
+        ("$.questions[0].question_id", "q", "ids"),
+        ("$.nothing", "x", "nothing is there; the fields are"),
+        ("$.title", 5, "expected a string"),
+        ("title", "x", "starts with"),
+    ],
+)
+def test_correct_when_it_cannot_be_applied_is_refused_and_not_written(run, path, new, expected) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        correct(run, STORY, path, new, **SIGNED)
+    assert edits_of(run, STORY) == ()
+
+
+@pytest.mark.parametrize("who", ["a\nb", "a\0", "x" * 101])
+def test_correct_when_the_name_is_no_line_of_text_is_refused(run, who) -> None:
+    with pytest.raises(ConfigError, match="--who: expected a name in one line"):
+        correct(run, STORY, "$.title", "x", who=who, why="clearer")
+
+
+@pytest.mark.parametrize("name", ["who", "why"])
+def test_correct_when_not_signed_is_refused(run, name) -> None:
+    with pytest.raises(ConfigError, match=f"--{name}: expected some text"):
+        correct(run, STORY, "$.title", "x", **{**SIGNED, name: ""})
+
+
+def test_correct_when_a_waiting_edit_cannot_be_applied_names_it(run) -> None:
+    append_edit(run, lambda: Edit(id=STORY, path="$.title", old="Other", new="x", **SIGNED))
+    with pytest.raises(RunError, match=r'edits\.jsonl: kb25k_0001.*expected the old value "Other"'):
+        correct(run, STORY, "$.title", "y", **SIGNED)
+    (run / NAME).write_text("")
+    assert correct(run, STORY, "$.title", "y", **SIGNED).edit.old == record(run)["title"]
+
+
+def test_correct_when_the_story_has_no_draft_says_where_it_stopped(run) -> None:
+    with pytest.raises(RunError, match="an item with a draft, found pending in"):
+        correct(run, "kb25k_0003", "$.title", "x", **SIGNED)
+    with pytest.raises(RunError, match="an item nope"):
+        correct(run, "nope", "$.title", "x", **SIGNED)
+
+
+def test_withdraw_when_retried_rejects_the_record_and_moves_nothing_else(run) -> None:
+    continue_run(run, workers=0)  # the third story
+    before = (run / "records.jsonl").read_bytes().splitlines()
+    splits = (run / "assignments.jsonl").read_bytes().splitlines()
+    withdraw(run, STORY, **SIGNED)
+    report = continue_run(run, workers=0)
+    assert (run / "records.jsonl").read_bytes().splitlines() == [
+        line for line in before if STORY.encode() not in line
+    ]
+    assert set((run / "assignments.jsonl").read_bytes().splitlines()) < set(splits)
+    entry = next(item for item in report.items if item.id == STORY)
+    assert (entry.stage, entry.code, entry.reason) == ("assemble_records", "withdrawn", "clearer")
+    assert sum(stage.ran for stage in report.stages if stage.name not in GATHERED) == 1
+    status = run_status(run, pipeline_of(run))
+    assert status.rejected == {"assemble_records": {"withdrawn": 1}}
+    assert "rejected by assemble_records: 1 withdrawn" in status.lines()
+    assert "withdrawn by ana (clearer)" in show_item(run, pipeline_of(run), STORY).lines()
+
+
+def test_withdraw_when_the_record_is_withdrawn_already_is_refused_as_any_edit_is(run) -> None:
+    withdraw(run, STORY, **SIGNED)
+    for again in (
+        lambda: withdraw(run, STORY, **SIGNED),
+        lambda: correct(run, STORY, "$.title", "x", **SIGNED),
+    ):
+        with pytest.raises(ConfigError, match="found withdrawn by ana: clearer"):
+            again()
+    assert len(edits_of(run, STORY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "why", "expected"),
+    [
+        ("nope", "x", "an item nope"),
+        (STORY, "two\nlines", "line ends"),
+        (STORY, "x" * 501, "501 characters"),
+        (STORY, " ", "some text"),
+    ],
+)
+def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, expected) -> None:
+    with pytest.raises(UserError, match=expected):
+        withdraw(run, item, who="ana", why=why)
+    assert not (run / NAME).exists()
+
+
+def test_correct_when_for_the_whole_record_names_the_cure(run) -> None:
+    with pytest.raises(ConfigError, match="--withdraw"):
+        correct(run, STORY, "$", None, **SIGNED)
+
+
+def changed(run: Path, *rows: tuple[str, object]) -> tuple[Correction, dict]:
+    """Add corrections, apply them, and return the last one with the record that came of it."""
+    made = [correct(run, STORY, path, new, **SIGNED) for path, new in rows][-1]
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    return made, record(run)
+
+
+def errors_in(run: Path) -> list[str]:
+    return [issue.code for issue in validate(run).errors]
+
+
+def test_correct_when_a_gold_answer_changes_it_is_accepted_too_beside_the_old_one(run) -> None:
+    old = record(run)["questions"][0]["accepted_answers"]
+    made, after = changed(run, ("$.questions[0].gold_answer", "a net of rope"))
+    accepted, both = "$.questions[0].accepted_answers", ["a net of rope", *old]
+    assert [(edit.path, edit.old, edit.new) for edit in made.also] == [(accepted, old, both)]
+    assert made.also[0].why == "goes with $.questions[0].gold_answer: clearer"
+    assert "is still accepted" in made.notes[0] and accepted in made.notes[0]
+    assert after["questions"][0]["accepted_answers"] == both
+    assert edits_of(run, STORY) == (made.edit, *made.also)
+    assert errors_in(run) == []
+
+
+def test_correct_when_the_gold_answer_is_accepted_already_adds_nothing(run) -> None:
+    accepted = [*record(run)["questions"][0]["accepted_answers"], "A net, of rope!"]
+    correct(run, STORY, "$.questions[0].accepted_answers", accepted, **SIGNED)
+    made, after = changed(run, ("$.questions[0].gold_answer", "a net of rope"))
+    assert (made.also, made.notes) == ((), ())
+    assert after["questions"][0]["accepted_answers"] == accepted
+    assert errors_in(run) == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_correct_when_a_scene_takes_from_its_neighbour_the_neighbour_gives(run, first) -> None:
+    texts = boundary(run)
+    number = 0 if first else 1
+    made, after = changed(run, (f"$.scenes[{number}].scene_text", texts[number]))
+    assert [(edit.path, edit.new) for edit in made.also] == [
+        (f"$.scenes[{1 - number}].scene_text", texts[1 - number])
+    ]
+    assert tuple(scene["scene_text"] for scene in after["scenes"][:2]) == texts
+    assert "scene-span" not in {issue.code for issue in made.issues}
+
+
+def test_correct_when_a_changed_scene_is_reworded_the_story_around_it_is_too_and_the_reverse(run) -> None:
+    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
+    variant = next(json.loads(line)["payload"]["variants"][0] for line in lines if STORY in line)
+    scene, whole = variant["contrastive_scene_text"], variant["contrastive_story_text"]
+    reworded = f"{scene} And that was all."
+    made = correct(run, STORY, "$.variants[0].contrastive_scene_text", reworded, **SIGNED)
+    assert [edit.path for edit in made.also] == ["$.variants[0].contrastive_story_text"]
+    assert made.also[0].new == whole.replace(scene, reworded)
+    back = correct(run, STORY, "$.variants[0].contrastive_story_text", whole, **SIGNED)
+    assert [(edit.path, edit.new) for edit in back.also] == [("$.variants[0].contrastive_scene_text", scene)]
+    assert continue_run(run, workers=0).totals["failed"] == 0
+    assert errors_in(run) == []
+
+
+def test_correct_when_the_moral_target_moves_the_other_transition_gives_it_up(run) -> None:
+    correct(run, STORY, "$.moral_label", "courage", **SIGNED)
+    transitions = record(run)["transitions"]
+    carrier = next(n for n, part in enumerate(transitions) if part["moral_target"] is not None)
+    number = 0 if carrier else 1
+    made, after = changed(run, (f"$.transitions[{number}].moral_target", "courage"))
+    assert [(edit.path, edit.new) for edit in made.also] == [(f"$.transitions[{carrier}].moral_target", None)]
+    assert [n for n, part in enumerate(after["transitions"]) if part["moral_target"]] == [number]
+    assert "moral-target" not in errors_in(run)
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "code"),
+    [
+        ("$.questions[0].accepted_answers", ["something else"], "answer-not-accepted"),
+        ("$.questions[0].question", "Was it 'she wanted', or what?", None),
+        ("$.questions[0].gold_answer", "yes", "answer-empty"),
+        ("$.questions[0].evidence_scenes", [9], "question-scene"),
+        ("$.variants[0].changed_scene_id", 9, "variant-scene"),
+        ("$.variants[0].semantic_delta", " ", "variant-delta"),
+        ("$.transitions[0].transition_type", "leap", "unlisted-value"),
+    ],
+)
+def test_correct_when_the_record_then_breaks_a_rule_says_so_at_once_and_notes_it(
+    run, path, new, code
+) -> None:
+    made = correct(run, STORY, path, new, **SIGNED)
+    found = [issue for issue in made.issues if issue.level == "error"]
+    assert code in [issue.code for issue in found] if code else found == []
+    assert {issue.where for issue in found} <= {STORY}
+    assert code is None or any(issue.path.startswith(path.split("]")[0]) for issue in found)
+    assert edits_of(run, STORY)[0].path == path
+
+
+def test_correct_when_an_earlier_correction_still_breaks_a_rule_names_it_again(run) -> None:
+    correct(run, STORY, "$.variants[0].semantic_delta", " ", **SIGNED)
+    made = correct(run, STORY, "$.title", "Once", **SIGNED)
+    assert [issue.code for issue in made.issues] == ["variant-delta"]
+    assert correct(run, STORY, "$.variants[0].semantic_delta", "the end is other", **SIGNED).issues == ()
