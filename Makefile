@@ -8,20 +8,20 @@ DEMO := runs/demo
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install -qq --upgrade pip
 
-# Each goes its whole way with one call of pip; modules are compiled when they are first imported.
+# Each goes its whole way with one call of pip, which prints errors only; modules are compiled when first imported.
 .venv/installed: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install -qq --no-compile --editable .
 	touch $@
 
 .venv/installed-dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	$(BIN)/python -m pip install -qq --no-compile --editable '.[dev]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
 	touch .venv/installed $@
 
 .venv/installed-all: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev,all]'
+	$(BIN)/python -m pip install -qq --no-compile --editable '.[dev,all]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
 	touch .venv/installed .venv/installed-dev $@
 

@@ -37,6 +37,7 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     ]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
+    assert "Warning" not in built.stdout + built.stderr, "make demo shows what build tools warn of"
     (wheel,) = (export / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
