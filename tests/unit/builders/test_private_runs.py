@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fabula.builders.corrections import correct, withdraw
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.registry import add_edit, continue_run, withdraw
+from fabula.builders.registry import continue_run
 from fabula.engine.progress import Event
 from fabula.releases import PackOptions, load, pack, verify
 from fabula.testing.katha_folders import write_run
@@ -72,7 +73,7 @@ def _first(run: Path) -> str:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "edit": lambda run: add_edit(run, _first(run), "$.title", "A Net", who="ana", why="plainer"),
+    "edit": lambda run: correct(run, _first(run), "$.title", "A Net", who="ana", why="plainer"),
     "withdraw": lambda run: withdraw(run, _first(run), who="ana", why="rights"),
     "retry": lambda run: continue_run(run, workers=0),
     "extend": lambda run: extend_katha(run, run.parent / "more.jsonl", ExtendOptions(workers=0)),
