@@ -141,7 +141,7 @@ class Desk:
             posting = _Posting(self, line, (request, key, sample, stage))
             try:
                 await posting.reserve()
-                called = await line.client.call(request, on_send=posting.send, on_fault=posting.fault)
+                called = await line.client.call(request, posting.fault, posting.send, posting.ready)
             finally:
                 posting.end()
             cost = posting.settle(called.reply)
@@ -208,11 +208,18 @@ class _Posting:
         if not await self._desk.budget.reserve(self._bound):
             raise over_budget(self._desk.budget, self._bound)
         self._reserved = True
-        if self._desk.budget.limit is not None:
-            # On disk before it is sent: else a kill right after would take it off the books.
+
+    async def ready(self) -> None:
+        """Called before each attempt that has its slot: returns when it stands on the books, on disk.
+
+        Later, a kill could take what was sent off the books; earlier, it would leave there what never was.
+        """
+        if self._desk.closing is not None:
+            raise Closed
+        if not self._open:
             await self._desk.written(self._note)
 
-    def _note(self, done: Done | None = None) -> None:
+    def _note(self, done: Done) -> None:
         request, key, sample, stage = self._call
         bound = None if self._line.price is None else self._bound
         self.sent = self._desk.calls.send(Sending(request.model, key, sample, stage, bound), done)
@@ -226,12 +233,10 @@ class _Posting:
             self._desk.unsent.add(self._task)
 
     def send(self) -> None:
-        """Called before each attempt."""
+        """Called right before each attempt is sent."""
         self._desk.unsent.discard(self._task)
         if self._desk.closing is not None:
             raise Closed
-        if not self._open:
-            self._note()
         self._under_way = True
 
     def fault(self, fault: CallFault) -> None:
@@ -241,7 +246,7 @@ class _Posting:
             self._open = self._under_way = False
         if fault.maybe_paid and self._bound:
             budget = self._desk.budget
-            budget.spent += self._bound
+            budget.spend(self._bound)
             if not budget.fits(0.0):
                 raise over_budget(budget, self._bound)
         if fault.kind in TRANSIENT:
@@ -253,7 +258,7 @@ class _Posting:
         if price is None:
             return None
         cost = self._bound if reply.usage is None else call_cost(price, reply.usage)
-        self._desk.budget.spent += cost
+        self._desk.budget.spend(cost)
         return cost
 
     def end(self) -> None:

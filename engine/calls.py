@@ -27,11 +27,11 @@ _ANSWERED = """
 SELECT stage, model, sum(attempts > 0), sum(attempts),
     coalesce(sum(CASE WHEN attempts > 0 THEN input_tokens END), 0),
     coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0),
-    coalesce(sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0)
+    coalesce(exact_sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0)
 FROM calls GROUP BY stage, model
 """
 _UNANSWERED = """
-SELECT stage, model, count(*), coalesce(sum(bound), 0.0) FROM sent GROUP BY stage, model
+SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP BY stage, model
 """
 
 
@@ -260,8 +260,8 @@ class Calls:
 
     def spent(self) -> float:
         """Return the USD spent so far: what was charged, and the bounds of what may have been."""
-        charged = self._number("SELECT coalesce(sum(cost), 0) FROM calls")
-        return charged + self._number("SELECT coalesce(sum(bound), 0) FROM sent")
+        rows = "SELECT cost AS usd FROM calls UNION ALL SELECT bound FROM sent"
+        return self._number(f"SELECT coalesce(exact_sum(usd), 0.0) FROM ({rows})")
 
     def unpriced(self) -> list[tuple[str, Usage]]:
         """Return model and tokens of each call that was answered when its price was not known."""

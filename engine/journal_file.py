@@ -1,9 +1,11 @@
 """The file under the journal: its tables, how it is opened, and what its errors mean."""
 
+import math
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import FabulaError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode
@@ -90,6 +92,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+        connection.create_aggregate("exact_sum", 1, _ExactSum)
     except sqlite3.Error:
         connection.close()
         raise
@@ -108,6 +111,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         )
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.create_aggregate("exact_sum", 1, _ExactSum)
         except sqlite3.DatabaseError as error:
             connection.close()
             if "immutable" in mode or not isinstance(error, sqlite3.OperationalError):
@@ -115,6 +119,20 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         else:
             return connection
     raise AssertionError("unreachable")
+
+
+class _ExactSum:
+    """The sum of a column in SQL, rounded once: the same in whatever order the rows come."""
+
+    def __init__(self) -> None:
+        self._values: list[float] = []
+
+    def step(self, value: float | None, /) -> None:
+        if value is not None:
+            self._values.append(value)
+
+    def finalize(self) -> Any:  # noqa: ANN401 - the types of sqlite3 know whole numbers only
+        return math.fsum(self._values)
 
 
 def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:

@@ -4,6 +4,7 @@ It has the face of :class:`.pool.WorkerPool`: tasks go in, results come out in g
 """
 
 import asyncio
+import math
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -168,14 +169,14 @@ class ModelPool:
         """Return what calls made before their price was known cost at today's; 0 where nothing is limited."""
         if self._max_cost is None:
             return 0.0
-        total = 0.0
+        costs = []
         for spec, usage in calls.unpriced():
             options = self._options.get(spec)
             price = None if options is None else price_of(parse_spec(spec), options, self._day)
             if price is None:
                 raise unknown_price(spec)
-            total += call_cost(price, usage)
-        return total
+            costs.append(call_cost(price, usage))
+        return math.fsum(costs)
 
     def _open_line(self, spec: str) -> Line:
         from ..models.registry import open_model

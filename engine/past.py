@@ -1,5 +1,6 @@
 """What a run's journal tells about calls to come: what is answered already, and how big answers were."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ def past_of(request: RunRequest) -> Past:
     if not (folder / JOURNAL).exists():
         return Past(answered=reused)
     with Journal.open(folder, writable=False) as journal:
-        spent = sum(use.cost + use.uncertain_cost for use in model_uses(journal.path))
+        spent = math.fsum(usd for use in model_uses(journal.path) for usd in (use.cost, use.uncertain_cost))
         keys, stages = _experience(journal)
         return Past(spent, keys | reused, stages, _results(journal, request))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import random as random_module
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,7 +27,10 @@ OnFault: TypeAlias = Callable[[CallFault], None]
 """Told of each attempt that failed; what it raises ends the call."""
 
 OnSend: TypeAlias = Callable[[], None]
-"""Called before each attempt; what it raises ends the call."""
+"""Called right before each attempt is sent; what it raises ends the call."""
+
+OnReady: TypeAlias = Callable[[], Awaitable[None]]
+"""Awaited before each attempt that has its slot; what it raises ends the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,20 @@ class ModelClient:
         return self._slots.used
 
     async def call(
-        self, request: ChatRequest, on_fault: OnFault | None = None, on_send: OnSend | None = None
+        self,
+        request: ChatRequest,
+        on_fault: OnFault | None = None,
+        on_send: OnSend | None = None,
+        on_ready: OnReady | None = None,
     ) -> Called:
         """Ask until a reply arrives.
 
         Args:
             request: what to ask.
-            on_send: called right before each attempt is sent, when all waiting is over; it may raise.
             on_fault: told of each failed attempt before anything else happens; it may raise.
+            on_send: called right before each attempt is sent, when all waiting is over; it may raise.
+            on_ready: awaited when an attempt has its slot and could be sent, such as to write that down
+                first; it may raise.
 
         Raises:
             ModelDown: the model has not answered anybody for longer than the settings' patience.
@@ -112,7 +121,7 @@ class ModelClient:
         while True:
             attempt += 1
             try:
-                return Called(await self._attempt(request, on_send), attempt)
+                return Called(await self._attempt(request, on_send, on_ready), attempt)
             except CallFault as fault:
                 if on_fault is not None:
                     on_fault(fault)
@@ -128,7 +137,7 @@ class ModelClient:
         """Close the model's connections; call it in the event loop that made the calls."""
         await self._model.close()
 
-    async def _attempt(self, request: ChatRequest, on_send: OnSend | None) -> Reply:
+    async def _attempt(self, request: ChatRequest, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
         slots = self._slots
         await slots.acquire()
         try:
@@ -137,6 +146,9 @@ class ModelClient:
             if self._rate.active:
                 reserved = estimate_request(request) + request.max_tokens
                 await self._rate.reserve(reserved)
+                await self._wait_for_pause()
+            if on_ready is not None:
+                await on_ready()
                 await self._wait_for_pause()
             generation = slots.generation
             if on_send is not None:

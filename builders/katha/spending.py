@@ -1,5 +1,6 @@
 """Telling what a build is about to cost, before it costs anything."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -66,9 +67,9 @@ def tell_plan(
     uses = model_uses(journal) if journal.exists() else ()
     if uses:
         data["answered"] = sum(use.calls for use in uses)
-        uncertain = sum(use.uncertain_cost for use in uses)
+        uncertain = math.fsum(use.uncertain_cost for use in uses)
         data["uncertain"] = uncertain
-        data["spent"] = sum(use.cost for use in uses) + uncertain
+        data["spent"] = math.fsum(use.cost for use in uses) + uncertain
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
         plan = plan_calls(request, stand_in(request.config), sample=sample, use_known=use_known)

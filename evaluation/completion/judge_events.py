@@ -1,6 +1,7 @@
 """Stage: the judges' votes on which events a video shows completed, each described first and then scored."""
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -175,7 +176,7 @@ def _row(
         "raw": None if last is None else last.reply.text,
         "input_tokens": sum(one.input_tokens for one in usages) if usages else None,
         "output_tokens": sum(one.output_tokens for one in usages) if usages else None,
-        "cost": None if not costs or None in costs else sum(one for one in costs if one is not None),
+        "cost": None if not costs or None in costs else math.fsum(one for one in costs if one is not None),
     }  # fmt: skip
     cleaned: Json = clean(row)
     return cleaned

@@ -1,5 +1,6 @@
 """What was asked and what came back, per judge: outcomes and cost, counted over an archive."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class Accounts:
                 "replies": count,
                 "input_tokens": tokens["input"] if tokens else None,
                 "output_tokens": tokens["output"] if tokens else None,
-                "usd": round(sum(sorted(costs)), 6) if costs else None,
+                "usd": round(math.fsum(costs), 6) if costs else None,
                 "without_price": count - len(costs),
                 "reported": ", ".join(sorted(self.reported.get(judge, ()))) or None,
             }
