@@ -24,8 +24,8 @@ TELLING_IDS = frozenset(
     }
 )  # fmt: skip
 """Codes of findings that tell ids and names of files, and nothing that stands in a record."""
-UNTOLD = "not as the rule wants it; what was found stands in a hidden story, and is not told here"
-_BY_ITSELF = "verify the hidden folder by itself: what that prints is as secret as the folder"
+UNTOLD = "breaks this rule; what exactly is in a hidden story, so it is not printed here"
+_BY_ITSELF = "to see it, verify the hidden folder by itself, and keep secret what that prints"
 
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
 """What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback."""

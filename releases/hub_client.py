@@ -204,7 +204,7 @@ class Hub:
             )
             return str(info.oid)
 
-        return self._ask("commit", ask, done)
+        return self._ask("commit the files", ask, done)
 
     def tag(self, repo: str, tag: str, commit: str, done: Callable[[], str | None]) -> str:
         """Give a commit a tag that is not there yet, and return the commit that has it.
@@ -223,7 +223,7 @@ class Hub:
             self.api.create_tag(repo, tag=tag, revision=commit, repo_type=_PLACE, exist_ok=False)
             return commit
 
-        return self._ask("tag", ask, done)
+        return self._ask("set the tag", ask, done)
 
     def _ask(self, step: str, ask: Callable[[], T], done: Callable[[], T | None] = lambda: None) -> T:
         def once() -> T:

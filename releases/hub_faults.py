@@ -44,7 +44,7 @@ class HubFault(Exception):
 
     def during(self, step: str) -> "HubFault":
         """Return the fault with what was being done."""
-        message = f"{step}: {self.message}"
+        message = f"cannot {step}: {self.message}"
         return HubFault(self.kind, message, retry_after=self.retry_after, maybe_done=self.maybe_done)
 
     def for_people(self, where: str, repo: str) -> UserError:
@@ -55,33 +55,40 @@ class HubFault(Exception):
             kind = TargetError
         else:
             kind = HubUnavailable
-        expected, fix = _WORDS[self.kind]
-        return kind(where, expected=expected.format(repo=repo), found=self.message, fix=fix.format(repo=repo))
+        said, fix = _WORDS[self.kind]
+        what = f"{said.format(repo=repo)}: {self.message}"
+        return kind(where, what=what, fix=fix.format(repo=repo))
 
 
 _TOKEN = "set HF_TOKEN to a token of your account, or log in with `hf auth login`"
 _WORDS: dict[FaultKind, tuple[str, str]] = {
-    "offline": ("a Hub that may be asked", "unset HF_HUB_OFFLINE"),
-    "no_token": ("a Hub that accepts our token", _TOKEN),
-    "refused": ("a token that may do this with {repo}", "use a token with write access to {repo}"),
+    "offline": ("the Hub is not asked", "unset HF_HUB_OFFLINE"),
+    "no_token": ("the Hub does not accept the token", _TOKEN),
+    "refused": ("the token has no right to do this", "use a token with write access to {repo}"),
     "no_repository": (
-        "the data set {repo} on the Hub",
+        "the Hub has no data set {repo}, or does not show it",
         "check the name; if the data set is private, " + _TOKEN,
     ),
-    "no_revision": ("a version of {repo} that is there", "choose one of its tags, or a full commit"),
-    "no_file": ("a file that {repo} has", "check that the repository holds a release made by Fabula"),
-    "conflict": ("a place on the Hub that is free", "look at {repo} on the Hub, then run the command again"),
+    "no_revision": ("{repo} has no such version", "choose one of its tags, or a full commit"),
+    "no_file": ("a file is missing in {repo}", "check that the repository holds a release made by Fabula"),
+    "conflict": ("it is there already", "look at {repo} on the Hub, then run the command again"),
     "moved": (
-        "{repo} as it was when this command began",
+        "{repo} has changed since this command began",
         "somebody else has committed meanwhile: look at {repo} on the Hub, then run the command again",
     ),
-    "busy": ("a Hub that takes requests", "run the command again later; it goes on where it stopped"),
+    "busy": ("the Hub is busy", "run the command again later; it goes on where it stopped"),
     "down": (
-        "a Hub that answers",
+        "the Hub does not answer",
         "check the network, and run the command again; it goes on where it stopped",
     ),
-    "not_a_hub": ("the answer of a Hub", "check HF_ENDPOINT, and that no login page or proxy is in between"),
-    "bad_request": ("a request that the Hub takes", "read what it says; the release itself may be at fault"),
+    "not_a_hub": (
+        "what answered is not a Hub",
+        "check HF_ENDPOINT, and whether a login page or a proxy is in between",
+    ),
+    "bad_request": (
+        "the Hub refused the request",
+        "read what it says; something in the release itself may be wrong",
+    ),
 }
 
 
@@ -122,7 +129,9 @@ def _odd(error: BaseException, redactor: Redactor) -> HubFault | None:
         return None
     if isinstance(error, errors.FileMetadataError | json.JSONDecodeError | LookupError | TypeError):
         # The client looked for fields in something that is no answer of a Hub.
-        return HubFault("not_a_hub", _line(f"something else: {_plain(error)}", redactor), maybe_done=True)
+        return HubFault(
+            "not_a_hub", _line(f"the answer makes no sense: {_plain(error)}", redactor), maybe_done=True
+        )
     if isinstance(error, OSError) and error.errno is None and "Consistency check" in str(error):
         return HubFault("down", "the file arrived with another size than announced")
     if isinstance(error, ValueError):

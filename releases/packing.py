@@ -84,8 +84,11 @@ class PackResult:
         counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
         if self.hidden is not None:
-            lines.append(f"  hidden test, not for publication: {self.hidden}")
-            lines.append(f"  its salt, secret, never to be lost: {salt_beside(self.hidden)}")
+            lines.append(f"  hidden test, do not publish it: {self.hidden}")
+            lines.append(
+                f"  salt of the hidden test: {salt_beside(self.hidden)}\n"
+                "    keep it secret and backed up; without it nobody can prove what the hidden test was"
+            )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 

@@ -253,9 +253,8 @@ def _tag(hub: Hub, plan: PublishPlan, commit: str) -> None:
     if found != commit:
         raise TargetError(
             f"{plan.repo}@{plan.version}",
-            expected=f"a tag at {commit}, which holds the release",
-            found=f"a tag at {found}, made by somebody else meanwhile",
-            fix="look at the repository; publish under a higher version, or have the wrong tag removed",
+            what=f"the release is at {commit}, but the tag, made by somebody else meanwhile, is at {found}",
+            fix="publish under a higher version, or have the wrong tag removed from the repository",
         )
 
 
@@ -265,17 +264,16 @@ def _check(hub: Hub, local: Local, plan: PublishPlan, commit: str) -> None:
     if plan.version not in refs.tags:
         raise HubUnavailable(
             hub.address(plan.repo),
-            expected=f"the tag {plan.version}, which was just made",
-            found="no such tag: what answered with success was no Hub, but perhaps a web page",
+            what=f"the tag {plan.version} was just made and is not there: what answered is not a Hub, but"
+            " perhaps a login page or a proxy",
             fix="check HF_ENDPOINT, and that no login page or proxy is in between; then run the command"
             " again, which goes on where it stopped",
         )
     if refs.tags[plan.version] != commit or not local.is_in(hub.tree(plan.repo, commit)):
         raise TargetError(
             f"{plan.repo}@{plan.version}",
-            expected="the release as it is in the folder",
-            found="something else, though the Hub reported success",
-            fix="look at the repository on the Hub before anybody uses it",
+            what="the Hub reported success, but what it holds is not the release in the folder",
+            fix="look at the repository on the Hub before anybody uses it, then publish again",
         )
 
 

@@ -78,8 +78,8 @@ def leaders(board: Leaderboard) -> Leaders:
     by = "" if board.lead is None else f" Rows are sorted by {label_of(board.lead)}."
     return Leaders(
         note="A rank is by the mean over the stories of which all ranked methods have a value; ranks x to y "
-        "are its 95 % interval over drawn stories. Better than n: so many methods are worse by both the "
-        "paired bootstrap and the signed-rank test at 0.05, corrected by Bonferroni for the pairs of "
+        'are its 95 % interval over drawn stories. "Better than n" counts the methods that this one beats in '
+        "both paired tests, bootstrap and signed-rank, at 0.05 with Bonferroni's correction for the pairs of "
         f"methods.{by} There is no overall rank: scores measure different things.",
         columns=tuple(columns),
         rows=rows,

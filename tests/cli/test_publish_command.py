@@ -87,7 +87,7 @@ def test_load_dataset_when_asked_by_tag_reads_what_was_published(
 
 WRONG = (
     (("publish", "RELEASE", "--repo", "user/fables/x"), 2, "--repo: expected OWNER/NAME"),
-    (("fetch", "user/fables@0.9.0"), 3, "a token that may do this with user/fables"),
+    (("fetch", "user/fables@0.9.0"), 3, "the token has no right to do this"),
 )
 
 

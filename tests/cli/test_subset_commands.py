@@ -31,7 +31,7 @@ def test_subsets_when_asked_for_are_told_and_drawn(run: Path, tmp_path: Path) ->
     done = pack(run, tmp_path / "out", *subsets)
     assert done.exit_code == 0, done.output
     assert "note: subset lite: 5 stories" in done.stdout
-    assert f"its salt, secret, never to be lost: {tmp_path / 'out-hidden.salt'}" in done.stdout
+    assert f"salt of the hidden test: {tmp_path / 'out-hidden.salt'}" in done.stdout
     told = json.loads(pack(run, tmp_path / "again", *subsets, "--json").stdout)
     assert told["salt"] == str(tmp_path / "again-hidden.salt")
     lists = [(tmp_path / out / "subsets/small.jsonl").read_bytes() for out in ("out", "again")]

@@ -127,7 +127,7 @@ def test_fetching_when_stopped_halfway_goes_on_with_what_is_there(published: Any
     [
         ("9.9.9", r"a version that user/fables has: 0\.1\.0"),
         ("main", "a branch, which moves"),
-        ("f" * 40, "a version of user/fables that is there"),
+        ("f" * 40, "user/fables has no such version"),
     ],
 )
 def test_fetching_when_there_is_no_such_version_lists_those_there_are(

@@ -130,17 +130,17 @@ def test_publishing_when_a_fault_passes_ends_with_one_commit_and_the_tag(
 
 
 STAYING: tuple[tuple[str, Fault, type[Exception], str], ...] = (
-    ("info", Refused(401, echo=True), HubUnavailable, "accepts our token"),
+    ("info", Refused(401, echo=True), HubUnavailable, "does not accept the token"),
     ("create-repo", Refused(403, echo=True), HubUnavailable, "write access to user/fables"),
     ("refs", HtmlPage(), HubUnavailable, "HF_ENDPOINT"),
-    ("lfs-batch", Refused(401, echo=True), HubUnavailable, "accepts our token"),
+    ("lfs-batch", Refused(401, echo=True), HubUnavailable, "does not accept the token"),
     ("lfs-upload", Refused(403, echo=True), HubUnavailable, "write access"),
     ("commit", Refused(412), TargetError, "somebody else has committed"),
-    ("commit", HtmlPage(), HubUnavailable, "something else"),
+    ("commit", HtmlPage(), HubUnavailable, "what answered is not a Hub"),
     ("commit", Refused(500, echo=True), HubUnavailable, "goes on where it stopped"),
     ("tag", Refused(409), TargetError, "status 409"),
     ("tag", Refused(429, retry_after=10_000), HubUnavailable, "again later"),
-    ("tag", HtmlPage(), HubUnavailable, "no such tag: what answered with success was no Hub"),
+    ("tag", HtmlPage(), HubUnavailable, "what answered is not a Hub"),
 )
 
 
@@ -169,7 +169,7 @@ def test_publishing_when_hub_asks_to_wait_waits_at_least_as_long(client: Any, ve
     publish(versions[0].folder, client.to())
     # 7 s and a jitter of 0.75 s, which is at most the first pause; then 2 s and again at most 1 s.
     assert client.pauses == [7.75, 3.0]
-    assert client.told[0].startswith("commit: status 429")
+    assert client.told[0].startswith("commit the files: status 429")
 
 
 def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(
