@@ -115,7 +115,7 @@ def _request(prompt_id: str, stories: Path, run: Path, item: str, settings: Path
 def not_asked(prompt_id: str) -> ConfigError:
     """Return the error for a prompt that no stage asks a model with."""
     return ConfigError(
-        f"prompt {prompt_id}", expected="a prompt that a stage asks a model with", found="another one",
+        f"prompt {prompt_id}", what="no stage asks a model with this prompt",
         fix=f"look at the file with: fabula prompts show {prompt_id}",
     )  # fmt: skip
 
@@ -143,7 +143,8 @@ def _distinct(previews: Iterator[Preview]) -> list[Preview]:
 def _unreached(run: Path, item: str, stage: str, views: Sequence[StageView]) -> NoReturn:
     last = next(view for view in views if view.status != "made")
     raise RunError(
-        f"{run}: item {item}", expected=f"an item that reaches {stage}",
-        found=f"{last.status} in {last.name}" + (f": {last.reason}" if last.reason else ""),
+        f"{run}: item {item}",
+        what=f"the item did not reach {stage}: {last.status} in {last.name}"
+        + (f", {last.reason}" if last.reason else ""),
         fix="choose another story, or finish the run first: fabula run retry",
-    )  # fmt: skip
+    )

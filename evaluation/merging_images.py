@@ -182,8 +182,7 @@ def _pictures(known: Json, one: Json) -> tuple[Json, list[str]]:
 
 def _other_pictures(first: Path, place: Path, one: FoundStory, names: Sequence[str]) -> UserError:
     return UserError(
-        f"{one.method}/{one.story_id}", expected=f"the same {', '.join(names)} as in {first}",
-        found=f"others in {place}",
+        f"{one.method}/{one.story_id}", what=f"{first} and {place} differ in {', '.join(names)}",
         fix="evaluate with the same stories.jsonl"
         if names == ["facts"]
         else "evaluate the same pictures, or rename the method in one of them",
@@ -192,7 +191,7 @@ def _other_pictures(first: Path, place: Path, one: FoundStory, names: Sequence[s
 
 def _otherwise(first: Path, place: Path, one: FoundStory, names: Sequence[str]) -> UserError:
     return UserError(
-        f"{one.method}/{one.story_id}", expected=f"what {first} has of {', '.join(names)}",
-        found=f"something else in {place}, by models of the same names",
+        f"{one.method}/{one.story_id}",
+        what=f"{first} and {place} have other {', '.join(names)}, by models of the same names",
         fix="evaluate on one machine, or keep the first folder's with --first-wins",
-    )  # fmt: skip
+    )

@@ -100,11 +100,11 @@ def check_kept(request: RunRequest) -> tuple[str, ...]:
     listed = [f"{count} {why}" for why, count in lost.most_common(SHOWN)]
     more = ["others"] if len(lost) > SHOWN else []
     raise ConfigError(
-        f"--out {folder}", expected=f"an evaluation that keeps the {total} replies there",
-        found=f"one by which {lost.total()} would go: {'; '.join([*listed, *more])}",
+        f"--out {folder}",
+        what=f"{lost.total()} of the {total} replies there would be lost: {'; '.join([*listed, *more])}",
         fix="name all that was judged before as well, choose another folder, or let them go with --replace;"
         " the journal keeps them, so that asking for them again costs nothing",
-    )  # fmt: skip
+    )
 
 
 def _told(path: Path, unread: Sequence[str]) -> tuple[str, ...]:

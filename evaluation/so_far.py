@@ -165,7 +165,7 @@ def unanswered(folder: Path) -> InputError:
     return InputError(
         [
             UserError(
-                str(folder), expected="a run in which a judge has answered", found="no reply so far",
+                str(folder), what="no judge has answered yet",
                 fix="give the command that began it again, it continues",
             )
         ]

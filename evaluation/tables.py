@@ -176,7 +176,7 @@ def correlate_tables(
     shared = [key for key in both if key not in left_out]
     if not shared:
         raise ConfigError(
-            "--on", expected=f"rows that both tables have by {', '.join(on)}", found="none",
+            "--on", what=f"no row of one table is in the other, by {', '.join(on)}",
             fix="name the columns that tell the rows of both tables",
         )  # fmt: skip
     chosen = list(pairs) or [
@@ -186,7 +186,7 @@ def correlate_tables(
     ]
     if not chosen:
         raise ConfigError(
-            "--columns", expected="a column of numbers in both tables", found="none of the same name",
+            "--columns", what="the tables have no column of numbers of the same name",
             fix="name two columns as FIRST:SECOND",
         )  # fmt: skip
     pairings = []

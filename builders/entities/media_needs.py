@@ -26,10 +26,9 @@ def check_media(config: RunConfig) -> None:
     lacks = list(_lacks(config))
     if lacks:
         raise MissingRequirement(
-            "finding and filtering shots", expected="what the chosen stages need",
-            found=f"not here: {listed(lacks)}",
-            fix='pip install "fabula[entities,ocr]", or set detect_shots.method=histogram,'
-            " read_subtitles.reader or measure_quality.aesthetic otherwise",
+            "finding and filtering shots", what=f"libraries or weights are not installed: {listed(lacks)}",
+            fix='pip install "fabula[entities,ocr]"; or do without: --set detect_shots.method=histogram,'
+            " and see docs/episodes.md for read_subtitles.reader and measure_quality.aesthetic",
         )  # fmt: skip
 
 

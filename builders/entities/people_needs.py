@@ -29,12 +29,12 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
     lacks = list(_lacks(config, videos))
     if lacks:
         raise MissingRequirement(
-            "finding people", expected="detectors and encoders with their weights, or a file of detections",
-            found=f"not here: {listed(lacks)}",
+            "finding people",
+            what=f"detectors or encoders, or their weights, are not installed: {listed(lacks)}",
             fix='pip install "fabula[entities]" and fetch the weights, or name your files (docs/vision.md);'
             " or give --detections FILE (docs/identities.md);"
             " or build without people: --set detect_people.people=none",
-        )  # fmt: skip
+        )
 
 
 def _lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[Lack]:

@@ -129,7 +129,7 @@ def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, 
     manifest = read_manifest(folder)
     if manifest.kind != PIPELINE.name:
         raise RunError(
-            str(folder), expected=f"a run of kind {PIPELINE.name}", found=f"one of kind {manifest.kind}",
+            str(folder), what=f"this is a run of kind {manifest.kind}, which cannot be extended",
             fix="build it anew with all its sources",
         )  # fmt: skip
     problems, fresh, again = [], [], []
@@ -257,11 +257,11 @@ def _keeps(base: Base) -> Callable[[Items], None]:
         moved = sorted(story for story, sha256 in base.records.items() if now.get(story) != sha256)
         if moved:
             raise _Moved(
-                str(base.folder), expected="records that stay as they were",
-                found=f"{len(moved)} that would change, such as {moved[0]}",
+                str(base.folder),
+                what=f"{len(moved)} records would change that should stay as they were, such as {moved[0]}",
                 fix="nothing was replaced; see what differs with `fabula run show`, and settle the run as it"
                 f" was with: fabula run retry {base.folder}",
-            )  # fmt: skip
+            )
 
     return accept
 

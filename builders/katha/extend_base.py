@@ -86,7 +86,7 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
     path, outputs = folder / RECORDS, read_report(folder).outputs
     if not path.is_file() or sha256_file(path) != outputs.get(RECORDS):
         raise RunError(
-            str(path), expected="the records as the run left them", found="other bytes, or none",
+            str(path), what="the records are not as the run left them: the file was changed, or is gone",
             fix=f"bring the run up to date with `fabula run retry {folder}`, which also ends the extension",
         )  # fmt: skip
     again = {(source.role, source.path.absolute()) for source in named}
@@ -146,8 +146,7 @@ def _require_settled(survey: Survey, folder: Path) -> None:
             why = "; ".join(survey.reasons[stage.name])
             raise RunError(
                 f"{folder}: stage {stage.name}",
-                expected="nothing to do for the records that are there",
-                found=f"{again} stories to run again: {why}",
+                what=f"stage {stage.name} would run again for {again} stories that are there already: {why}",
                 fix=f"extend it with the version of fabula that made it, or bring it up to date first:"
                 f" fabula run retry {folder} (then compare the records, which may change)",
             )

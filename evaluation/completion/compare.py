@@ -113,7 +113,7 @@ def compare_folders(
         raise InputError(
             [
                 UserError(
-                    str(second), expected=f"votes of a judge that voted in {first} too", found="none",
+                    str(second), what=f"no judge voted both here and in {first}",
                     fix="compare evaluations with the same judges",
                 )
             ]
@@ -173,7 +173,7 @@ def _row(one: PanelScore, other: PanelScore, definitions: Definitions) -> dict[s
         raise InputError(
             [
                 UserError(
-                    other.panel.method, expected=f"prompts that {one.panel.method} has too", found="none",
+                    other.panel.method, what=f"it has no prompt in common with {one.panel.method}",
                     fix="compare evaluations of the same prompts",
                 )
             ]

@@ -79,7 +79,7 @@ def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
     ][: settings.limit]
     if not chosen:
         raise ConfigError(
-            "--label", expected="at least one prompt to judge", found="none",
+            "--label", what="no prompt of the suite has these labels",
             fix=f"use some of: {', '.join(suite.labels())}",
         )  # fmt: skip
     return Suite({name: suite.prompts[name] for name in chosen})
@@ -102,9 +102,10 @@ def check_methods(folders: Sequence[Path]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(
-            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
+            "--outputs",
+            what=f"several folders are called {', '.join(twice)}; a folder's name is the method's",
             fix="rename one folder: its name is the method's",
-        )  # fmt: skip
+        )
 
 
 def seeds_of(folder: Path) -> tuple[int | None, ...]:

@@ -117,11 +117,12 @@ def write_weights(report: HumanReport, path: Path) -> None:
         raise InputError(
             [
                 UserError(
-                    "--fit-weights", expected="answers to judged questions of the validation split",
-                    found="none", fix="ask people about stories of that split, or leave the option out",
+                    "--fit-weights",
+                    what="nobody answered a judged question of the validation split",
+                    fix="ask people about stories of that split, or leave the option out",
                 )
             ]
-        )  # fmt: skip
+        )
     try:
         write_atomic(path, [pretty_bytes(fitted)])
     except OSError as error:
@@ -142,7 +143,7 @@ def _remembered(manifest: EvaluationManifest) -> Path:
         if isinstance(one, dict) and one.get("role") == "release" and one.get("path"):
             return Path(str(one["path"]))
     raise ConfigError(
-        "--release", expected="the release that was judged with", found="none; the archive names none",
+        "--release", what="the archive does not say which release was judged",
         fix="give its folder with --release",
     )  # fmt: skip
 

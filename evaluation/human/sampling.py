@@ -85,12 +85,12 @@ def write_tasks(
     """
     if key.resolve().is_relative_to(folder.resolve()):
         raise TargetError(
-            str(key), expected="a file outside the participants' folder", found=f"one in {folder}",
+            str(key), what=f"the key would lie in {folder}, where participants can read it",
             fix="choose another place for the key",
         )  # fmt: skip
     if key.exists():
         raise TargetError(
-            str(key), expected="a new file for the key", found="a file that is there",
+            str(key), what="the file is there already",
             fix="choose another: without its key a study cannot be read",
         )  # fmt: skip
     sources = {} if outputs is None else {one: outputs[one.method] / one.video for one in tasks}

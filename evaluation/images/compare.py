@@ -117,7 +117,7 @@ def compare_folders(
     found = paired(pairs, definitions)
     if not found:
         problem = UserError(
-            str(second), expected="methods with values for the same stories", found="none",
+            str(second), what="no two methods have values for the same stories",
             fix="compare evaluations of the same stories and metrics",
         )  # fmt: skip
         raise InputError([problem])

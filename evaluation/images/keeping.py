@@ -33,10 +33,10 @@ def check_kept(request: RunRequest) -> None:
     lost = [*_lost_methods(request, manifest.subject), *_lost_parts(request, manifest.protocol)]
     if lost:
         raise ConfigError(
-            f"--out {folder}", expected=f"an evaluation that keeps what {EVALUATION} there has",
-            found=f"one without {'; '.join(lost)}",
+            f"--out {folder}",
+            what=f"{EVALUATION} there holds results that this evaluation would lose: {'; '.join(lost)}",
             fix="name all that was evaluated before as well, choose another folder, or give --replace",
-        )  # fmt: skip
+        )
 
 
 def _lost_methods(request: RunRequest, subject: dict[str, object]) -> list[str]:

@@ -99,12 +99,13 @@ def check_numbers(chosen: ShotSet, report: ValidationReport) -> None:
         raise InputError(
             [
                 UserError(
-                    f"{issue.where} {issue.path}", expected="shots numbered 1, 2, 3, ..., each once",
-                    found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+                    f"{issue.where} {issue.path}",
+                    what=f"the shots cannot be told apart: [{issue.code}] {issue.message}",
+                    fix=issue.cure,
                 )
                 for issue in wrong[:_SHOWN]
             ]
-        )  # fmt: skip
+        )
 
 
 def checked_outputs(
@@ -120,20 +121,22 @@ def checked_outputs(
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(
-            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
+            "--outputs",
+            what=f"several folders are called {', '.join(twice)}; a folder's name is the method's",
             fix="rename one folder: its name is the method's",
-        )  # fmt: skip
+        )
     choice = Choice(settings.mode, settings.language, settings.timestamp)
     options = CheckOptions(choice=choice, first=settings.first_shot)
     checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda one: one.name)]
     problems = [
         UserError(
-            f"{one.method}/{issue.where}", expected="pictures that each belong to one shot",
-            found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+            f"{one.method}/{issue.where}",
+            what=f"a picture cannot be matched with a shot: [{issue.code}] {issue.message}",
+            fix=issue.cure,
         )
         for one in checked
         for issue in one.fatal[:_SHOWN]
-    ]  # fmt: skip
+    ]
     if problems:
         raise InputError(problems)
     return tuple(checked)

@@ -72,12 +72,12 @@ def check_needs(config: RunConfig, metrics: Collection[str]) -> None:
     if missing:
         listed = [*dict.fromkeys(missing), *(["a judge for alignment (--judge)"] if lacks_judge else [])]
         raise MissingRequirement(
-            "--metrics", expected=f"what {', '.join(metrics)} need", found=f"not here: {'; '.join(listed)}",
+            "--metrics", what=f"{', '.join(metrics)} cannot be computed here. Missing: {'; '.join(listed)}",
             fix='pip install "fabula[metrics]", or choose others with --metrics',
         )  # fmt: skip
     if lacks_judge:
         raise ConfigError(
-            "--judge", expected="at least one judge for alignment", found="none",
+            "--judge", what="alignment is judged by a model, and none is named",
             fix="name models with --judge, or choose metrics without alignment: --metrics"
             f" {','.join(name for name in metrics if name != 'alignment') or 'cids'}",
         )  # fmt: skip
@@ -96,8 +96,7 @@ def check_weights(config: RunConfig) -> None:
     if lacks:
         raise MissingRequirement(
             "models that look at pictures",
-            expected="their weights, fetched on first use or already there",
-            found=f"not here: {listed(lacks)}",
+            what=f"these weights are not here, and could not be fetched: {listed(lacks)}",
             fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
         )
 

@@ -67,7 +67,7 @@ def judge_specs(
             specs.append(parse_spec(spec).text)
     if missing:
         raise ConfigError(
-            "judges", expected="a model spec for each", found=f"none for {', '.join(missing)}",
+            "judges", what=f"the preset names models that have no address: {', '.join(missing)}",
             fix=f"say in {where or 'fabula.toml'} where they are served: [{JUDGES}]"
             + "".join(f' "{name}" = "http://HOST:PORT/v1#NAME"' for name in missing[:1]),
         )  # fmt: skip
@@ -83,6 +83,7 @@ def check_they_answer(specs: Sequence[str]) -> None:
     for spec in specs:
         if parse_spec(spec).encodes:
             raise ConfigError(
-                f"--judge {spec}", expected="a model that answers questions",
-                found="one that gives vectors of texts", fix="name an encoder with --matcher",
-            )  # fmt: skip
+                f"--judge {spec}",
+                what="this model gives vectors of texts; it cannot answer questions",
+                fix="name an encoder with --matcher",
+            )

@@ -34,7 +34,7 @@ def chosen_records(release: Release, settings: SelectionSettings) -> tuple[Story
         chosen = [record for record in chosen if record.story_id in listed]
     if not chosen:
         raise ConfigError(
-            f"{release.path}", expected="at least one story to judge", found="none",
+            f"{release.path}", what="no story is left to judge",
             fix="choose another split, subset or story",
         )  # fmt: skip
     return tuple(chosen[: settings.limit])

@@ -144,11 +144,12 @@ def _alike(
         raise InputError(
             [
                 UserError(
-                    str(second), expected=f"an evaluation of stories that {first} is about too",
-                    found="none in common", fix="compare evaluations of the same stories",
+                    str(second),
+                    what=f"it has no story in common with {first}",
+                    fix="compare evaluations of the same stories",
                 )
             ]
-        )  # fmt: skip
+        )
     if len(stories) < one.items.stories:
         one = judged_folder(first, release, definitions, stories=stories)
     if len(stories) < other.items.stories:

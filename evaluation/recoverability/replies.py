@@ -308,6 +308,6 @@ def _none() -> Codes:
 
 def _stranger(name: str, count: int) -> UserError:
     return UserError(
-        name, expected="something of the release that is scored", found=f"{count} judgements about it",
+        name, what=f"{count} judgements are about this, which the release that is scored does not have",
         fix="give the release that was judged",
     )  # fmt: skip

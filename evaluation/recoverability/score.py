@@ -172,8 +172,7 @@ def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path |
             if path.is_dir():
                 return path
     raise ConfigError(
-        "--release", expected="the release that was judged",
-        found=f"none given, and none where {folder} says",
+        "--release", what=f"the release that was judged is not where {folder} says",
         fix="give its folder with --release",
     )  # fmt: skip
 
@@ -217,7 +216,7 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
     )
     if missing:
         raise ConfigError(
-            "--weights", expected="a weight for every judge", found=f"none for {', '.join(missing)}",
+            "--weights", what=f"there is no weight for {', '.join(missing)}",
             fix="fit the weights for these judges, or leave them out",
         )  # fmt: skip
 

@@ -204,9 +204,10 @@ def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
     found = read_shot_set(release)[0].sha256
     if found != told.get("sha256"):
         problem = UserError(
-            str(release), expected=f"the set that was evaluated, SHA-256 {told.get('sha256')}",
-            found=f"SHA-256 {found}", fix="give that version of the set, or leave --release out",
-        )  # fmt: skip
+            str(release),
+            what=f"this set has SHA-256 {found}; the one that was evaluated has {told.get('sha256')}",
+            fix="give that version of the set, or leave --release out",
+        )
         raise InputError([problem])
 
 

@@ -144,7 +144,7 @@ def _given(outputs: Sequence[Path], methods: Mapping[str, Any]) -> dict[str, Pat
     given = {path.resolve().name: path for path in outputs}
     problems = [
         UserError(
-            str(path), expected=f"outputs of one of {', '.join(methods)}", found=f"a folder called {name}",
+            str(path), what=f"{name} is none of the methods that were evaluated: {', '.join(methods)}",
             fix="give the folder as it was evaluated: its name is the method's",
         )
         for name, path in given.items()

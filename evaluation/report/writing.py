@@ -88,8 +88,9 @@ def make_report(
     if images is not None:
         raise ConfigError(
             "--define, --unranked, --story, --method, --pictures-mb",
-            expected="an evaluation of shots (images)", found=f"one of kind {kind}", fix="leave them out",
-        )  # fmt: skip
+            what=f"these options are for evaluations of shot images; this one is of kind {kind}",
+            fix="leave them out",
+        )
     if kind == "katha":
         from .katha import katha_report
 
@@ -98,7 +99,7 @@ def make_report(
 
     if outputs:
         raise ConfigError(
-            "--outputs", expected="an evaluation of storyboards", found="one of videos",
+            "--outputs", what="this option is for evaluations of storyboards; this one is of videos",
             fix="leave it out: the frames that judges saw are kept in the run folder",
         )  # fmt: skip
     return events_report(folder, release)
@@ -112,7 +113,7 @@ def check_page(page: Path) -> None:
     """
     if page.suffix.lower() not in (".html", ".htm"):
         raise TargetError(
-            str(page), expected="a file name that ends in .html", found=page.name or "a folder",
+            str(page), what=f"a report is a web page, and {page.name or 'a folder'} does not end in .html",
             fix="give --out such as report.html",
         )  # fmt: skip
     _refuse_others(page.with_suffix(".json"))
@@ -163,7 +164,7 @@ def _refuse_others(path: Path) -> None:
         found = None
     if not isinstance(found, dict) or not {"headline", "manifest", "schema_version"} <= found.keys():
         raise TargetError(
-            str(path), expected="no file, or an earlier report", found="a file of another kind",
+            str(path), what="the file is there, and it is not an earlier report",
             fix="give the page another name with --out",
         )  # fmt: skip
 

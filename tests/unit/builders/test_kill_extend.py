@@ -103,5 +103,5 @@ def test_extend_when_stopped_and_the_records_were_changed_since_is_refused(folde
         file.write(b"\n")
     for change in (lambda: None, (run / "records.jsonl").unlink):
         change()
-        with pytest.raises(RunError, match="the records as the run left them"):
+        with pytest.raises(RunError, match="not as the run left them"):
             extend_katha(run, folder / "new.jsonl", NOW)

@@ -68,7 +68,7 @@ def test_tasks_when_written_tell_participants_nothing_of_models(tmp_path: Path) 
 def test_tasks_when_videos_are_missing_or_the_key_is_shown_are_refused(tmp_path: Path) -> None:
     tasks = sample_tasks(["a.mp4"], ["x", "y"])
     events = {"a.mp4": ["One"]}
-    with pytest.raises(TargetError, match="outside the participants' folder"):
+    with pytest.raises(TargetError, match="where participants can read it"):
         write_tasks(tasks, tmp_path / "given", tmp_path / "given" / "key.json", events)
     with pytest.raises(InputError) as caught:
         write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events, {"x": tmp_path, "y": tmp_path})

@@ -226,7 +226,7 @@ def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_no
     plots = score_folder(tmp_path / "run", Definitions(clip_text="plot", resamples=0)).methods[0]
     assert plots.scores["clip_score"].counts["without_text"] == 0
     assert read_manifest(tmp_path / "run").protocol["models"] == {"clip": "colour-texts@1/float32/cpu"}
-    with pytest.raises(ConfigError, match="without what the clip model found"):
+    with pytest.raises(ConfigError, match="would lose: what the clip model found"):
         evaluate(model_x, other, metrics="occm")
 
 
@@ -235,7 +235,7 @@ def test_needs_when_something_is_missing_are_listed_at_once(
 ) -> None:
     with pytest.raises(ConfigError, match="--metrics: expected all, or some of cids"):
         evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
-    with pytest.raises(ConfigError, match="at least one judge"):
+    with pytest.raises(ConfigError, match="judged by a model, and none is named"):
         evaluate_images(
             shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("alignment",), settings=SETTINGS)
         )
@@ -394,9 +394,9 @@ def test_evaluation_when_the_folder_would_lose_something_is_refused_unless_repla
     evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:
     evaluate(model_x, copies, metrics="occm,csd")
-    with pytest.raises(ConfigError, match="without the methods copy-paste; some of its stories"):
+    with pytest.raises(ConfigError, match="would lose: the methods copy-paste; some of its stories"):
         evaluate(model_x, metrics="occm,csd", limit=2)
-    with pytest.raises(ConfigError, match="without what the style model found"):
+    with pytest.raises(ConfigError, match="would lose: what the style model found"):
         evaluate(model_x, copies, metrics="occm")
     evaluate(model_x, copies, metrics="occm,csd,aesthetic")
     evaluate(model_x, metrics="occm", replace=True)

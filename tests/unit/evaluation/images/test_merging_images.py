@@ -91,7 +91,7 @@ def test_merge_when_pictures_or_models_differ_is_refused(
     first, second = sorted((model_x / "01/shots").iterdir())[:2]
     second.write_bytes(first.read_bytes())
     evaluate(model_x, out="b", metrics="csd")
-    with pytest.raises(InputError, match=r"model-x/01: expected the same shots as in .*/a, found others"):
+    with pytest.raises(InputError, match=r"model-x/01: .*/a and .* differ in shots"):
         merge_archives([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
     assert not list((tmp_path / "merged").iterdir() if (tmp_path / "merged").exists() else ())
 
@@ -105,7 +105,7 @@ def test_merge_when_boxes_of_one_model_differ_is_refused_unless_the_first_wins(
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     lines[0]["boxes"]["shots"]["1"] = [[1.0, 2.0, 30.0, 40.0, 0.5]]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    with pytest.raises(InputError, match=r"model-x/01: expected what .* has of boxes"):
+    with pytest.raises(InputError, match=r"model-x/01: .* have other boxes"):
         merge_archives([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
     merge_archives([tmp_path / "a", tmp_path / "b"], tmp_path / "kept", first_wins=True)
     merged = [json.loads(line) for line in (tmp_path / "kept/images.jsonl").read_text("utf-8").splitlines()]

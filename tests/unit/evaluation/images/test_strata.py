@@ -231,5 +231,5 @@ def test_archives_when_one_is_without_facts_are_merged_and_other_facts_are_refus
     path = shot_set / "ViStory/stories.jsonl"
     path.write_text(path.read_text("utf-8").replace("chinese", "indian"), "utf-8")
     evaluate(model_x, metrics="aesthetic", out="c")
-    with pytest.raises(InputError, match=r"model-x/01: expected the same facts as in"):
+    with pytest.raises(InputError, match=r"model-x/01: .* differ in facts"):
         merge_archives([tmp_path / "b", tmp_path / "c"], tmp_path / "no")

@@ -243,9 +243,9 @@ def test_picture_when_it_changed_since_the_evaluation_is_not_shown(tmp_path: Pat
 
 def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, drawn: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    with pytest.raises(InputError, match="outputs of one of copy-paste, model-a"):
+    with pytest.raises(InputError, match="none of the methods that were evaluated: copy-paste, model-a"):
         images_report(drawn, None, (tmp_path / "elsewhere",))
-    with pytest.raises(InputError, match="the set that was evaluated"):
+    with pytest.raises(InputError, match="the one that was evaluated has"):
         images_report(drawn, draw_shot_set(tmp_path / "other", 2))
     for wanted in (
         ImageReport(FEW, excluded=("nobody",)),
