@@ -10,8 +10,11 @@ from ..errors import TargetError
 from .common import JsonOption, emit, example, guarded, say
 
 SETTINGS = """\
-# Settings of Fabula. Every line is optional; what is here are the defaults.
+# Settings of Fabula. Every line is optional; those behind a # show the defaults.
 # One setting can also be given on the command line: --set draft_scenes.scenes=6
+
+[assemble_records]
+license = "CC-BY-4.0"    # not a default: the licence of what you publish, by its SPDX id. Choose yours.
 
 [run]
 # workers = 2            # worker processes; all cores if not set

@@ -18,10 +18,11 @@ release_diff.register(app)
 @app.command(
     "pack",
     epilog=example(
-        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0",
-        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --name mine --creator 'Ana Lee'",
+        "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0",
+        "fabula release pack runs/mine --version 0.1.0 --license CC0-1.0 --out dist/mine-0.1.0 --name mine"
+        " --creator 'Ana Lee'",
         "fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0",
-        "fabula release pack runs/mine --version 0.1.0 --out dist/mine-0.1.0 --subset lite=200"
+        "fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset lite=200"
         " --subset even=125/category --subset strict=50/category:even",
     ),
 )
@@ -34,7 +35,11 @@ def pack(
     title: Annotated[str | None, typer.Option("--title", help="Name for people.")] = None,
     creators: Annotated[list[str] | None, typer.Option("--creator", help="Who made it. Repeatable.")] = None,
     license_id: Annotated[
-        str | None, typer.Option("--license", help="SPDX id [what the records state: CC-BY-4.0].")
+        str | None,
+        typer.Option(
+            "--license",
+            help="SPDX id [what records, fabula.toml or the release before state].",
+        ),
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
@@ -63,8 +68,10 @@ def pack(
 ) -> int:
     """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums.
 
-    With --since it also holds changes.json, by id and JSON path; name, title, creators and contact go on, as
-    do licence and languages of prompts, and a version that is too low for what changed is refused.
+    A release needs a licence: the one that its records state, or --license, or for records of stories license
+    under [assemble_records] in the fabula.toml here. With --since it also holds changes.json, by id and JSON
+    path; name, title, creators, contact, licence and the languages of prompts go on, and a version that is
+    too low for what changed is refused.
     """
     from ..releases import PackOptions, pack
     from ..releases.changes_since import options_since
@@ -84,6 +91,7 @@ def pack(
         "salt": salt,
     }
     known = {} if since is None else options_since(since)
+    known |= _licence_of(Path("fabula.toml"), run)
     known |= {key: value for key, value in given.items() if value is not None}
     options = PackOptions(version, **known)
     result = pack(run, out, options)
@@ -93,6 +101,19 @@ def pack(
         say(result.summary())
         say(f"next: fabula release verify {out}")
     return 0
+
+
+def _licence_of(path: Path, run: Path) -> dict[str, str]:
+    """Return the licence that a settings file has for the records of a run, if it has one."""
+    from ..engine.config import read_settings
+    from ..engine.manifest import read_manifest
+    from ..releases.layout import KIND
+
+    if not path.is_file() or read_manifest(run).kind != KIND:
+        return {}
+    section = read_settings(path).get("assemble_records")
+    stated = section.get("license") if isinstance(section, dict) else None
+    return {"usual_license": stated} if isinstance(stated, str) else {}
 
 
 @app.command(

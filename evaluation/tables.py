@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
+from ..schemas.csv_text import without_guard
 from .stats.correlation import NAMES, Correlation, correlate
 
 Key = tuple[str, ...]
@@ -139,7 +140,8 @@ def read_table(path: str | Path) -> Table:
             problems.append(_problem(f"{place} row {number}", f"{len(header)} cells", str(len(line))))
     if problems:
         raise InputError(problems)
-    rows = tuple(dict(zip(header, (cell.strip() for cell in line), strict=True)) for line in lines[1:])
+    read = without_guard if comma else str
+    rows = tuple(dict(zip(header, (read(cell.strip()) for cell in line), strict=True)) for line in lines[1:])
     return Table(place, header, rows)
 
 

@@ -19,7 +19,8 @@ def main(stories: Path, out: Path) -> None:
     print(f"built: {report.totals}")
     findings = fabula.validate(out / "run")
     print(findings.summary())
-    fabula.pack(out / "run", out / "release", fabula.PackOptions(version="0.1.0", name="my-stories"))
+    options = fabula.PackOptions(version="0.1.0", name="my-stories", license="CC-BY-4.0")
+    fabula.pack(out / "run", out / "release", options)
     release = fabula.load(out / "release")
     record = release.records[0]
     print(f"{record.title}: {len(release.records)} public records, version {release.version}")

@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +31,7 @@ from .options import PackOptions
 from .subset_closeness import title_of
 from .subsets import Subset
 from .tables import tables
+from .templates import Markup, markdown, render, render_plain, render_properties
 
 
 class Described(Protocol):
@@ -161,7 +160,8 @@ def _closeness_rows(subsets: Sequence[Subset]) -> Iterator[tuple[str, str, list[
             yield f"{title_of(name)}: {value}", f"{100 * row['full_share']:.1f} %", cells
         tested = [f"{one['total_variation']:.3f}; {one['chi_square']:.2f}" for one in fields]
         degrees = first["fields"][name]["degrees_of_freedom"]
-        yield f"*{title_of(name)}: total variation; chi-square ({degrees} df)*", "", tested
+        shown = markdown(f"{title_of(name)}: total variation; chi-square ({degrees} df)")
+        yield Markup(f"*{shown}*"), "", tested
     for name in first["means"]:
         rows = [table["means"][name] for table in tables]
         cells = [f"{row['subset']:,.1f} ({100 * row['difference']:+.1f} %)" for row in rows]
@@ -174,7 +174,7 @@ def _share(row: Mapping[str, float]) -> str:
 
 def render_licence(facts: Facts) -> str:
     """Return the licence notice of a release."""
-    return render(
+    return render_plain(
         "license.j2",
         about=facts.options.as_json(),
         version=facts.options.version,
@@ -185,11 +185,10 @@ def render_licence(facts: Facts) -> str:
 
 def responsible_ai(facts: Facts) -> dict[str, Json]:
     """Return the responsible-AI properties of a release, by their names in the RAI vocabulary."""
-    import yaml
-
     kinds, _ = _producers(facts)
     people = {"by hand", "author", "edit"}
-    text = render(
+    machines = [kind for kind in kinds if kind not in people]
+    properties = render_properties(
         "responsible_ai.j2",
         left_out=len(facts.left_out),
         collections=[source["label"] for source in facts.composition.manifest()],
@@ -198,9 +197,8 @@ def responsible_ai(facts: Facts) -> dict[str, Json]:
         reviewed=facts.reviewed,
         stories=facts.composition.totals["stories"],
         by_people=bool(people & set(kinds)),
-        machines=[kind for kind in kinds if kind not in people],
     )
-    return dict(yaml.safe_load(text))
+    return {**properties, "machineAnnotationTools": machines or ["none"]}
 
 
 def repository_card(release: Path) -> bytes:
@@ -219,44 +217,6 @@ def repository_card(release: Path) -> bytes:
             str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first"
         )
         raise InputError([problem]) from error
-
-
-def render(name: str, **values: object) -> str:
-    """Return a document of a release from its template.
-
-    Args:
-        name: file name of the template in this folder.
-        values: what the template needs, all of it.
-    """
-    return str(_template(name).render(**values))
-
-
-@cache
-def _template(name: str) -> Any:  # noqa: ANN401 - jinja2 is imported late
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (files(__package__) / name).read_text("utf-8")),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # the card is Markdown; the filter `cell` escapes what would break a table
-    )
-    environment.filters.update(n=_number, cell=_cell, line=_line)
-    return environment.get_template(name)
-
-
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
-def _line(text: str) -> str:
-    return " ".join(str(text).split())
-
-
-def _cell(text: str) -> str:
-    return _line(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -79,11 +79,10 @@ def options_since(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
     }
-    if side.document.get("kind") != KIND:  # flat records state neither a licence nor a language of their own
-        if isinstance(side.document.get("license"), str):
-            found["license"] = side.document["license"]
-        if languages := stated_languages(side.folder):
-            found["languages"] = languages
+    if isinstance(side.document.get("license"), str):
+        found["usual_license"] = side.document["license"]
+    if side.document.get("kind") != KIND and (languages := stated_languages(side.folder)):
+        found["languages"] = languages  # stories say their own
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
         found["creators"] = tuple(str(one) for one in creators)

@@ -9,6 +9,7 @@ from typing import Any
 from ..schemas.issue import Issue
 from .card import COMPOSITIONS, at_path
 from .layout import CARD, STATISTICS
+from .templates import markdown
 
 _ROW = re.compile(r"\| (.+) \| ([\d,]+) \| ([\d.]+) % \|")
 
@@ -29,7 +30,9 @@ def check_card(folder: Path) -> Iterator[Issue]:
 
 def _counts(rows: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
     return {
-        value: (int(row["count"]), f"{100 * row['share']:.1f}") for value, row in rows.items() if row["count"]
+        markdown(value): (int(row["count"]), f"{100 * row['share']:.1f}")
+        for value, row in rows.items()
+        if row["count"]
     }
 
 
@@ -42,8 +45,5 @@ def _tables(card: str) -> dict[str, dict[str, tuple[int, str]]]:
         if title is not None:
             rows = found.setdefault(title[1], {})
         elif (row := _ROW.fullmatch(line)) is not None:
-            rows[row[1].replace("&lt;", "<").replace("\\|", "|").replace("\\\\", "\\")] = (
-                int(row[2].replace(",", "")),
-                row[3],
-            )
+            rows[row[1]] = (int(row[2].replace(",", "")), row[3])
     return found

@@ -1,11 +1,16 @@
 """Licences that a release can carry: the Hub's identifiers, their SPDX ids, and the text of ``LICENSE``."""
 
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from ..errors import ConfigError
+from .options import PackOptions
+
+COMMON = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "Apache-2.0", "MIT")
+"""SPDX ids of the licences that data sets are usually published under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,12 @@ def hub_licences() -> dict[str, Licence]:
     }
 
 
-def licence(identifier: str) -> Licence:
+def licence(identifier: str, where: str = "--license") -> Licence:
     """Return a licence by its SPDX or Hub id, in any case.
+
+    Args:
+        identifier: the id.
+        where: who stated it, for the error.
 
     Raises:
         ConfigError: the Hub does not know it, or it names no single licence text.
@@ -49,11 +58,46 @@ def licence(identifier: str) -> Licence:
     spdx = {str(one.spdx_id).casefold(): str(one.spdx_id) for one in known.values() if one.spdx_id}
     close = [spdx[name] for name in difflib.get_close_matches(identifier.casefold(), sorted(spdx), n=3)]
     raise ConfigError(
-        "--license",
+        where,
         expected="the SPDX id of a licence that the Hub knows, such as CC-BY-4.0",
         found=repr(identifier),
         fix=f"did you mean {' or '.join(close)}?" if close else "give its id from the SPDX licence list",
     )
+
+
+def one_licence(stated: Counter[str | None], options: PackOptions, where: str) -> Licence:
+    """Return the one licence that a release carries.
+
+    Args:
+        stated: licence that records state, None for none -> how many of them do.
+        options: what a person said; the licence given there is for records that state none.
+        where: what is packed, for errors.
+
+    Raises:
+        ConfigError: nobody states a licence, one is unknown, or records state several or another than the one
+            that was given.
+    """
+    given = [name for name in (options.license, options.usual_license if stated[None] else None) if name]
+    entries = [licence(given[0])] if given else []
+    entries += [licence(name, f"{where}: dataset_license") for name in stated if name is not None]
+    if not entries:
+        raise ConfigError(
+            "--license",
+            expected="the licence that the release is published under",
+            found="none given, and the records state none",
+            fix=f"choose one and give its SPDX id, as in --license {COMMON[0]}; common ones are "
+            f"{', '.join(COMMON)}",
+        )
+    if len({entry.hub_id for entry in entries}) > 1:
+        counted = [f"{count} under {name}" for name, count in sorted(stated.items(), key=str) if name]
+        counted += [f"{stated[None]} that state none"] if stated[None] else []
+        raise ConfigError(
+            where,
+            expected=f"records whose dataset_license is {entries[0].spdx_id if given else 'one licence'}",
+            found=", ".join(counted),
+            fix="build again with the licence that the release is to have, or pack under the records' own",
+        )
+    return entries[0]
 
 
 def _names(entry: Licence) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ class PackOptions:
         version: semantic version, such as ``0.1.0``; ``auto`` counts on from the release that it follows.
         name: short name, as a repository on the Hub would be called.
         title: name for people.
-        license: SPDX or Hub id; None takes the licence that the records state.
+        license: SPDX or Hub id of its licence; None takes the one that the records state.
+        usual_license: that of records that state none, where ``license`` is None.
         creators: who made the benchmark.
         url: where it is published; without one a URN of name and version stands in.
         contact: how to reach the maintainers.
@@ -41,6 +42,7 @@ class PackOptions:
     name: str = "fabula-story-benchmark"
     title: str = "Fabula story benchmark"
     license: str | None = None
+    usual_license: str | None = None
     creators: tuple[str, ...] = ("The benchmark authors",)
     url: str | None = None
     contact: str | None = None

@@ -37,7 +37,7 @@ from .layout import (
     VOTE_FILES,
     hidden_folder,
 )
-from .licence import Licence, licence
+from .licence import Licence, licence, one_licence
 from .options import PackOptions
 from .reviews import Reviews, check_against
 from .run_folder import FinishedRun, finished_run
@@ -115,7 +115,8 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
         _require_plain(options, flat.what)
         return pack_flat(run, out, options, flat)
     options.checked()
-    chosen = None if options.license is None else licence(options.license)
+    if options.license is not None:
+        licence(options.license)
     require_outside(out, run)
     require_free(out)
     hidden_out = hidden_folder(out.absolute())
@@ -125,10 +126,12 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
     want = wanted(options)
     with finished_run(run) as finished:
         selection = _select(finished, want.reviews)
-        released_under = _one_licence(selection, chosen, run)
+        released_under = one_licence(selection.licences, options, str(run))
         targets = staged(out.absolute(), hidden_out, private={hidden_out})
         with taken_back() as made, targets as (draft, hidden_draft):
-            data = write_data(finished, selection, draft, hidden_draft, want.reviews)
+            data = write_data(
+                finished, selection, (draft, hidden_draft), want.reviews, str(released_under.spdx_id)
+            )
             more = add(want, finished, selection, options, (draft, hidden_draft))
             facts = _facts(finished, selection, data, options, released_under, more)
             if previous is not None:
@@ -185,21 +188,6 @@ def _select(run: FinishedRun, reviews: Reviews) -> Selection:
     selection.add_unmade(run.report.items, run.splits)
     require_records(selection, str(run.folder))
     return selection
-
-
-def _one_licence(selection: Selection, chosen: Licence | None, run: Path) -> Licence:
-    stated = {name: licence(name) for name in selection.licences}
-    distinct = {entry.hub_id for entry in stated.values()}
-    if len(distinct) > 1 or (chosen is not None and distinct != {chosen.hub_id}):
-        found = ", ".join(f"{count} under {name}" for name, count in sorted(selection.licences.items()))
-        wanted = "one licence" if chosen is None else str(chosen.spdx_id)
-        raise ConfigError(
-            str(run),
-            expected=f"records whose dataset_license is {wanted}",
-            found=found,
-            fix="build again with the licence that the release is to have, or pack under the records' own",
-        )
-    return next(iter(stated.values()))
 
 
 def _facts(

@@ -52,7 +52,7 @@ class Selection:
         hidden: ids of the hidden-test stories that are packed.
         left_out: the others; ``left_out_hidden`` those of them that belong to the hidden split.
         withdrawn: those that were taken out for good, with the reason given; ``withdrawn_hidden`` likewise.
-        licences: licence -> number of packed stories that state it.
+        licences: licence, None for none -> number of packed stories that state it.
     """
 
     public: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Selection:
     left_out_hidden: list[LeftOut] = field(default_factory=list)
     withdrawn: list[LeftOut] = field(default_factory=list)
     withdrawn_hidden: list[LeftOut] = field(default_factory=list)
-    licences: Counter[str] = field(default_factory=Counter)
+    licences: Counter[str | None] = field(default_factory=Counter)
 
     def add(self, record: Json, reason: LeftOut | None) -> None:
         """Take one finished record, or leave it out for a reason."""

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..schemas.canonical import Json
-from .card import render
 from .croissant import describe
 from .documents import head, inputs_of
 from .front_matter import configurations, front_matter_text, language_codes, size_category
 from .layout import CHANGES, FORMAT
 from .run_folder import FinishedRun
 from .suite_facts import SuiteFacts
+from .templates import render, render_plain, render_properties
 
 _CHANGES = (CHANGES, "what changed since the version before, by record and path")
 
@@ -46,7 +46,7 @@ def suite_card(facts: SuiteFacts) -> str:
 
 def suite_licence(facts: SuiteFacts) -> str:
     """Return the licence notice of a flat release."""
-    return render(
+    return render_plain(
         facts.kind.templates[1],
         about=facts.options.as_json(),
         version=facts.options.version,
@@ -67,19 +67,16 @@ def suite_croissant(
 
 
 def _responsible(facts: SuiteFacts) -> dict[str, Any]:
-    import yaml
-
     machines = [maker for maker in facts.makers if maker.startswith("rules@") or " via " in maker]
-    text = render(
+    properties = render_properties(
         facts.kind.templates[2],
         left_out=len(facts.left_out),
         details=facts.kind.details(facts),
         created_at=facts.created_at,
         producers=facts.makers,
-        machines=machines,
         people=len(machines) < len(facts.makers),
     )
-    return dict(yaml.safe_load(text))
+    return {**properties, "machineAnnotationTools": machines or ["none"]}
 
 
 def suite_manifest(facts: SuiteFacts, run: FinishedRun) -> dict[str, Json]:

@@ -4,6 +4,7 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from .layout import (
     STATISTICS,
     SUMS,
 )
-from .licence import Licence, licence
+from .licence import one_licence
 from .loading import read_rows
 from .options import PackOptions
 from .packing import PackResult
@@ -57,7 +58,7 @@ def pack_flat(run: Path, out: Path, options: PackOptions, kind: FlatKind) -> Pac
         InputError: its records cannot be read, or cannot be released.
     """
     options = _named(options.checked(), kind)
-    released_under = _stated(options, kind)
+    released_under = one_licence(Counter({None: 1}), options, str(run))
     require_outside(out, run)
     require_free(out)
     previous = None if options.since is None else open_previous(options.since, options)
@@ -108,15 +109,6 @@ def _named(options: PackOptions, kind: FlatKind) -> PackOptions:
     name = kind.name if options.name == usual["name"] else options.name
     title = kind.title if options.title == usual["title"] else options.title
     return replace(options, name=name, title=title)
-
-
-def _stated(options: PackOptions, kind: FlatKind) -> Licence:
-    if options.license is None:
-        raise ConfigError(
-            "--license", expected=f"the licence of the {kind.unit}", found=f"none; {kind.unit} state none",
-            fix="name it by its SPDX id, for example --license CC-BY-4.0",
-        )  # fmt: skip
-    return licence(options.license)
 
 
 def _write_data(draft: Path, records: Sequence[Any], kind: FlatKind) -> tuple[dict[str, int], dict[str, str]]:

@@ -47,14 +47,27 @@ class DataFiles:
 
 
 def write_data(
-    run: FinishedRun, selection: Selection, public: Path, hidden: Path, reviews: Reviews
+    run: FinishedRun,
+    selection: Selection,
+    folders: tuple[Path, Path],
+    reviews: Reviews,
+    license_id: str,
 ) -> DataFiles:
     """Write the JSONL files of both folders and the Parquet tables of the public one.
 
-    A record that reviewers accepted gets the status that its review gives it.
+    A record that reviewers accepted gets the status that its review gives it; one that states no licence
+    gets the one given.
+
+    Args:
+        run: the run that is packed.
+        selection: which stories go where.
+        folders: the public folder and the hidden one.
+        reviews: what people said of the stories.
+        license_id: SPDX id of the licence of the release.
     """
     from ..validators.statistics import StatisticsCollector
 
+    public, hidden = folders
     data = DataFiles(StatisticsCollector())
     with ExitStack() as stack:
         writer = stack.enter_context(TableWriter(public))
@@ -62,7 +75,8 @@ def write_data(
         secret_files = stack.enter_context(_Lines(hidden)) if selection.hidden else None
         for bundle in run.bundles():
             bundle["record"] = reviews.reviewed(bundle["record"])
-            story_id = bundle["record"]["story_id"]
+            story_id, provenance = bundle["record"]["story_id"], bundle["record"]["provenance"]
+            provenance["dataset_license"] = provenance["dataset_license"] or license_id
             if story_id in selection.public:
                 _count_public(data, bundle)
                 for table, row in record_rows(bundle["record"]):

@@ -99,7 +99,9 @@ class Provenance(Own):
         description="When the run was created, RFC 3339, UTC.", json_schema_extra={"format": "date-time"}
     )
     source_rights_status: str = Field(description="See the vocabulary rights_status.")
-    dataset_license: str = Field(description="Licence of the record, such as CC-BY-4.0.")
+    dataset_license: str | None = Field(
+        description="Licence of the record, such as CC-BY-4.0; null in a run until it is packed."
+    )
 
 
 class EvidenceStatus(Own):

@@ -21,3 +21,4 @@ class Story(Own):
     rights_status: str = Field(description="Rights-screening result; see the vocabulary rights_status.")
     narrative_type: str | None = Field(default=None, description="Given by the author, if at all.")
     moral_label: str | None = Field(default=None, description="Given by the author, if at all.")
+    dataset_license: str | None = Field(default=None, description="Licence that its record is to have.")

@@ -25,6 +25,7 @@ ABOUT = (
     *("--name", "fabula-sample-fables"),
     *("--title", "Fabula sample fables"),
     *("--creator", "The Fabula developers"),
+    *("--license", "CC-BY-4.0"),
 )
 ANSWER = "the brothers carried their spades back to the vineyard to begin again"
 CORRECTED = ("--who", "reviewer", "--why", "what is felt is another question")

@@ -45,14 +45,15 @@ def check_hashes(story: Story) -> Iterator[Issue]:
 
 
 def check_rights(story: Story) -> Iterator[Issue]:
-    """Check that the rights allow release and that a licence is named."""
+    """Check that the rights allow release and that a licence is named; in a run, packing may name it."""
     provenance = story.record["provenance"]
     status = provenance["source_rights_status"]
     if status not in _having("rights_status", "releasable"):
         allowed = ", ".join(sorted(_having("rights_status", "releasable")))
         message = f"expected one of {allowed}, found {show(status)}"
         yield issue("rights", story.where, "$.provenance.source_rights_status", message)
-    if not provenance["dataset_license"].strip():
+    stated = provenance["dataset_license"]
+    if not (story.bundle if stated is None else stated.strip()):
         yield issue("license", story.where, "$.provenance.dataset_license", "no licence is named")
 
 

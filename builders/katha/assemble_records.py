@@ -4,6 +4,8 @@ A story that was withdrawn goes no further than here: it keeps its place in the 
 near-duplicates, so that nothing moves for the others, and its id is not used again.
 """
 
+from pydantic import Field
+
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.base import Own
 from .records import make_bundle
@@ -12,7 +14,10 @@ from .records import make_bundle
 class Settings(Own):
     """Settings of the stage."""
 
-    license: str = "CC-BY-4.0"
+    license: str | None = Field(
+        default=None,
+        description="SPDX id for stories that name no dataset_license; without one, packing asks for it.",
+    )
 
 
 WITHDRAWN = "withdrawn"
@@ -20,7 +25,7 @@ WITHDRAWN = "withdrawn"
 
 SPEC = StageSpec(
     name="assemble_records",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "draft", "checks", "split", "withdrawn", "added_at"),
     writes=("bundle",),
@@ -36,7 +41,6 @@ def run(item: Item, tools: Tools) -> Outcome:
     if item["withdrawn"] is not None:
         return Rejected(WITHDRAWN, item["withdrawn"]["why"])
     created_at = item["added_at"] or tools.created_at
-    bundle = make_bundle(
-        item["story"], item["draft"], item["checks"], item["split"], created_at, settings.license
-    )
+    license_id = item["story"]["dataset_license"] or settings.license or None
+    bundle = make_bundle(item["story"], item["draft"], item["checks"], item["split"], created_at, license_id)
     return Made({"bundle": bundle})

@@ -18,7 +18,7 @@ __all__ = ["SPEC", "Settings", "read_sources", "run"]
 
 SPEC = StageSpec(
     name="load_stories",
-    version=3,
+    version=4,
     shape="expand",
     reads=("sources",),
     writes=("story", "given", "edits", "withdrawn", "added_at"),

@@ -10,7 +10,7 @@ REVIEW = {"human_evidence_accepted": False, "resolution": "not_reviewed"}
 
 
 def make_bundle(
-    story: Json, draft: Json, checks: Sequence[Json], split: str, created_at: str, license_name: str
+    story: Json, draft: Json, checks: Sequence[Json], split: str, created_at: str, license_id: str | None
 ) -> Json:
     """Return a ``KathaBundle`` as JSON: record, variants, producers, checks.
 
@@ -40,6 +40,6 @@ def make_bundle(
         "contrastive_variant_ids": [variant["variant_id"] for variant in variants],
         "created_at": created_at,
         "source_rights_status": story["rights_status"],
-        "dataset_license": license_name,
+        "dataset_license": license_id,
     }
     return {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}

@@ -122,7 +122,7 @@ def _keeps_entities(number: int, variant: Json, scenes: Sequence[Json]) -> Json:
 def _record_checks(story: Json, draft: Json) -> list[Json]:
     """Return one failed check per finding of the record rules, or one passed check for all of them."""
     # Split, time and licence come later; the rules need some value there.
-    bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
+    bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "given later")
     found = check_story(bundle["record"], bundle["variants"])
     places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
     failed = [

@@ -23,6 +23,7 @@ COLUMNS = (
     "rights_status",
     "narrative_type",
     "moral_label",
+    "dataset_license",
 )
 ALIASES = {
     "source": "source_collection",
@@ -107,6 +108,7 @@ class StoryRows:
             rights_status=vocabulary("rights_status").resolve(str(required["rights_status"])),
             narrative_type=_resolved("narrative_type", fields["narrative_type"]),
             moral_label=_resolved("moral_label", fields["moral_label"]),
+            dataset_license=(fields["dataset_license"] or "").strip() or None,
         )
         return self._taken_in(row, story, source)
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, UserError
+from ...schemas.csv_text import without_guard
 from ...schemas.human import NEEDED, HumanRow
 from ...schemas.paths import format_path
 from .known import Known
@@ -133,7 +134,8 @@ def _csv(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str
 
 
 def _cell(name: str, cell: str) -> Any:  # noqa: ANN401 - a JSON value
-    parts = [part.strip() for part in cell.split("|")] if name in LISTS else [cell.strip()]
+    cell = without_guard(cell.strip())
+    parts = [part.strip() for part in cell.split("|")] if name in LISTS else [cell]
     values = [_number(part) if name in NUMBERS else part for part in parts]
     return values if name in LISTS else values[0]
 

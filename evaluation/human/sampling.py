@@ -4,8 +4,6 @@ Every prompt is shown with the videos of ``per_prompt`` models drawn at random; 
 and only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
 """
 
-import csv
-import io
 import json
 import random
 import shutil
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, write_atomic
+from ...schemas.csv_text import csv_text
 
 PER_PROMPT = 2
 TASKS = "tasks.csv"
@@ -126,12 +125,8 @@ def _write(
         raise TargetError(
             str(folder), expected="a new or empty folder", found=f"{taken.name} in it", fix="choose another"
         )
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("task", "event", "statement"))
-    for one in tasks:
-        rows.writerows((one.task, number, event) for number, event in enumerate(events[one.video], 1))
-    write_atomic(folder / TASKS, [text.getvalue().encode("utf-8")])
+    rows = ((one.task, number, event) for one in tasks for number, event in enumerate(events[one.video], 1))
+    write_atomic(folder / TASKS, [csv_text(("task", "event", "statement"), rows).encode("utf-8")])
     if sources:
         (folder / VIDEOS).mkdir()
     for one, source in sources.items():

@@ -1,12 +1,11 @@
 """Scores of shot images as tables: per method, story and metric; by kind of story and character; per shot."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...errors import TargetError
 from ...schemas.canonical import write_atomic
+from ...schemas.csv_text import csv_text
 from .per_shot import ShotScore
 from .scores import ImageScores
 from .shot_table import NAMES, shot_rows
@@ -40,8 +39,4 @@ def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) 
 def _csv(rows: Iterable[Mapping[str, object]], names: Iterable[str]) -> bytes:
     every = list(rows)
     columns = list(dict.fromkeys([*names, *(name for row in every for name in row)]))
-    text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(every)
-    return text.getvalue().encode("utf-8")
+    return csv_text(columns, ([row.get(name, "") for name in columns] for row in every)).encode("utf-8")

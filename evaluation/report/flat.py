@@ -1,9 +1,8 @@
 """A report as CSV: every score and count on a line, and every verdict, or every shot, on a line."""
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
+from ...schemas.csv_text import csv_text
 from ...schemas.score import Score
 from .model import ReportDocument
 
@@ -12,7 +11,6 @@ VERDICTS = (
     "unit", "place", "method", "seed", "why", "item", "group", "question", "valid", "judge", "condition",
     "vote", "outcome", "answer", "status", "confidence", "correct",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 SHOTS = ("method", "story_id", "shot", "picture", "onstage", "found", "expected", "matched")
 
@@ -21,12 +19,12 @@ Row = tuple[object, ...]
 
 def scores_csv(document: ReportDocument) -> str:
     """Return every score, comparison and count of a report, one a line; values are fractions."""
-    return _csv(SCORES, _score_rows(document))
+    return csv_text(SCORES, _score_rows(document))
 
 
 def verdicts_csv(document: ReportDocument) -> str:
     """Return the verdicts on every question that the report shows, one a line."""
-    return _csv(VERDICTS, _verdict_rows(document))
+    return csv_text(VERDICTS, _verdict_rows(document))
 
 
 def shots_csv(document: ReportDocument) -> str:
@@ -40,25 +38,7 @@ def shots_csv(document: ReportDocument) -> str:
         )
         for one in every
     )  # fmt: skip
-    return _csv((*SHOTS, *names), rows)
-
-
-def _csv(header: Sequence[str], rows: Iterable[Row]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Return a value for a cell; text that a spreadsheet would compute gets an apostrophe before it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        clean = value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-        return f"'{clean}" if clean.startswith(_FORMULA) else clean
-    return value
+    return csv_text((*SHOTS, *names), rows)
 
 
 def _score_rows(document: ReportDocument) -> Iterator[Row]:

@@ -16,7 +16,7 @@ SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 CREATED = "2026-01-01T00:00:00Z"
 DEMO_OPTIONS = (  # those of the Makefile's demo, whose card is the repository's
     "--version", "0.1.0", "--name", "fabula-sample-fables", "--title", "Fabula sample fables",
-    "--creator", "The Fabula developers",
+    "--creator", "The Fabula developers", "--license", "CC-BY-4.0",
 )  # fmt: skip
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -203,6 +203,7 @@ def test_pack_when_the_folder_before_is_no_public_release_is_refused(
 def test_options_when_taken_over_are_those_that_a_person_gave(old: PackResult, tmp_path: Path) -> None:
     assert options_since(old.folder) == {
         "name": NAME, "title": "Fables", "creators": ("Ana", "Bo"), "contact": "ana@example.org",
+        "usual_license": "CC-BY-4.0",
     }  # fmt: skip
     given = PackOptions("0.1.0", name=NAME, url="https://example.org/fables", citation="@misc{x,\n}")
     made = pack(write_run(tmp_path / "run", sample_bundles(6)), tmp_path / "other", given)
@@ -275,7 +276,7 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
 
     first = packed("one", seeds[:1], PackOptions("0.1.0", license="CC-BY-4.0", languages=("zh-Hant", "en")))
     known = options_since(first)
-    assert (known["name"], known["license"]) == ("fabula-event-suite", "CC-BY-4.0")
+    assert (known["name"], known["usual_license"]) == ("fabula-event-suite", "CC-BY-4.0")
     assert known["languages"] == ("en", "zh-Hant")
     second = packed("two", seeds, PackOptions("auto", since=first, **known))
     assert json.loads((second / "croissant_metadata.json").read_bytes())["inLanguage"] == ["en", "zh-Hant"]

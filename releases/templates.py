@@ -1,0 +1,113 @@
+"""The documents of a release from their templates: what comes from data stays text in them.
+
+A card is Markdown: every value is escaped there, unless a template says that its own words are markup.
+A licence notice is plain text. The responsible-AI properties are YAML that is read before anything is filled
+in, so that no value passes through a second writer's escapes.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ..schemas.canonical import Json
+
+_MARKUP = re.compile(
+    r"[\\`*\[\]<>|~$#]"  # what begins or ends markup anywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis; an underscore inside a word is none
+    r"|&(?=#?\w+;)|:(?=//)|(?<=www)\."  # entities, and what would become a link
+    r"|(?:^|(?<=^ ))(?:[-+=](?=[\s=+-]|$)|\d+(?=[.)](?:\s|$)))"  # lists and rules
+)
+
+
+_SPACE = re.compile(r"\s+")
+
+
+class Markup(str):
+    """A text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def markdown(value: object) -> str:
+    """Return a value as one line of Markdown that shows it as it is, in text, headings, lists and tables."""
+    if isinstance(value, Markup):
+        return value
+    return _MARKUP.sub(_escaped, one_line(value))
+
+
+def one_line(value: object) -> str:
+    """Return a value as text in one line, with single spaces."""
+    return _SPACE.sub(" ", str(value))
+
+
+def render(name: str, **values: object) -> str:
+    """Return a document of a release from its template; every value is escaped for Markdown.
+
+    Args:
+        name: file name of the template in this folder.
+        values: what the template needs, all of it.
+    """
+    return str(_environment(escaped=True).from_string(_source(name)).render(**values))
+
+
+def render_plain(name: str, **values: object) -> str:
+    """Return a document in plain text from its template; arguments as for :func:`render`."""
+    return str(_environment(escaped=False).from_string(_source(name)).render(**values))
+
+
+def render_properties(name: str, **values: object) -> dict[str, Json]:
+    """Return a YAML template as the object that it is, its texts filled in after it was read."""
+    import yaml
+
+    environment = _environment(escaped=False)
+
+    def filled(value: Json) -> Json:
+        if isinstance(value, list):
+            return [filled(part) for part in value]
+        return environment.from_string(value).render(**values) if isinstance(value, str) else value
+
+    return {key: filled(value) for key, value in yaml.safe_load(_source(name)).items()}
+
+
+@cache
+def _source(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+@cache
+def _environment(*, escaped: bool) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    import jinja2
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        finalize=markdown if escaped else None,
+    )
+    environment.filters.update(n=_number, line=one_line, markup=Markup, cell=_cell, code=_code)
+    return environment
+
+
+def _escaped(match: re.Match[str]) -> str:
+    found = match[0]
+    return f"{found}\\" if found.isdigit() else f"\\{found}"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _cell(text: str) -> Markup:
+    """Return words of ours, with their markup, for a table."""
+    return Markup(one_line(text).replace("|", "\\|").replace("<", "&lt;"))
+
+
+def _code(value: object) -> Markup:
+    """Return a value as code in a line or a table."""
+    text = one_line(value).replace("|", "\\|")
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return Markup(f"{ticks}{space}{text}{space}{ticks}")
