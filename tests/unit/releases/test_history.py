@@ -22,9 +22,10 @@ def kept(version: str, name: str = "release.json") -> dict:
 
 
 def hashes(run: Path) -> dict[str, dict[str, str]]:
-    """Record and variant hashes of the public stories of a run, as release.json has them."""
+    """Record and variant hashes of the public stories of a run, as release.json has them once it is packed."""
     found: dict[str, dict[str, str]] = {ANNOTATIONS: {}, VARIANTS: {}}
     for bundle in iter_bundles(run):
+        bundle["record"]["provenance"]["dataset_license"] = "CC-BY-4.0"
         if bundle["record"]["split"] != "hidden_test":
             found[ANNOTATIONS][bundle["record"]["story_id"]] = digest(bundle["record"])
             found[VARIANTS].update((one["variant_id"], digest(one)) for one in bundle["variants"])
