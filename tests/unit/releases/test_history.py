@@ -22,7 +22,7 @@ def kept(version: str, name: str = "release.json") -> dict:
 
 
 def hashes(run: Path) -> dict[str, dict[str, str]]:
-    """Record and variant hashes of the public stories of a run, as release.json has them once it is packed."""
+    """Record and variant hashes of the public stories of a run, as its release.json will have them."""
     found: dict[str, dict[str, str]] = {ANNOTATIONS: {}, VARIANTS: {}}
     for bundle in iter_bundles(run):
         bundle["record"]["provenance"]["dataset_license"] = "CC-BY-4.0"
