@@ -150,3 +150,4 @@ def tell_replies(manifest: "EvaluationManifest") -> None:
         if outcomes:
             others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
             warn(f"{judge}: {answered} of {asked} replies are answers ({others})")
+            warn("the same command with --retry-failed asks once more for those that are none")

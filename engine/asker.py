@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import BudgetStop, FabulaError
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Price, highest_cost
 from ..models.prices import cost as call_cost
-from ..models.settings import ModelSettings
+from ..models.settings import ATTEMPT, ModelSettings
 from ..models.tokens import bound_tokens, estimate_request
 from ..schemas.canonical import Json
-from .asking import UNAVAILABLE, Answer, Ask, BadReply, NoAnswer, Receipt
+from .asking import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt
 from .budget import Budget
 from .calls import Call, Calls, Sending
 from .journal import Done
@@ -50,6 +50,25 @@ class Line:
     price: Price | None
 
 
+class Replies(Protocol):
+    """Where the replies to questions come from."""
+
+    attempts: int
+    """Most attempts at a question while none gives a usable answer."""
+
+    def prepared(self, request: ChatRequest) -> ChatRequest:
+        """Return a request as the model's settings want it asked."""
+        ...
+
+    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+        """Return the key of a request and the reply to it; see :meth:`Desk.reply`."""
+        ...
+
+    def cost(self, request: str, sample: int) -> float | None:
+        """Return the USD that the run paid for a reply; None where the price is not known."""
+        ...
+
+
 class Desk:
     """Gets replies, each at most once: what all items and stages of an execution share.
 
@@ -60,6 +79,7 @@ class Desk:
         budget: the cost limit.
         options: settings of every model that may be asked, by spec.
         open_line: gets a model ready; called when it is first needed.
+        attempts: most attempts at a question while none gives a usable answer.
     """
 
     def __init__(
@@ -68,8 +88,10 @@ class Desk:
         budget: Budget,
         options: Mapping[str, "ModelOptions"],
         open_line: Callable[[str], Line],
+        attempts: int = 1,
     ) -> None:
         self.calls = calls
+        self.attempts = attempts
         self.budget = budget
         self.closing: FabulaError | Closed | None = None
         self._options = options
@@ -94,6 +116,10 @@ class Desk:
     def prepared(self, request: ChatRequest) -> ChatRequest:
         """Return a request as the model's settings want it asked."""
         return self._options[request.model].apply(request)
+
+    def cost(self, request: str, sample: int) -> float | None:
+        """Return the USD that the run paid for a reply that it holds; None where the price is not known."""
+        return self.calls.cost(request, sample)
 
     async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
         """Return the key of a request and the reply to it: from the journal, or else from the model.
@@ -298,23 +324,41 @@ class ItemAsker:
         stopped: whether a question stays open because the run is being stopped.
     """
 
-    def __init__(self, desk: Desk, stage: str, settings: ModelSettings) -> None:
+    def __init__(self, desk: Replies, stage: str, settings: ModelSettings) -> None:
         self._desk, self._stage, self._settings = desk, stage, settings
         self.asked: list[tuple[str, int]] = []
         self.stopped = False
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
-        """Return the model's answer; see :class:`.asking.Asker`."""
+        """Return the model's answer; see :class:`.asking.Asker`.
+
+        Attempts that gave nothing of use are in the journal; another is made only where the run allows more.
+        """
         request = self._desk.prepared(ask.request)
         self._check_length(request)
-        first = await self._reply(request, ask.sample)
+        allowed = self._desk.attempts if ask.attempts is None else ask.attempts
+        missed: list[NoAnswer] = []
+        while True:
+            try:
+                answer = await self._attempt(ask, request, ask.sample + len(missed) * ATTEMPT)
+            except NoAnswer as none:
+                if none.code not in UNUSABLE or len(missed) + 1 >= allowed:
+                    none.missed = tuple(missed)
+                    raise
+                missed.append(none)
+            else:
+                told = (f"attempt_{len(missed) + 1}",) if missed else ()
+                return replace(answer, notes=(*answer.notes, *told), missed=tuple(missed))
+
+    async def _attempt(self, ask: Ask[T], request: ChatRequest, sample: int) -> Answer[T]:
+        first = await self._reply(request, sample)
         try:
             return _read(ask, request, first)
         except BadReply as problem:
             if not ask.repair:
                 raise _malformed(problem, first) from problem
             again = _repair_request(request, first.reply, str(problem))
-        second = await self._reply(again, ask.sample)
+        second = await self._reply(again, sample)
         try:
             answer = _read(ask, request, second)
         except BadReply as problem:
@@ -328,7 +372,7 @@ class ItemAsker:
             self.stopped = True
             raise
         self.asked.append((key, sample))
-        receipt = Receipt(reply, self._desk.calls.cost(key, sample))
+        receipt = Receipt(reply, self._desk.cost(key, sample))
         if reply.outcome != "ok":
             reason = f"the reply was {reply.outcome}" + (f": {reply.detail}" if reply.detail else "")
             raise NoAnswer(reply.outcome, reason, reply.text or None, receipt)

@@ -21,6 +21,10 @@ UNASKED = "unasked"
 """Code of a question that was not asked yet, where only known replies are used (see :mod:`.replay`)."""
 
 
+UNUSABLE = frozenset({"refused", "blocked", "truncated", "empty", "malformed"})
+"""Codes of questions that a model was asked, and answered with nothing of use: they may be asked again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What came back for a question, as it came.
@@ -42,13 +46,15 @@ class NoAnswer(Exception):
     """No usable reply; if the stage does not catch it, the item fails with this code.
 
     Codes: ``refused``, ``blocked``, ``truncated``, ``empty``, ``malformed``, ``too_long``, ``bad_request``,
-    ``unavailable``. What failed with ``unavailable`` is run again next time; the others are kept.
+    ``unavailable``. What failed with ``unavailable`` is run again next time; the others are kept, and those
+    in :data:`UNUSABLE` are asked again where the run allows more attempts (see :mod:`.attempts`).
 
     Attributes:
         code: what happened.
         reason: the same for people, in one line.
         evidence: the raw reply, if there was one.
         receipt: the same with everything about it.
+        missed: the attempts at the same question before this one.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class NoAnswer(Exception):
     ) -> None:
         super().__init__(code, reason, evidence)
         self.code, self.reason, self.evidence, self.receipt = code, reason, evidence, receipt
+        self.missed: tuple[NoAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class Ask(Generic[T]):
         prompt: the prompt it was made from, as ``id@version#hash``.
         repair: whether one more request, quoting the problem, may be sent for a malformed reply.
         sample: which answer to take; answers to the same request with other numbers are asked anew.
+        attempts: most attempts while none gives a usable answer; None for as many as the run allows.
     """
 
     request: ChatRequest
@@ -76,6 +84,7 @@ class Ask(Generic[T]):
     prompt: str
     repair: bool = True
     sample: int = 0
+    attempts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +93,16 @@ class Answer(Generic[T]):
 
     Attributes:
         value: what ``read`` made of it.
-        notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent.
+        notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent,
+            ``attempt_2`` where the first attempt gave nothing of use.
         receipt: the reply that it was read from; None from an asker that asks nobody.
+        missed: the attempts at the same question before this one.
     """
 
     value: T
     notes: tuple[str, ...] = ()
     receipt: Receipt | None = None
+    missed: tuple[NoAnswer, ...] = ()
 
 
 class Asker(Protocol):

@@ -7,8 +7,8 @@ when the reply is there. What a killed process left there may have been charged:
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,34 @@ def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
             fix="give the folder of another run, or leave --reuse out",
         )
     return keys
+
+
+@contextmanager
+def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | None]]:
+    """Give what looks a reply up by request and sample, in several journals; reads only.
+
+    Args:
+        paths: the journals' files; the first that holds a reply counts.
+
+    Raises:
+        RunError: one of them cannot be read.
+    """
+    with ExitStack() as opened:
+        readers = []
+        for path in paths:
+            opened.enter_context(explained(path))
+            readers.append(opened.enter_context(closing(journal_file.connect(path, read_only=True))))
+        asked = [reader for reader in readers if _has_calls(reader)]
+
+        def find(request: str, sample: int) -> Reply | None:
+            sql = "SELECT reply FROM calls WHERE request = ? AND sample = ?"
+            for reader in asked:
+                row = reader.execute(sql, (request, sample)).fetchone()
+                if row is not None:
+                    return Reply.from_json(_unpack(row[0]))
+            return None
+
+        yield find
 
 
 @dataclass(frozen=True, slots=True)

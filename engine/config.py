@@ -22,6 +22,9 @@ MODELS = "models"
 """What the sections of ``fabula.toml`` for models start with: ``[models."SPEC"]``."""
 
 
+MOST_ATTEMPTS = 100
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """Settings of the run itself, section ``[run]``.
@@ -34,12 +37,14 @@ class RunSettings:
         threshold: share of the items not rejected that must be made for the run to succeed, 0 to 1; above 0,
             a run that rejects every item does not succeed either.
         seed: master seed.
+        attempts: most times that a question is asked while no reply to it can be used.
     """
 
     workers: int | None = None
     item_timeout: float = 120.0
     threshold: float = 0.95
     seed: int = 42
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +222,7 @@ def _run_settings(values: Mapping[str, Any], where: str) -> RunSettings:
         "item_timeout": (_is_positive, "seconds, more than 0"),
         "threshold": (_is_share, "a share from 0 to 1"),
         "seed": (_is_count, "a whole number, 0 or more"),
+        "attempts": (_is_attempts, f"a number of attempts, 1 to {MOST_ATTEMPTS}"),
     }
     for key, value in values.items():
         good, expected = checks[key]
@@ -227,6 +233,10 @@ def _run_settings(values: Mapping[str, Any], where: str) -> RunSettings:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_attempts(value: object) -> bool:
+    return _is_count(value) and value in range(1, MOST_ATTEMPTS + 1)
 
 
 def _is_number(value: object) -> bool:

@@ -12,8 +12,9 @@ from ..models.registry import check_provider
 from ..models.spec import parse_spec
 from ..models.tokens import bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
+from .calls import replies_in
 from .config import RunConfig
-from .execute import Options, RunRequest, creation_of
+from .execute import Options, RunRequest, creation_of, with_attempts
 from .past import Past, past_of
 from .rehearsal import Asked, Script, rehearse
 
@@ -149,6 +150,7 @@ def plan_calls(
     Raises:
         FabulaError: a source or setting is wrong, or nobody serves a model.
     """
+    request = with_attempts(request)
     config = request.config
     for model in config.models:
         check_provider(parse_spec(model))
@@ -157,21 +159,24 @@ def plan_calls(
     seen: set[tuple[str, int]] = set()
 
     def told(asked: Asked) -> None:
-        key = (asked.request.key(), asked.sample)
+        key = (asked.key, asked.sample)
         if key in seen:
             return
         seen.add(key)
         total = sums.setdefault((asked.stage, asked.request.model), _Sums())
-        if key in past.answered:
+        if asked.is_known:
             total.known += 1
         else:
             _add(total, asked, config)
 
     some = _first_items(request, sample)
     known = Path(request.folder) if use_known else None
-    totals = rehearse(some, stand_in, Script(config, told, past.has, known)).totals
+    with replies_in(past.journals) as find:
+        totals = rehearse(some, stand_in, Script(config, told, past.has, known, find)).totals
     share = _share(totals, request.options)
     day = date.fromisoformat(creation_of(request)[:10])
+    if request.options.retry_failed:
+        past = past.question_by_question()
     stages = tuple(_plan(place, total.scaled(share), (config, day), past) for place, total in sums.items())
     return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
 
@@ -218,7 +223,7 @@ def _plan(place: tuple[str, str], total: _Sums, terms: tuple[RunConfig, date], p
     seen = past.stages.get(place)
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:
-        calls = round(total.items * seen.calls_per_item)
+        calls = total.calls if seen.calls_per_item is None else round(total.items * seen.calls_per_item)
         tokens_in = round(total.estimated * calls / total.calls * seen.input_ratio)
         tokens_out = round(calls * seen.output_tokens)
     return StagePlan(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
 from ..schemas.canonical import sha256_file
+from .attempts import FACT as ATTEMPTS
+from .attempts import attempts_of
 from .calls import answered_keys, model_uses
 from .config import RunConfig
 from .items import Items
@@ -90,6 +92,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     try:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
+            request = with_attempts(request)
             report = _execute(folder, loaded, request, told, stopper)
     except KeyboardInterrupt:
         raise Interrupted(
@@ -114,6 +117,17 @@ def _kept_private(folder: Path, request: RunRequest) -> Iterator[None]:
         keep_private(folder)
 
 
+def with_attempts(request: RunRequest) -> RunRequest:
+    """Return a request with the attempts at each question that its run allows now.
+
+    Raises:
+        RunError: the run's manifest or journal is damaged.
+    """
+    attempts = attempts_of(request.folder, request.config, retry_failed=request.options.retry_failed)
+    options = replace(request.options, retry_failed=attempts.again)
+    return replace(request, config=attempts.config(request.config), options=options)
+
+
 def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     """Raise BelowThreshold when too few of the items that were tried were made, or none at all.
 
@@ -131,7 +145,8 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     raise BelowThreshold(
         f"{folder}: {said}; the threshold is {threshold:g}, and report.json lists the others\n"
         "  fix: see their reasons there, or one in detail with `fabula run show`; the same command again asks"
-        " again where a model was unavailable, and with --retry-failed runs all that failed"
+        " again where a model was unavailable, and with --retry-failed runs all that failed: each question to"
+        " which no reply could be used is asked once more"
     )
 
 
@@ -181,7 +196,10 @@ def _execute(
 
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
-    return ModelPool(journal, request.config.models, options.max_cost, options.reuse, day)
+    config = request.config
+    return ModelPool(
+        journal, config.models, options.max_cost, options.reuse, day, attempts=config.run.attempts
+    )
 
 
 def _run(
@@ -203,6 +221,7 @@ def _run(
         report = replace(report, manifest_sha256=sha256_file(folder / MANIFEST), outputs=outputs.files)
         runner.means.reporter.emit(Event("outputs", data={"written": outputs.written}))
     write_report(folder, report)
+    runner.journal.note(ATTEMPTS, runner.config.run.attempts)
     runner.means.reporter.emit(Event("run-done", data={"totals": dict(report.totals)}))
     return report
 

@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from ..errors import ConfigError, RunError
 from ..schemas.base import Own
@@ -29,11 +36,20 @@ def _is_normal(text: str) -> str:
 
 
 class RunPart(Own):
-    """The settings of the run itself that stay with it: all but the number of workers."""
+    """The settings of the run itself that stay with it: all but the number of workers.
+
+    One attempt at each question is what every run starts with, and is not written.
+    """
 
     item_timeout: float = Field(gt=0, allow_inf_nan=False)
     threshold: float = Field(ge=0, le=1)
     seed: int = Field(ge=0)
+    attempts: int = Field(default=1, ge=1)
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = write(self)
+        return {name: value for name, value in told.items() if (name, value) != ("attempts", 1)}
 
 
 class StageEntry(Own):
@@ -181,7 +197,10 @@ def make_manifest(
         seed=config.run.seed,
         threshold=config.run.threshold,
         run=RunPart(
-            item_timeout=config.run.item_timeout, threshold=config.run.threshold, seed=config.run.seed
+            item_timeout=config.run.item_timeout,
+            threshold=config.run.threshold,
+            seed=config.run.seed,
+            attempts=config.run.attempts,
         ),
         settings=config.as_json(),
         stages=tuple(

@@ -63,6 +63,7 @@ class ModelPool:
         max_cost: USD that the run may cost in all; None for no limit.
         reuse: folders of other runs whose replies are taken over.
         day: the day whose prices count; None for those known to come last.
+        attempts: most attempts at a question while none gives a usable answer.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class ModelPool:
         max_cost: float | None = None,
         reuse: Sequence[Path] = (),
         day: date | None = None,
+        attempts: int = 1,
     ) -> None:
         self._journal = journal
+        self._attempts = attempts
         self._options = options
         self._max_cost = max_cost
         self._reuse = tuple(reuse)
@@ -163,7 +166,7 @@ class ModelPool:
 
     def desk(self, calls: Calls, budget: Budget) -> Desk:
         """Return what gets the replies."""
-        return Desk(calls, budget, self._options, self._open_line)
+        return Desk(calls, budget, self._options, self._open_line, self._attempts)
 
     def _unpriced_cost(self, calls: Calls) -> float:
         """Return what calls made before their price was known cost at today's; 0 where nothing is limited."""

@@ -3,12 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..models.tokens import estimate_tokens
 from ..schemas.canonical import Json, canonical_text
-from .asking import UNAVAILABLE
 from .calls import answered, answered_keys, model_uses
 from .execute import RunRequest
 from .journal import NAME as JOURNAL
@@ -22,12 +21,13 @@ class Experience:
     """What calls of one stage to one model were like.
 
     Attributes:
-        calls_per_item: calls for one item, those to repair replies included.
+        calls_per_item: calls for one item, those to repair replies included; None where only some questions
+            of an item are asked.
         input_ratio: input tokens as counted by the service, by those estimated.
         output_tokens: mean per call.
     """
 
-    calls_per_item: float
+    calls_per_item: float | None
     input_ratio: float
     output_tokens: float
 
@@ -38,13 +38,13 @@ class Past:
 
     Attributes:
         spent: USD.
-        answered: request and sample of every call in the journal, and in those of runs that are reused.
+        journals: the files that hold replies: the run's own journal, and those of runs that are reused.
         stages: experience by stage and model.
         results: (stage, item) -> the inputs of results that still count as far as stage and settings go.
     """
 
     spent: float = 0.0
-    answered: frozenset[tuple[str, int]] = frozenset()
+    journals: tuple[Path, ...] = ()
     stages: Mapping[tuple[str, str], Experience] = field(default_factory=dict)
     results: Mapping[tuple[str, str], list[Mapping[str, str]]] = field(default_factory=dict)
 
@@ -52,6 +52,11 @@ class Past:
         """Whether there is a result of the stage for the item that was made from these inputs."""
         known = self.results.get((stage, item), [])
         return any(inputs.items() <= origin.items() for origin in known)
+
+    def question_by_question(self) -> "Past":
+        """Return the same for a run that asks once more what failed, not everything about an item."""
+        stages = {place: replace(one, calls_per_item=None) for place, one in self.stages.items()}
+        return replace(self, stages=stages)
 
 
 def past_of(request: RunRequest) -> Past:
@@ -61,13 +66,15 @@ def past_of(request: RunRequest) -> Past:
         RunError: a journal cannot be read, or a folder that is reused is no run.
     """
     folder = Path(request.folder).absolute()
-    reused = frozenset[tuple[str, int]]().union(*(answered_keys(Path(one)) for one in request.options.reuse))
+    for one in request.options.reuse:
+        answered_keys(Path(one))  # refuses a folder without replies
+    reused = tuple(Path(one) / JOURNAL for one in request.options.reuse)
     if not (folder / JOURNAL).exists():
-        return Past(answered=reused)
+        return Past(journals=reused)
     with Journal.open(folder, writable=False) as journal:
         spent = math.fsum(usd for use in model_uses(journal.path) for usd in (use.cost, use.uncertain_cost))
-        keys, stages = _experience(journal)
-        return Past(spent, keys | reused, stages, _results(journal, request))
+        journals = (journal.path, *reused)
+        return Past(spent, journals, _experience(journal), _results(journal, request))
 
 
 def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], list[Mapping[str, str]]]:
@@ -79,18 +86,16 @@ def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], lis
             continue
         basis = walk.basis(stage)
         wanted = (basis.version, basis.settings_digest, basis.libraries_digest)
-        again = {head.seq for head in journal.heads(stage.name) if head.code == UNAVAILABLE}
+        again = {head.seq for head in journal.heads(stage.name) if request.options.makes_again(stage, head)}
         for origin in journal.origins(stage.name):
             if (origin.version, origin.settings, origin.libraries) == wanted and origin.seq not in again:
                 found[stage.name, origin.item].append(origin.inputs)
     return found
 
 
-def _experience(journal: Journal) -> tuple[frozenset[tuple[str, int]], dict[tuple[str, str], Experience]]:
-    keys = set()
+def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
     sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     for call in answered(journal.path):
-        keys.add((call.request, call.sample))
         total, usage = sums[call.stage, call.model], call.reply.usage
         total.calls += 1
         if usage is not None:
@@ -99,7 +104,7 @@ def _experience(journal: Journal) -> tuple[frozenset[tuple[str, int]], dict[tupl
             total.input += usage.input_tokens
             total.output += usage.output_tokens
     items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
-    return frozenset(keys), {
+    return {
         (stage, model): total.experience(items[stage])
         for (stage, model), total in sums.items()
         if total.estimated and items[stage]

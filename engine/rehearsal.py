@@ -2,7 +2,8 @@
 
 Every stage runs in a scratch journal with settings that name no model, so that later stages have something to
 work on; each stage that would ask a model is also run with an asker that writes its questions down and leaves
-them open. Questions that depend on answers, such as repairs, cannot be known before.
+them open. Replies that a journal holds are used; questions that depend on others, such as repairs, cannot be
+known before.
 """
 
 import asyncio
@@ -14,7 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from ..models.chat import ChatRequest
+from ..models.chat import ChatRequest, Reply
+from ..models.settings import ModelSettings
+from .asker import ItemAsker
 from .asking import REHEARSED, Answer, Ask, NoAnswer
 from .codec import gather_fields
 from .config import RunConfig, models_of
@@ -44,19 +47,26 @@ class Asked:
         item: for which item.
         prompt: the prompt, as ``id@version#hash``.
         request: what would be asked, as the model's settings want it.
+        key: of the request.
         sample: which answer.
+        is_known: whether a reply is at hand, so that nobody is asked.
     """
 
     stage: str
     item: str
     prompt: str
     request: ChatRequest
+    key: str
     sample: int
+    is_known: bool
 
 
 Skip: TypeAlias = Callable[[str, str, Mapping[str, str]], bool]
 """Whether a stage's real result for an item is known, so that nothing would be asked; the mapping holds the
 digests of those fields that the stage reads and no model has a hand in."""
+
+
+Find: TypeAlias = Callable[[str, int], Reply | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +78,14 @@ class Script:
         told: called with every question, in the order of the stages.
         skip: what to leave out.
         known: the folder of a run whose results are used where no model is asked; None makes them anew.
+        find: gives the reply that is at hand to a request and sample; None where there is none.
     """
 
     real: RunConfig
     told: Callable[[Asked], None]
     skip: Skip = lambda _stage, _item, _inputs: False
     known: Path | None = None
+    find: Find = lambda _request, _sample: None
 
 
 @dataclass(slots=True)
@@ -86,6 +98,54 @@ class _Recorder:
         """Write down what is asked; a stage that can do without an answer goes on to its next question."""
         self.asked.append(ask)
         raise NoAnswer(REHEARSED, "a rehearsal asks no model")
+
+
+class _Replies:
+    """The replies that are at hand; every question is written down, and one without a reply stays open."""
+
+    def __init__(self, script: "Script", item: str, prompt: str) -> None:
+        self.attempts = script.real.run.attempts
+        self._script, self._item, self._prompt = script, item, prompt
+
+    def prepared(self, request: ChatRequest) -> ChatRequest:
+        """Return a request as the model's settings want it asked."""
+        return self._script.real.models[request.model].apply(request)
+
+    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+        """Return the key of a request and the reply at hand.
+
+        Raises:
+            NoAnswer: there is none.
+        """
+        key = request.key()
+        reply = self._script.find(key, sample)
+        self._script.told(Asked(stage, self._item, self._prompt, request, key, sample, reply is not None))
+        if reply is None:
+            raise NoAnswer(REHEARSED, "a rehearsal asks no model")
+        return key, reply
+
+    def cost(self, request: str, sample: int) -> float | None:  # noqa: ARG002 - asked of every source of replies
+        """Return what a reply cost; nobody needs to know here."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rehearsing:
+    """Answers the questions of one item in one stage from the replies at hand."""
+
+    script: "Script"
+    stage: str
+    item: str
+
+    async def ask(self, ask: Ask[T]) -> Answer[T]:
+        """Return the answer that is at hand.
+
+        Raises:
+            NoAnswer: there is none.
+        """
+        settings = self.script.real.stages[self.stage]
+        assert isinstance(settings, ModelSettings)
+        return await ItemAsker(_Replies(self.script, self.item, ask.prompt), self.stage, settings).ask(ask)
 
 
 async def questions_of(stage: Stage, item: Item, tools: Tools) -> list[Ask[Any]]:
@@ -151,9 +211,11 @@ class Rehearsal(Runner):
         real = self.script.real
         tools = replace(self._tools(stage), settings=real.stages[stage.name])
         for item, parts in self.items.parts(self.journal, items, stage.spec.reads):
-            for ask in await questions_of(stage, Item(item, gather_fields(parts)), tools):
-                request = real.models[ask.request.model].apply(ask.request)
-                self.script.told(Asked(stage.name, item, ask.prompt, request, ask.sample))
+            asker = _Rehearsing(self.script, stage.name, item)
+            try:
+                await stage.run(Item(item, gather_fields(parts)), replace(tools, asker=asker))
+            except NoAnswer:
+                await asyncio.sleep(0)  # whatever the stage asks at the same time is written down too
 
 
 def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunReport:

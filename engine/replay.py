@@ -17,6 +17,7 @@ from ..models.chat import ChatRequest, Reply
 from . import journal_file
 from .asker import Desk
 from .asking import UNASKED, NoAnswer
+from .attempts import is_under_way
 from .budget import Budget
 from .calls import Calls
 from .execute import STORE
@@ -69,11 +70,12 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
         with (
             Journal.open(Path(name)) as journal,
             WorkerPool(0, manifest.run.item_timeout) as pool,
-            _KnownReplies(journal, config.models) as models,
+            _KnownReplies(journal, config.models, attempts=config.run.attempts) as models,
         ):
             means = Means(
-                pool, models, SilentReporter(), lambda: False, Options(stages=asking), manifest.created_at,
-                (), folder / STORE,
+                pool, models, SilentReporter(), lambda: False,
+                Options(stages=asking, retry_failed=is_under_way(folder, config.run.attempts)),
+                manifest.created_at, (), folder / STORE,
             )  # fmt: skip
             runner = Runner(loaded, config, journal, means)
             sources = [entry.as_json() for entry in manifest.sources]
@@ -104,7 +106,7 @@ class _KnownReplies(ModelPool):
 
     def desk(self, calls: Calls, budget: Budget) -> Desk:
         """Return a desk that asks nobody."""
-        return _KnownDesk(calls, budget, self._options, self._open_line)
+        return _KnownDesk(calls, budget, self._options, self._open_line, self._attempts)
 
 
 class _KnownDesk(Desk):

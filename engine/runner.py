@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
+from ..models.settings import ModelSettings
 from .asking import UNAVAILABLE
 from .codec import Encoded, encode
 from .config import RunConfig, models_of
@@ -32,7 +33,7 @@ class Options:
         limit: only the first so many items may run.
         items: only these items may run.
         stages: only these stages may run.
-        retry_failed: run failed items again.
+        retry_failed: run failed items again, and ask once more what got no usable reply.
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
@@ -46,6 +47,17 @@ class Options:
     max_cost: float | None = None
     reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
+
+    def makes_again(self, stage: Stage, head: Head) -> bool:
+        """Whether a known result is to be made again.
+
+        Failed results are on request; those of a model that could not be reached, always. On request also
+        those that may hold questions without an answer; what was answered about them is in the journal.
+        """
+        if head.status == "failed":
+            return self.retry_failed or head.code == UNAVAILABLE
+        settings = stage.spec.settings
+        return self.retry_failed and issubclass(settings, ModelSettings) and settings.keeps_unanswered
 
     def check(self, loaded: LoadedPipeline) -> None:
         """Raise ConfigError when an option does not fit the pipeline."""
@@ -133,9 +145,8 @@ class Runner(Walk):
             raise Interrupted("stopped; finished work is kept, the same command continues it")
 
     def again(self, stage: Stage, head: Head) -> bool:
-        """Failed results are made again on request; those of a model that could not be reached, always."""
-        wanted = self.means.options.retry_failed or head.code == UNAVAILABLE
-        return head.status == "failed" and wanted and self._may_run(stage, head.item)
+        """Whether the options want a known result made again, and let it run."""
+        return self.means.options.makes_again(stage, head) and self._may_run(stage, head.item)
 
     def _may_run(self, stage: Stage, item: str | None = None) -> bool:
         stages = self.means.options.stages

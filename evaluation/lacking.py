@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ..schemas.canonical import Json
 from ..schemas.judgement import EvaluationManifest
+from .attempts import LATER
 from .words import counted
 
 INCOMPLETE = "incomplete"
@@ -37,10 +38,20 @@ def notes_of_both(folders: Mapping[str, EvaluationManifest]) -> tuple[str, ...]:
 
 
 def incomplete_notes(manifest: EvaluationManifest) -> Iterator[str]:
-    """Yield what a reader of scores must know where the evaluation is not finished."""
+    """Yield what a reader of scores must know: what is not finished, and what came from a later attempt."""
     unasked, unreached = lacks(manifest.environment)
     if unasked or unreached:
         yield (
             f"the evaluation is not finished ({lacking(unasked, unreached)}): the scores are of what was "
             "answered so far, and coverage is of what was asked"
+        )
+    judges = manifest.environment.get("judges")
+    told = judges.values() if isinstance(judges, Mapping) else ()
+    later = sum(
+        count for one in told if isinstance(one, Mapping) and isinstance(count := one.get(LATER), int)
+    )
+    if later:
+        yield (
+            f"{counted(later, 'answer')} came from a later attempt, after a reply that could not be used;"
+            f" each question was asked at most {manifest.protocol.get('attempts', 1)} times"
         )

@@ -26,6 +26,7 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
+from .attempts import ReplyCounts
 from .lacking import INCOMPLETE
 from .merging_images import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
 from .merging_lacking import still_lacking
@@ -163,8 +164,7 @@ class _Joined:
         self.read, self.new = Counter[str](), Counter[str]()
         self.passed_over = 0
         self.units: list[set[tuple[str | None, str]]] = []
-        self.outcomes: dict[str, Counter[str]] = {}
-        self.reported: dict[str, set[str]] = {}
+        self.replies = ReplyCounts()
 
     def every(self) -> Iterator[Judgement]:
         """Yield the judgements."""
@@ -182,10 +182,7 @@ class _Joined:
     def keep(self, judgement: Judgement) -> None:
         """Count a judgement that is written."""
         self.new[self._now] += 1
-        judge = judgement.judge
-        self.outcomes.setdefault(judge.spec, Counter())[judgement.outcome] += 1
-        if judge.reported_model is not None:
-            self.reported.setdefault(judge.spec, set()).add(judge.reported_model)
+        self.replies.count(judgement)
 
     def parts(self) -> dict[str, tuple[int, int]]:
         """Return how many each folder holds, and how many of them were new."""
@@ -281,13 +278,7 @@ def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> di
     return {
         "fabula": __version__,
         **{name: first[name] for name in ("created_at", "release", "sources") if name in first},
-        "judges": {
-            spec: {
-                "outcomes": dict(sorted(counts.items())),
-                "reported_models": sorted(joined.reported.get(spec, ())),
-            }
-            for spec, counts in sorted(joined.outcomes.items())
-        },
+        "judges": joined.replies.as_json(),
         "merged": [
             {name: value for name, value in one.environment.items() if name != "sources"} for one in manifests
         ],

@@ -22,7 +22,8 @@ class MatchVotes:
         """Return a judgement under its number in the whole; all but verdicts stay as they are."""
         if judgement.kind != "match":
             return judgement
-        asked = judgement.key()[:-1]
+        *asked_of, _ = judgement.asked()
+        asked = (*asked_of, judgement.attempt)
         places, taken = self._places.setdefault(asked, {}), self._taken.setdefault(asked, set())
         about = said_digest(judgement) if judgement.parsed is None else str(judgement.parsed.get("answer"))
         if about not in places:

@@ -8,6 +8,9 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import canonical_text
 from ..schemas.judgement import EvaluationManifest
 
+UNSAID = {"attempts": 1}
+"""What a protocol means that does not say it: archives of before had one attempt at each question."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -30,7 +33,7 @@ class Difference:
 
 def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
     """Return every part of the protocols that differs, in order."""
-    told = {"kind": first.kind, **first.protocol}, {"kind": second.kind, **second.protocol}
+    told = tuple({"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second))
     return tuple(_differences("", *told))
 
 

@@ -8,6 +8,7 @@ from ..engine.manifest import Manifest
 from ..prompts.loader import load_prompt
 from ..schemas.canonical import Json
 from ..schemas.judgement import Judgement
+from .attempts import ReplyCounts
 
 IDENTITY = ("structured", "unsupported", "extra")
 """Those settings of a model that change its answers."""
@@ -22,16 +23,12 @@ class ReplyTally:
 
     def __init__(self, run: Manifest) -> None:
         self._run = run
-        self._outcomes: dict[str, Counter[str]] = {}
-        self._reported: dict[str, set[str]] = {}
+        self._replies = ReplyCounts()
         self._unasked: Counter[str] = Counter()
 
     def count(self, judgement: Judgement) -> None:
         """Take in one judgement."""
-        spec = judgement.judge.spec
-        self._outcomes.setdefault(spec, Counter())[judgement.outcome] += 1
-        if judgement.judge.reported_model is not None:
-            self._reported.setdefault(spec, set()).add(judgement.judge.reported_model)
+        self._replies.count(judgement)
 
     def leave(self, row: Json) -> None:
         """Take in one question that was not asked yet."""
@@ -50,13 +47,7 @@ class ReplyTally:
             "created_at": run.created_at,
             "selection": run.settings[selection],
             "sources": [{"role": one.role, "name": one.name, "path": one.path} for one in run.sources],
-            "judges": {
-                spec: {
-                    "outcomes": dict(sorted(counts.items())),
-                    "reported_models": sorted(self._reported.get(spec, ())),
-                }
-                for spec, counts in sorted(self._outcomes.items())
-            },
+            "judges": self._replies.as_json(),
             **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }
 

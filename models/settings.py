@@ -1,8 +1,13 @@
 """Settings of a stage that asks a language model."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from ..schemas.base import Own
+
+ATTEMPT = 1_000_000
+"""Between the sample numbers of two attempts at the same question: no setting and no vote reaches so far."""
 
 
 class ModelSettings(Own):
@@ -19,7 +24,12 @@ class ModelSettings(Own):
     max_input_tokens: int = Field(
         default=100_000, ge=1, description="A request estimated to be longer is not sent; the item fails."
     )
-    sample: int = Field(default=0, ge=0, description="Which answer to take; a higher number asks again.")
+    sample: int = Field(
+        default=0, ge=0, lt=ATTEMPT, description="Which answer to take; a higher number asks again."
+    )
+
+    keeps_unanswered: ClassVar[bool] = False
+    """Whether the stage makes its item also where questions got no usable answer, and keeps these."""
 
     def models(self) -> tuple[str, ...]:
         """Return the specs of all models that the stage asks."""

@@ -6,7 +6,7 @@ number again, also from replies that somebody else published.
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from .base import Own
 
@@ -46,6 +46,9 @@ class Judgement(Own):
     condition: Condition = Field(description="Evidence condition.")
     judge: Judge = Field(description="Who answered.")
     vote: int = Field(ge=0, description="Which answer of this judge to this question, from 0.")
+    attempt: int = Field(
+        default=1, ge=1, description="Which attempt at this answer; of several the last counts. Absent is 1."
+    )
     prompt: str = Field(description="Prompt as id@version#hash; empty where it is not known.")
     outcome: JudgementOutcome = Field(description="What came back.")
     reason: str | None = Field(description="Why there is no answer.")
@@ -56,8 +59,17 @@ class Judgement(Own):
     cost: float | None = Field(description="USD, where the price is known.")
     time: str | None = Field(description="When the run was created, RFC 3339, UTC.")
 
-    def key(self) -> tuple[str | None, str, int | None, str, str, str, str, int]:
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = write(self)
+        return {name: value for name, value in told.items() if (name, value) != ("attempt", 1)}
+
+    def key(self) -> tuple[str | None, str, int | None, str, str, str, str, int, int]:
         """Return what no two judgements of an archive may share."""
+        return (*self.asked(), self.attempt)
+
+    def asked(self) -> tuple[str | None, str, int | None, str, str, str, str, int]:
+        """Return what all attempts at the same vote share."""
         shown = (self.method, self.unit, self.seed)
         return (*shown, self.kind, self.item, self.condition, self.judge.spec, self.vote)
 

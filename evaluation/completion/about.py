@@ -81,4 +81,5 @@ class About(ReplyTally):
             "prompts": labels_of(self._run.prompts),
             "frames": self._run.settings["take_frames"],
             "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
         }

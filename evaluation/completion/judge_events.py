@@ -2,16 +2,16 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...engine.asking import Answer, Ask, BadReply, NoAnswer, Receipt
+from ...engine.asking import UNASKED, Answer, Ask, BadReply, NoAnswer, Receipt
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.chat import Image, Message
 from ...prompts.loader import Prompt, load_prompt
 from ...schemas.canonical import Json
-from ..judges.answers import OUTCOMES, clean
+from ..judges.answers import OUTCOMES, attempt, clean
 from ..judges.frames import pictures_of
 from ..judges.settings import public_judge
 from .parsing import Unreadable, parse_completion
@@ -23,12 +23,13 @@ REHEARSED = "rehearsed"
 """Code of what a rehearsal answers, in which only questions are written down."""
 STAND_IN = "Something moves from frame to frame. " * 40
 """As long as a usual description: what a rehearsal scores by."""
+ANSWERED = "answered"
 AGAIN = ("refused", "blocked")
 """Outcomes in whose place another vote is asked for."""
 
 SPEC = StageSpec(
     name="judge_events",
-    version=1,
+    version=2,
     shape="map",
     reads=("prompt", "frames"),
     writes=("votes",),
@@ -39,13 +40,14 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What one judge is asked about one video."""
+    """What one judge is asked about one video; ``attempts`` as in :class:`fabula.engine.asking.Ask`."""
 
     spec: str
     pictures: Sequence[Image]
     prompt: Json
     settings: EventJudgeSettings
     tools: Tools
+    attempts: int | None = 1
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
@@ -66,48 +68,70 @@ async def run(item: Item, tools: Tools) -> Outcome:
 
 
 async def _votes(case: _Case) -> list[Json]:
-    """Return all votes of a judge: those that are required, and then others in place of refusals."""
+    """Return all votes of a judge: those that are required, and then others in place of refusals.
+
+    Where there are too few answers all the same, votes without one are asked again, if the run allows that.
+    """
     required = case.settings.votes_of(case.spec)
-    rows = list(await _together([_vote(case, number) for number in range(required)]))
+    votes = list(await _together([_vote(case, number) for number in range(required)]))
     for _ in range(case.settings.retries):
-        refused = sum(row["outcome"] in AGAIN for row in rows)
-        if len(rows) - refused >= required:
+        refused = sum(rows[-1]["outcome"] in AGAIN for rows in votes)
+        if len(votes) - refused >= required:
             break
-        rows.append(await _vote(case, len(rows)))
-    return rows
+        votes.append(await _vote(case, len(votes)))
+    again = replace(case, attempts=None)
+    for number, rows in enumerate(votes):
+        if sum(one[-1]["outcome"] == ANSWERED for one in votes) >= required:
+            break
+        if rows[-1]["outcome"] not in (ANSWERED, UNASKED):
+            votes[number] = await _vote(again, number)
+    return [row for rows in votes for row in rows]
 
 
-async def _together(votes: Sequence[Any]) -> list[Json]:
+async def _together(votes: Sequence[Any]) -> list[list[Json]]:
     """Wait for all votes, so that none is given up because another could not be asked."""
-    rows = await asyncio.gather(*votes, return_exceptions=True)
-    for row in rows:
-        if isinstance(row, BaseException):
-            raise row
-    return list(rows)
+    found = await asyncio.gather(*votes, return_exceptions=True)
+    votes_found: list[list[Json]] = []
+    for rows in found:
+        if isinstance(rows, BaseException):
+            raise rows
+        votes_found.append(rows)
+    return votes_found
 
 
-async def _vote(case: _Case, number: int) -> Json:
-    """Return one vote: the video is described, and its events are scored by frames and description."""
-    receipts: list[Receipt | None] = []
-    step, said = "describing", dict[str, Json]()
+async def _vote(case: _Case, number: int) -> list[Json]:
+    """Return one vote: the video is described, and its events are scored by frames and description.
+
+    Each attempt at it has a row; the last one counts.
+    """
+    came: list[tuple[dict[str, Json], list[Receipt | None]]] = []
+    told: Answer[str] | None = None
+
+    def note(missed: Iterable[NoAnswer]) -> None:
+        step, described = ("describing", []) if told is None else ("scoring", [told.receipt])
+        for one in missed:
+            reason = f"{step}: {one.code}: {one.reason}"
+            said = {"outcome": OUTCOMES[one.code], "reason": reason, "parsed": None}
+            came.append((said, [*described, one.receipt]))
+
     try:
-        told = await _describe(case, number)
-        receipts.append(told.receipt)
-        step = "scoring"
+        described = await _describe(case, number)
+        note(described.missed)
+        told = described
         answer = await _score(case, number, told.value)
     except NoAnswer as none:
-        outcome = OUTCOMES.get(none.code)
-        if outcome is None:
-            if none.code == REHEARSED and step == "describing":
+        if none.code not in OUTCOMES:
+            if none.code == REHEARSED and told is None:
                 await _score(case, number, STAND_IN)  # so that it is written down, too
             raise
-        said = {"outcome": outcome, "reason": f"{step}: {none.code}: {none.reason}", "parsed": None}
-        receipts.append(none.receipt)
+        note((*none.missed, none))
     else:
-        receipts.append(answer.receipt)
+        note(answer.missed)
         parsed = {"completion": answer.value, "description": told.value}
-        said = {"outcome": "answered", "reason": None, "parsed": parsed}
-    return _row(case.spec, (number, load_prompt(SCORE[case.settings.reply]).label), said, receipts)
+        said = {"outcome": ANSWERED, "reason": None, "parsed": parsed}
+        came.append((said, [told.receipt, answer.receipt]))
+    asked = number, load_prompt(SCORE[case.settings.reply]).label
+    return [_row(case.spec, asked, {**attempt(place), **one[0]}, one[1]) for place, one in enumerate(came, 1)]
 
 
 async def _describe(case: _Case, number: int) -> Answer[str]:
@@ -135,7 +159,8 @@ async def _ask(
     parts = [part for place, picture in enumerate(case.pictures, 1) for part in (f"Frame {place}", picture)]
     request = replace(plain, messages=(*system, Message(user.role, (*parts, *user.parts))))
     sample = case.settings.sample + number
-    return await case.tools.asker.ask(Ask(request, read, prompt.label, repair=False, sample=sample))
+    ask = Ask(request, read, prompt.label, repair=False, sample=sample, attempts=case.attempts)
+    return await case.tools.asker.ask(ask)
 
 
 def _text(reply: Json) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from ...schemas.events import Suite
 from ..archive import Archive
+from ..attempts import last_attempts
 from .votes import Panel
 
 
@@ -22,7 +23,7 @@ def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Sui
     """
     votes = Counter(
         (one.unit, one.seed)
-        for one in archive.judgements
+        for one in last_attempts(archive.judgements)
         if (one.kind, one.method, one.judge.spec) == ("completion", panel.method, panel.judge)
     )
     methods = archive.manifest.subject.get("methods")

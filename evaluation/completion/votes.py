@@ -9,6 +9,7 @@ from ...errors import InputError, UserError
 from ...schemas.events import Suite
 from ...schemas.judgement import Judgement
 from ..archive import sort_key
+from ..attempts import last_attempts
 
 Completion = tuple[int, ...]
 
@@ -55,7 +56,8 @@ def collect_votes(
     """
     problems: list[UserError] = []
     panels: dict[Panel, Votes] = {}
-    for one in sorted((one for one in judgements if one.kind == "completion"), key=sort_key):
+    archived = sorted((one for one in judgements if one.kind == "completion"), key=sort_key)
+    for one in last_attempts(archived):
         prompt = suite.prompts.get(one.unit)
         if prompt is None:
             problems.append(_problem(one, "a video of the suite", "none with that name"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ...schemas.human import HumanRow
 from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
+from ..attempts import last_attempts
 from ..recoverability.definitions import Nonresponse
 from ..recoverability.matching import MATCHERS, Key, Marker
 from .answers import majority
@@ -55,7 +56,7 @@ def judged(
             without any is left out; ``incorrect`` is a vote for a wrong answer.
     """
     votes: dict[str, dict[Unit, list[Judgement]]] = {}
-    for one in judgements:
+    for one in last_attempts(judgements):
         if one.kind == "moral_label" or (one.kind == "question" and one.item in questions):
             unit = (one.condition, one.method, one.seed, one.item)
             votes.setdefault(one.judge.spec, {}).setdefault(unit, []).append(one)

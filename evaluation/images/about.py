@@ -82,4 +82,5 @@ class About(ReplyTally):
             },
             "matching": {"least": self._run.settings["match_crops"]["least"]},
             "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
         }

@@ -26,7 +26,7 @@ LANGUAGE = "en"
 
 SPEC = StageSpec(
     name="judge_alignment",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "shots", "views"),
     writes=("ratings",),

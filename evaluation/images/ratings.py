@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
 from ...schemas.score import Score
+from ..attempts import last_attempts
 from ..metrics.alignment import DIMENSIONS, MOST, alignment, average, individual_action
 from .definitions import Definitions
 from .found import FoundShot, FoundStory
@@ -65,7 +66,7 @@ def collect_panels(
     known = {(one.method, one.story_id): {shot.number for shot in one.shots} for one in found}
     problems: list[UserError] = []
     panels: dict[tuple[str, str], Panel] = {}
-    for one in judgements:
+    for one in last_attempts(judgements):
         read = _ITEM.fullmatch(one.item)
         rating = None if one.parsed is None else one.parsed.get("rating")
         if read is None or int(read[1]) not in known.get((one.method or "", one.unit), ()):

@@ -99,6 +99,7 @@ class About(ReplyTally):
             ),
             "images": settings["prepare_images"],
             "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
         }
 
     def _matchers(self) -> Iterator[str]:

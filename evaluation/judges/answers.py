@@ -1,7 +1,10 @@
-"""Asking judges, and what the archive keeps of each reply. A judge never fails an item."""
+"""Asking judges, and what the archive keeps of each reply. A judge never fails an item.
+
+Where a run allows several attempts, each has a row: those after the first say their number. The last counts.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...engine.asking import UNASKED, Ask, NoAnswer, Receipt
@@ -25,7 +28,7 @@ Any other code is raised: the judge had no part in it, and the item is run again
 
 
 async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
-    """Return one row per packet, judge and vote: what :func:`judgement_of` completes.
+    """Return one row per packet, judge, vote and attempt: what :func:`judgement_of` completes.
 
     All are asked at the same time; no reply is sent back for repair.
 
@@ -38,7 +41,7 @@ async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
         return []
     rows = await asyncio.gather(
         *(
-            _row(packet, (spec, vote), settings, tools)
+            _rows(packet, (spec, vote), settings, tools)
             for packet in packets
             for spec in settings.judges
             for vote in range(settings.votes)
@@ -49,33 +52,53 @@ async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
     for row in rows:
         if isinstance(row, BaseException):
             raise row
-        made.append(row)
+        made.extend(row)
     return made
 
 
-async def _row(packet: Packet, asked: tuple[str, int], settings: JudgeSettings, tools: Tools) -> Json:
+def last_attempts(rows: Iterable[Json]) -> list[Json]:
+    """Return those rows that count: of several attempts at an answer the last."""
+    last = {}
+    for row in rows:
+        last[row["kind"], row["item"], row["condition"], row["judge"]["spec"], row["vote"]] = row
+    return list(last.values())
+
+
+async def _rows(packet: Packet, asked: tuple[str, int], settings: JudgeSettings, tools: Tools) -> list[Json]:
     spec, vote = asked
     assert tools.asker is not None
     request = packet.request(settings.for_judge(spec), tools.seed)
     question = Ask(request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote)
+    came: list[tuple[Receipt | None, dict[str, Json]]]
     try:
         answer = await tools.asker.ask(question)
     except NoAnswer as none:
-        outcome = OUTCOMES.get(none.code)
-        if outcome is None:
+        if none.code not in OUTCOMES:
             raise
-        named = outcome != "failed" or none.reason.startswith(f"{none.code}: ")
-        reason = none.reason if named else f"{none.code}: {none.reason}"
-        receipt, said = none.receipt, _said(outcome, reason, None)
+        came = [(one.receipt, _why_not(one)) for one in (*none.missed, none)]
     else:
-        receipt, said = answer.receipt, _said("answered", None, answer.value)
-    judge = public_judge(spec).model_copy(
-        update={"reported_model": None if receipt is None else receipt.reply.reported_model}
-    )
+        came = [(one.receipt, _why_not(one)) for one in answer.missed]
+        came.append((answer.receipt, _said("answered", None, answer.value)))
     place = {"kind": packet.kind, "item": packet.item, "condition": packet.condition}
-    row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.prompt.label, **said, **_used(receipt)}
-    cleaned: Json = clean({**place, **row})
-    return cleaned
+    rows = []
+    for number, (receipt, said) in enumerate(came, 1):
+        judge = public_judge(spec).model_copy(
+            update={"reported_model": None if receipt is None else receipt.reply.reported_model}
+        )
+        row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.prompt.label, **attempt(number)}
+        rows.append(clean({**place, **row, **said, **_used(receipt)}))
+    return rows
+
+
+def attempt(number: int) -> dict[str, Json]:
+    """Return the part of a row that says which attempt it is; the first does not say so."""
+    return {} if number == 1 else {"attempt": number}
+
+
+def _why_not(none: NoAnswer) -> dict[str, Json]:
+    outcome = OUTCOMES[none.code]
+    named = outcome != "failed" or none.reason.startswith(f"{none.code}: ")
+    return _said(outcome, none.reason if named else f"{none.code}: {none.reason}", None)
 
 
 def _said(outcome: str, reason: str | None, parsed: Json) -> dict[str, Json]:

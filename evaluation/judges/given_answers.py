@@ -8,6 +8,7 @@ from typing import Any
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.katha import Question
+from .answers import last_attempts
 from .frames import record_of
 
 FIELDS = ("text_answers", "image_answers", "text_image_answers")
@@ -36,7 +37,8 @@ def given_answers(item: Item) -> Iterator[GivenAnswer]:
     """Yield every answer to a question that could be read, by condition and question."""
     questions = {question.question_id: question for question in record_of(item).questions}
     for name in FIELDS:
-        rows = sorted((row for row in item[name] if row["kind"] == "question"), key=_by_question)
+        asked = last_attempts(row for row in item[name] if row["kind"] == "question")
+        rows = sorted(asked, key=_by_question)
         for question_id, group in groupby(rows, key=lambda row: row["item"]):
             for place, row in enumerate(group):
                 if row["parsed"] is not None:

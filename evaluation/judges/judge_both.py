@@ -9,7 +9,7 @@ from .settings import LabelledSettings
 
 SPEC = StageSpec(
     name="judge_both",
-    version=2,
+    version=3,
     shape="map",
     reads=("record", "frames", "scan"),
     writes=("text_image_answers",),

@@ -9,7 +9,7 @@ from .settings import WordedSettings
 
 SPEC = StageSpec(
     name="judge_contrasts",
-    version=2,
+    version=3,
     shape="map",
     reads=("record", "variants", "frames", "scan"),
     writes=("contrast_answers",),

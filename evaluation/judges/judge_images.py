@@ -9,7 +9,7 @@ from .settings import LabelledSettings
 
 SPEC = StageSpec(
     name="judge_images",
-    version=2,
+    version=3,
     shape="map",
     reads=("record", "frames", "scan"),
     writes=("image_answers",),

@@ -12,7 +12,7 @@ from .settings import LabelledSettings
 
 SPEC = StageSpec(
     name="judge_text",
-    version=2,
+    version=3,
     shape="map",
     reads=("record",),
     writes=("text_answers",),

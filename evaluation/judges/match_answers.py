@@ -3,6 +3,7 @@
 Nobody is asked unless a matcher is named. Scoring uses the verdicts where it is told to (``matcher=model``).
 """
 
+from itertools import accumulate
 from typing import Any
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
@@ -19,7 +20,7 @@ MATCHER = "model"
 
 SPEC = StageSpec(
     name="match_answers",
-    version=2,
+    version=3,
     shape="map",
     reads=("record", *FIELDS),
     writes=("match_answers",),
@@ -29,7 +30,7 @@ SPEC = StageSpec(
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
-    """Return one row per answer that a judge gave to a question, and matcher.
+    """Return one row per answer that a judge gave to a question, matcher and attempt.
 
     In a row ``vote`` is the place of the answer among all answers to its question under its condition.
     """
@@ -37,7 +38,11 @@ async def run(item: Item, tools: Tools) -> Outcome:
         return Made({"match_answers": []})
     answers, language = list(given_answers(item)), record_of(item).language
     rows = await ask_judges([_packet(answer, language, tools.seed) for answer in answers], tools)
-    numbered = [{**row, "vote": answer.place} for row, answer in zip(rows, answers, strict=True)]
+    # A row without the number of its attempt is the first about its answer.
+    about = accumulate((int("attempt" not in row) for row in rows), initial=-1)
+    numbered = [
+        {**row, "vote": answers[place].place} for row, place in zip(rows, list(about)[1:], strict=True)
+    ]
     return Made({"match_answers": numbered})
 
 

@@ -15,15 +15,15 @@ Vectors are replies like any others: the journal keeps them, so another threshol
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...engine.asking import UNASKED, Answer, Ask, BadReply, NoAnswer
+from ...engine.asking import UNASKED, Answer, Ask, BadReply, NoAnswer, Receipt
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.vectors import cosine, encode_request, unpacked
 from ...schemas.canonical import Json
 from ...schemas.katha import Question
-from .answers import OUTCOMES
+from .answers import OUTCOMES, attempt
 from .given_answers import FIELDS, GivenAnswer, given_answers
 from .settings import VectorSettings, public_judge
 
@@ -32,7 +32,7 @@ MATCHER = "embedding"
 
 SPEC = StageSpec(
     name="match_vectors",
-    version=1,
+    version=2,
     shape="map",
     reads=("record", *FIELDS),
     writes=("match_vectors",),
@@ -55,7 +55,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
         return Made({"match_vectors": []})
     answers = list(given_answers(item))
     encoded = await _encode((text for answer in answers for text in _texts(answer)), tools)
-    return Made({"match_vectors": [_row(answer, encoded, settings) for answer in answers]})
+    return Made({"match_vectors": [row for answer in answers for row in _rows(answer, encoded, settings)]})
 
 
 def _texts(answer: GivenAnswer) -> tuple[str, ...]:
@@ -91,10 +91,24 @@ async def _encode(texts: Iterable[str], tools: Tools) -> Encoded:
     return encoded
 
 
-def _row(answer: GivenAnswer, encoded: Encoded, settings: VectorSettings) -> Json:
-    (spec,) = settings.judges
+def _rows(answer: GivenAnswer, encoded: Encoded, settings: VectorSettings) -> Iterator[Json]:
+    """Yield a row for each attempt at getting all vectors that the answer needs."""
     own = encoded.get(answer.text)
-    receipt = None if own is None else own.receipt
+    missed = [one.missed for text in _texts(answer) if (one := encoded.get(text)) is not None]
+    before = max(map(len, missed), default=0)
+    for number in range(before):
+        why = next(one[number] for one in missed if len(one) > number)
+        said = _unread(OUTCOMES[why.code], f"no vector: {why.code}: {why.reason}")
+        tried = own.missed[number] if own is not None and len(own.missed) > number else None
+        yield _row(answer, None if tried is None else tried.receipt, settings, said | attempt(number + 1))
+    said = _said(answer, encoded, settings.threshold) | attempt(before + 1)
+    yield _row(answer, None if own is None else own.receipt, settings, said)
+
+
+def _row(
+    answer: GivenAnswer, receipt: Receipt | None, settings: VectorSettings, said: dict[str, Json]
+) -> Json:
+    (spec,) = settings.judges
     usage = None if receipt is None else receipt.reply.usage
     reported = None if receipt is None else receipt.reply.reported_model
     return {
@@ -108,7 +122,7 @@ def _row(answer: GivenAnswer, encoded: Encoded, settings: VectorSettings) -> Jso
         "input_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
         "cost": None if receipt is None else receipt.cost,
-        **_said(answer, encoded, settings.threshold),
+        **said,
     }
 
 

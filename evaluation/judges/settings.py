@@ -33,6 +33,7 @@ class JudgeSettings(ModelSettings):
 
     encodes: ClassVar[bool] = False
     """Whether those that are asked give vectors, and no answers."""
+    keeps_unanswered: ClassVar[bool] = True
 
     judges: tuple[str, ...] = Field(default=(), description="Model specs of the judges.")
     votes: int = Field(default=1, ge=1, le=100, description="Answers of each judge to each question.")

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
-from ..archive import JUDGEMENTS, lines_of, read_archive
+from ..archive import JUDGEMENTS, lines_of, read_archive, sort_key
+from ..attempts import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, LABELS, Items
 from .matching import MATCHERS, Marker, matcher_of
@@ -108,7 +109,7 @@ def read_replies(folder: Path, items: Items, known: frozenset[str], definitions:
     path = folder / JUDGEMENTS
     collector = _Collector(items, known, marker_for(path, definitions))
     try:
-        for judgement in lines_of(path):
+        for judgement in last_attempts(lines_of(path)):
             collector.add(judgement)
         return collector.replies()
     except (OSError, ValidationError, _Repeated):
@@ -121,7 +122,7 @@ def replies_of(
     judgements: Iterable[Judgement], items: Items, known: frozenset[str], definitions: Definitions
 ) -> Replies:
     """Return judgements, no two with the same key, as columns; see :func:`read_replies`."""
-    every = tuple(judgements)
+    every = tuple(last_attempts(sorted(judgements, key=sort_key)))
     collector = _Collector(items, known, _marker_of(every, definitions))
     for judgement in every:
         collector.add(judgement)

@@ -10,6 +10,7 @@ from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ...schemas.text import normalize_answer
 from ..archive import JUDGEMENTS, lines_of
+from ..attempts import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, DIMENSIONS
 from .method import Method
@@ -44,7 +45,7 @@ def match_rows(folder: Path, judged: Judged, definitions: Definitions) -> Iterat
     """Yield what each reply to a question said, normalised, and whether it is right (null: no answer)."""
     path = folder / JUDGEMENTS
     marker, places = marker_for(path, definitions), judged.items.question_places
-    for one in lines_of(path):
+    for one in last_attempts(lines_of(path)):
         if one.kind != "question" or one.item not in places:
             continue
         right = None
