@@ -151,7 +151,7 @@ def test_build_when_the_key_is_refused_stops_at_once_with_the_cure(build, tmp_pa
     assert "check the key" in done.stderr
 
 
-def test_retry_when_a_reply_was_of_no_use_asks_again_only_for_another_sample(build, tmp_path: Path) -> None:
+def test_retry_when_a_reply_was_of_no_use_asks_once_more_each_time(build, tmp_path: Path) -> None:
     model, well = KathaModel(), False
 
     def answer(asked: Asked) -> Any:
@@ -168,12 +168,22 @@ def test_retry_when_a_reply_was_of_no_use_asks_again_only_for_another_sample(bui
             "--json",
         )
         assert json.loads(build(*options).stdout)["totals"]["failed"] == 2
-        well, asked = True, len(server.log)
+        asked = len(server.log)
         assert ran(build(*options), "draft_scenes") == 0
-        assert ran(build(*options, "--retry-failed"), "draft_scenes") == 2
         assert len(server.log) == asked, "a reply that was paid for is taken from the journal"
-        done = build(*options, "--set", "draft_scenes.sample=1")
+        planned = build(*options, "--retry-failed", "--dry-run")
+        first = json.loads(planned.stdout)["stages"][0]
+        assert (first["stage"], first["calls"]) == ("draft_scenes", 2), planned.stdout + planned.stderr
+        assert ran(build(*options, "--retry-failed"), "draft_scenes") == 2
+        assert len(server.log) == 2 * asked, "two questions, and a repair of each"
+        well = True
+        done = build(*options, "--retry-failed")
         assert json.loads(done.stdout)["totals"]["made"] == 2, done.stderr + done.stdout
+        assert run_attempts(tmp_path / "run") == 3
+
+
+def run_attempts(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_bytes())["run"]["attempts"]
 
 
 def ran(done: Any, name: str) -> int:

@@ -1,7 +1,6 @@
-"""Asking once more: exactly the questions to which no reply could be used, once in each retry, kill or no kill."""
+"""Asking once more: exactly the questions to which no reply could be used, once in a retry, also killed."""
 
 import json
-import re
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
 from fabula.engine.report import RunReport
-from fabula.errors import BelowThreshold, ConfigError, FabulaError, Interrupted
+from fabula.errors import BelowThreshold, ConfigError, Interrupted
 from fabula.models.settings import ATTEMPT
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
@@ -229,9 +228,7 @@ def test_retry_when_a_reused_run_has_the_attempt_takes_it_over(serve: Serve, tmp
     spoiler.on = False
     execute(retrying(request))
     before = len(spoiler.asked)
-    copy = replace(
-        request, folder=tmp_path / "copy", options=Options(workers=0, reuse=(request.folder,))
-    )
+    copy = replace(request, folder=tmp_path / "copy", options=Options(workers=0, reuse=(request.folder,)))
     run(copy)
     report = execute(retrying(copy))
     assert len(spoiler.asked) == before and report.totals["made"] == 4

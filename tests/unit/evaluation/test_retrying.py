@@ -1,0 +1,290 @@
+"""Judgements that got no usable reply are asked for once more; all attempts stay, the last counts."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.builders.registry import continue_run
+from fabula.engine.execute import execute
+from fabula.errors import InputError
+from fabula.evaluation.archive import EVALUATION, Archive, read_archive
+from fabula.evaluation.attempts import LATER, last_attempts
+from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
+from fabula.evaluation.completion.score import score_folder as score_events
+from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.merging import merge_archives
+from fabula.evaluation.recoverability.compare import compare_folders
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.evaluation.running import run_evaluation
+from fabula.evaluation.so_far import export_so_far
+from fabula.models.settings import ATTEMPT
+from fabula.releases.loading import Release
+from fabula.releases.suites import suite_bytes
+from fabula.schemas.canonical import canonical_text, digest
+from fabula.schemas.judgement import Judgement
+from fabula.testing.drawn import write_video
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.event_model import EventModel
+from fabula.testing.judge_model import JudgeModel, judge_prompt_of
+from fabula.testing.model_server import (
+    Asked,
+    EmptyChoices,
+    EmptyText,
+    MalformedJson,
+    ModelServer,
+    Prose,
+    Refused,
+    SafetyBlock,
+    TruncatedJson,
+)
+
+CREATED = "2026-01-01T00:00:00Z"
+QUICK = Definitions(resamples=50)
+FAULTS: dict[str, Any] = {
+    "refused": Refused(),
+    "blocked": SafetyBlock(),
+    "empty": EmptyText(),
+    "no choice": EmptyChoices(),
+    "truncated": TruncatedJson(),
+    "prose": Prose("Who can tell."),
+    "malformed": MalformedJson("wrong_type"),
+}
+"""How a reply can be of no use, by name."""
+
+
+class Spoiler:
+    """Spoils the replies to one in four requests, as long as it is on."""
+
+    def __init__(self, model: Callable[[Asked], Any], fault: Any) -> None:
+        self.model, self.fault, self.on = model, fault, True
+        self.log: list[tuple[str, bool]] = []
+
+    def spoils(self, asked: Asked) -> bool:
+        return int(digest(self.name(asked))[:8], 16) % 4 == 0
+
+    @staticmethod
+    def name(asked: Asked) -> str:
+        pictures = [digest(image.data.hex()) for image in asked.images]
+        return json.dumps([asked.system, asked.text, pictures])
+
+    def __call__(self, asked: Asked) -> Any:
+        spoilt = self.spoils(asked)
+        self.log.append((self.name(asked), spoilt))
+        return self.fault if spoilt and self.on else self.model(asked)
+
+    def spoilt(self) -> list[str]:
+        return sorted(name for name, spoilt in self.log if spoilt)
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    return drawn_release(tmp_path / "release")
+
+
+@pytest.fixture
+def boards(tmp_path: Path, release: Release) -> Path:
+    return draw_outputs(tmp_path / "drawn", release.records)
+
+
+def options(server: ModelServer, **given: Any) -> EvaluateOptions:
+    judge = f"{server.openai_url}#one"
+    prices = {"input": 1.0, "output": 2.0}
+    models = {judge: {"attempts": 1, "prices": prices}}
+    given = {"limit": 2, **given}
+    return EvaluateOptions(judges=(judge,), models=models, workers=0, created_at=CREATED, **given)
+
+
+def lines(judgements: Iterable[Judgement]) -> set[str]:
+    return {canonical_text(one.as_json()) for one in judgements}
+
+
+def by_attempt(archive: Archive) -> Counter[tuple[int, str]]:
+    return Counter((one.attempt, one.outcome) for one in archive.judgements)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(
+    tmp_path: Path, release: Release, boards: Path, fault: Any
+) -> None:
+    spoiler, out = Spoiler(JudgeModel(release.records), fault), tmp_path / "run"
+    with ModelServer(spoiler) as server:
+        plain = options(server)
+        retry = replace(plain, retry_failed=True)
+        evaluate_katha(release.path, boards, out, plain)
+        first = read_archive(out)
+        spoilt, asked = spoiler.spoilt(), len(spoiler.log)
+        assert 0 < len(spoilt) < asked
+        evaluate_katha(release.path, boards, out, plain)
+        assert len(spoiler.log) == asked, "the same command asks nothing"
+        planned = estimate_evaluation(release.path, boards, out, retry)
+        assert planned.calls == len(spoilt) and (planned.cost or 0) > 0
+        assert len(spoiler.log) == asked, "a plan asks nothing"
+        spoiler.on = False
+        evaluate_katha(release.path, boards, out, retry)
+        again = [name for name, _ in spoiler.log[asked:]]
+        assert sorted(again) == spoilt
+        evaluate_katha(release.path, boards, out, retry)
+        evaluate_katha(release.path, boards, out, plain)
+        assert len(spoiler.log) == asked + len(spoilt), "everything is answered"
+    archive = read_archive(out)
+    assert lines(first.judgements) < lines(archive.judgements), "every attempt is kept"
+    assert by_attempt(archive)[2, "answered"] == len(spoilt)
+    assert len(archive.judgements) == asked + len(spoilt)
+    counted = list(last_attempts(archive.judgements))
+    assert len(counted) == asked and {one.outcome for one in counted} == {"answered"}
+    (told,) = archive.manifest.environment["judges"].values()
+    assert told["outcomes"] == {"answered": asked} and told[LATER] == len(spoilt)
+
+
+def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fault(
+    tmp_path: Path, release: Release, boards: Path
+) -> None:
+    model = JudgeModel(release.records, {"text": 0.9, "image": 0.5})
+    spoiler = Spoiler(model, Refused())
+    with ModelServer(spoiler) as server:
+        plain = options(server)
+        evaluate_katha(release.path, boards, tmp_path / "run", plain)
+        spoiler.on = False
+        continue_run(tmp_path / "run", retry_failed=True, workers=0)
+        evaluate_katha(release.path, boards, tmp_path / "clean", plain)
+    late, clean = (score_folder(tmp_path / name, release.path, QUICK) for name in ("run", "clean"))
+    assert late.methods == clean.methods and late.coverage == clean.coverage
+    assert clean.notes == () and "came from a later attempt" in late.notes[0]
+    with pytest.raises(InputError, match="protocol attempts"):
+        compare_folders(tmp_path / "run", tmp_path / "clean", release.path, QUICK)
+    found = compare_folders(tmp_path / "run", tmp_path / "clean", release.path, QUICK, ("attempts",))
+    assert [one.path for one in found.differences] == ["attempts"]
+    with pytest.raises(InputError, match="protocol attempts"):
+        merge_archives([tmp_path / "run", tmp_path / "clean"], tmp_path / "merged")
+
+
+def test_compare_when_an_archive_does_not_say_how_many_attempts_reads_one(
+    tmp_path: Path, release: Release, boards: Path
+) -> None:
+    with ModelServer(JudgeModel(release.records)) as server:
+        for name in ("a", "b"):
+            evaluate_katha(release.path, boards, tmp_path / name, options(server))
+    path = tmp_path / "b" / EVALUATION
+    document = json.loads(path.read_bytes())
+    assert document["protocol"].pop("attempts") == 1
+    path.write_text(json.dumps(document))
+    compare_folders(tmp_path / "a", tmp_path / "b", release.path, QUICK)
+
+
+def test_archive_when_nothing_was_asked_again_does_not_say_attempts(
+    tmp_path: Path, release: Release, boards: Path
+) -> None:
+    with ModelServer(JudgeModel(release.records)) as server:
+        evaluate_katha(release.path, boards, tmp_path / "run", options(server))
+    line = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()[0]
+    assert "attempt" not in json.loads(line)
+    assert Judgement.model_validate_json(line).attempt == 1
+
+
+def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answers(
+    tmp_path: Path, release: Release, boards: Path
+) -> None:
+    model = JudgeModel(release.records)
+
+    class Matching(Spoiler):
+        def spoils(self, asked: Asked) -> bool:
+            is_match = asked.protocol == "embeddings" or "match" in (judge_prompt_of(asked) or "")
+            return is_match and super().spoils(asked)
+
+    spoiler = Matching(model, EmptyText())
+    with ModelServer(spoiler) as server:
+        plain = options(server, matcher=f"{server.openai_url}#matcher")
+        evaluate_katha(release.path, boards, tmp_path / "run", plain)
+        asked, spoilt = len(spoiler.log), spoiler.spoilt()
+        first = [one for one in read_archive(tmp_path / "run").judgements if one.kind == "match"]
+        spoiler.on = False
+        evaluate_katha(release.path, boards, tmp_path / "run", replace(plain, retry_failed=True))
+        assert sorted(name for name, _ in spoiler.log[asked:]) == sorted(set(spoilt)) and spoilt
+    matches = [one for one in read_archive(tmp_path / "run").judgements if one.kind == "match"]
+    assert lines(first) < lines(matches)
+    last = list(last_attempts(matches))
+    assert len(last) == len(first) and {one.outcome for one in last} == {"answered"}
+
+
+def test_archive_so_far_when_a_retry_was_stopped_has_what_it_got(
+    tmp_path: Path, release: Release, boards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoiler, out = Spoiler(JudgeModel(release.records), Refused()), tmp_path / "run"
+    with ModelServer(spoiler) as server:
+        plain = options(server, max_cost=1.0)
+        evaluate_katha(release.path, boards, out, plain)
+        spoilt, asked = spoiler.spoilt(), len(spoiler.log)
+        spoiler.on = False
+        from fabula.errors import Interrupted
+
+        retry = replace(plain, retry_failed=True)
+        with monkeypatch.context() as patch, pytest.raises(Interrupted):
+            from fabula.engine import model_pool
+
+            put, done = model_pool.Calls.put, [0]
+
+            def stopping(self: Any, call: Any, *more: Any) -> None:
+                put(self, call, *more)
+                done[0] += call.sample >= ATTEMPT
+                if done[0] == 3:
+                    raise Interrupted("stopped")
+
+            patch.setattr(model_pool.Calls, "put", stopping)
+            evaluate_katha(release.path, boards, out, retry)
+        so_far = export_so_far(out, tmp_path / "so-far")
+        got = sum(one.attempt == 2 for one in so_far.judgements)
+        assert 3 <= got < len(spoilt)
+        assert so_far.manifest.environment["incomplete"]["unasked"]
+        evaluate_katha(release.path, boards, out, retry)
+        assert sorted(name for name, _ in spoiler.log[asked:]) == spoilt
+    assert by_attempt(read_archive(out))[2, "answered"] == len(spoilt)
+
+
+@pytest.mark.parametrize("fault", [Refused(), TruncatedJson(), EmptyText()], ids=["refused", "cut", "empty"])
+def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    cup, dog = "A cup falls, and breaks.", "A dog runs, and sleeps."
+    suite, videos = tmp_path / "suite.json", tmp_path / "videos" / "model-x"
+    videos.mkdir(parents=True)
+    entries = {}
+    for name, text, width in (("cup", cup, 48), ("dog", dog, 64)):
+        listed = [f"Event {number} of: {text}" for number in (1, 2)]
+        entries[f"{name}.mp4"] = {"prompt": text, "event_list": listed, "class": ["object", "2_events"]}
+        write_video(videos / f"{name}.mp4", 20, size=(width, 48))
+    suite.write_bytes(suite_bytes(entries) + b"\n")
+    model, spoiling, log = EventModel(), True, list[str]()
+
+    def handler(asked: Asked) -> Any:
+        scores_dog = dog in asked.text
+        log.append("dog" if scores_dog else "other")
+        return fault if spoiling and scores_dog else model(asked)
+
+    with ModelServer(handler) as server:
+        models = {"openai:tested": {"base_url": server.openai_url, "attempts": 1}}
+        plain = EventOptions(
+            judges=["openai:tested"], models=models, workers=0, created_at=CREATED, votes=2,
+            settings=["judge_events.retries=1"],
+        )  # fmt: skip
+        out = tmp_path / "run"
+        execute(events_request(suite, [videos], out, plain))
+        first = read_archive(out)
+        silent = sum(one.outcome != "answered" for one in first.judgements)
+        assert silent == (3 if isinstance(fault, Refused) else 2)
+        retry = events_request(suite, [videos], out, replace(plain, retry_failed=True))
+        assert estimate_events(retry).calls == 1, "of the second vote nobody knows yet whether it is needed"
+        before, spoiling = len(log), False
+        run_evaluation(retry)
+        assert log[before:] == ["dog", "dog"], "two answers are enough"
+    archive = read_archive(out)
+    assert lines(first.judgements) < lines(archive.judgements)
+    assert by_attempt(archive)[2, "answered"] == 2
+    (panel,) = score_events(out).panels
+    assert panel.outcomes["votes"]["answered"] == 4
