@@ -81,7 +81,7 @@ def continue_run(
 
     Args:
         run: the run folder.
-        retry_failed: run failed items again.
+        retry_failed: run failed items again, and ask once more what got no usable reply.
         workers: worker processes; None for the settings' number, else one per core.
         max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
             last given, if any.

@@ -34,7 +34,12 @@ SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
 ]
 WorkersOption = Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")]
-RetryFailedOption = Annotated[bool, typer.Option("--retry-failed", help="Run what failed before again.")]
+RetryFailedOption = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed", help="Run what failed again; ask once more what got no usable reply, nothing else."
+    ),
+]
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Let earlier replies in the folder go that are not asked for now.")
 ]

@@ -63,7 +63,9 @@ def show_one(
 @guarded
 def retry(
     run: RunArgument,
-    failed: Annotated[bool, typer.Option("--failed", help="Run failed items again.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="As --retry-failed: ask once more what got no usable reply.")
+    ] = False,
     workers: WorkersOption = None,
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,

@@ -27,7 +27,7 @@ class RunOptions:
             go before everything else.
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again.
+        retry_failed: run failed items again, and ask once more what got no usable reply.
     """
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -123,6 +123,7 @@ def draft_sample(request: RunRequest, count: int, reporter: "Reporter | None") -
     stages = names[: names.index(asking[-1]) + 1]
     limit = count if request.options.limit is None else min(count, request.options.limit)
     try:
-        execute(replace(request, options=replace(request.options, limit=limit, stages=stages)), reporter)
+        options = replace(request.options, limit=limit, stages=stages, retry_failed=False)
+        execute(replace(request, options=options), reporter)
     except BelowThreshold:
         return  # what the sample shows of failures is in its report; an estimate can be made all the same
