@@ -188,7 +188,7 @@ def test_run_when_the_content_cannot_be_right_sends_one_repair_with_what_the_rea
     assert "the text must hold a" in str(server.log[1].asked.messages[2].parts[0])
 
 
-def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_not_asked_again(
+def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_asked_again_on_request(
     asks: Asks, server: ModelServer
 ) -> None:
     server.handler = lambda asked: "no JSON at all" if asked.text.startswith("a") else reply_to(asked)
@@ -198,8 +198,10 @@ def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_n
     view = view_of(request, "a")
     assert view.evidence == "no JSON at all"
     assert len(view.calls) == 2
-    execute(replace(request, options=Options(workers=0, retry_failed=True)))
+    execute(request)
     assert server.count == 4, "what was paid for is read again, not asked again"
+    execute(replace(request, options=Options(workers=0, retry_failed=True)))
+    assert server.count == 6, "once more, as that is what was asked for"
 
 
 def test_run_when_repair_is_not_allowed_as_for_a_judge_sends_none(asks: Asks, server: ModelServer) -> None:
