@@ -28,10 +28,11 @@ from fabula.releases.loading import Release
 from fabula.releases.suites import suite_bytes
 from fabula.schemas.canonical import canonical_text, digest
 from fabula.schemas.judgement import Judgement
+from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.event_model import EventModel
-from fabula.testing.judge_model import JudgeModel, judge_prompt_of
+from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import (
     Asked,
     EmptyChoices,
@@ -194,7 +195,7 @@ def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answer
 
     class Matching(Spoiler):
         def spoils(self, asked: Asked) -> bool:
-            is_match = asked.protocol == "embeddings" or "match" in (judge_prompt_of(asked) or "")
+            is_match = asked.protocol == "embeddings" or "match" in (prompt_of(asked) or "")
             return is_match and super().spoils(asked)
 
     spoiler = Matching(model, EmptyText())
