@@ -20,6 +20,7 @@ from .faults import (
     retry_after,
 )
 from .options import ModelOptions
+from .replies import Malformed, read_json
 from .secrets import Redactor
 
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
@@ -123,12 +124,22 @@ class Edge:
     def _cleaned(self, reply: Reply) -> Reply:
         return Reply(
             reply.outcome,
-            self._redactor.redact(unicode_only(reply.text)),
+            self._text(reply.text),
             None if reply.detail is None else one_line(self._redactor.redact(reply.detail)),
             self._word(reply.finish),
             self._word(reply.reported_model),
             reply.usage,
         )
+
+    def _text(self, text: str) -> str:
+        text = self._redactor.redact(unicode_only(text))
+        # What is read from it may show what the text itself does not: an escape inside an escape.
+        try:
+            value, _ = read_json(text)
+        except Malformed:
+            return text
+        clean = self._redactor.redact_json(value)
+        return text if clean == value else json.dumps(clean, ensure_ascii=False)
 
     def _word(self, text: str | None) -> str | None:
         return None if text is None else one_line(self._redactor.redact(text))[:_LONGEST_WORD]

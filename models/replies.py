@@ -72,13 +72,17 @@ def parse_reply(text: str, schema: ReplySchema | None) -> Parsed:
     Raises:
         Malformed: it is too long, holds no JSON object or several, or breaks the schema.
     """
-    if len(text) > LONGEST_REPLY:
-        raise Malformed(f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read")
     if schema is None:
+        if len(text) > LONGEST_REPLY:
+            raise _too_long(text)
         return Parsed(_without_thinking(text).strip())
-    value, notes = _read_json(text)
+    value, notes = read_json(text)
     check_value(value, schema)
     return Parsed(value, notes)
+
+
+def _too_long(text: str) -> Malformed:
+    return Malformed(f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read")
 
 
 def check_value(value: Json, schema: ReplySchema) -> None:
@@ -97,7 +101,14 @@ def check_value(value: Json, schema: ReplySchema) -> None:
     raise Malformed("; ".join(problems))
 
 
-def _read_json(text: str) -> tuple[Json, tuple[str, ...]]:
+def read_json(text: str) -> tuple[Json, tuple[str, ...]]:
+    """Return the JSON in a reply, and the notes about how it was read.
+
+    Raises:
+        Malformed: it is too long, or holds no JSON object or several.
+    """
+    if len(text) > LONGEST_REPLY:
+        raise _too_long(text)
     try:
         return _loads(text), ()
     except _NotJson:

@@ -1,9 +1,13 @@
 """Secrets that were loaded, and their removal from every text that leaves an adapter."""
 
 import base64
-import json
+import re
 from collections.abc import Iterable
-from urllib.parse import quote, quote_plus
+from dataclasses import dataclass
+from functools import lru_cache
+from html.entities import html5
+
+from ..schemas.canonical import Json
 
 MARK = "[secret removed]"
 SHORTEST = 6
@@ -11,13 +15,15 @@ SHORTEST = 6
 
 _PREFIX = 16
 """A text cut off inside a secret of at least twice this length still shows so many of its characters."""
+_HEAD = 64  # characters that are searched for; what follows is compared where they are found
 
 
 class Redactor:
     """Knows the secrets that were loaded, and takes them out of texts.
 
-    Each one is found as it is, URL-encoded, inside JSON, in base64 (alone or as what basic authentication
-    makes of it), and cut off.
+    Each one is found as it is, in base64 (alone or as what basic authentication makes of it), and cut off;
+    and each character of these may be escaped as in JSON (however often strings were put into strings),
+    in an address, in HTML or in Markdown.
 
     Args:
         values: secrets known already.
@@ -25,8 +31,7 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
-        self._forms: tuple[str, ...] = ()
-        self._prefixes: tuple[str, ...] = ()
+        self._forms: tuple[_Form, ...] = ()
         for value in values:
             self.add(value)
 
@@ -35,55 +40,119 @@ class Redactor:
         if len(value) < SHORTEST or value in self._values:
             return
         self._values.add(value)
-        forms = {form for value in self._values for form in _forms(value)}
+        coded = {text for secret in self._values for text in _in_base64(secret)} - self._values
         # Longest first, so that a secret inside a longer one leaves nothing of the longer one.
-        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-        self._prefixes = tuple(sorted(form[:_PREFIX] for form in self._values if len(form) >= 2 * _PREFIX))
+        longest_first = sorted(self._values | coded, key=lambda text: (-len(text), text))
+        started = (text for text in longest_first if text in self._values and len(text) >= 2 * _PREFIX)
+        self._forms = (
+            *(_form(text, _HEAD) for text in longest_first),
+            *(_form(text, _PREFIX) for text in started),
+        )
 
     def redact(self, text: str) -> str:
         """Return the text with every known secret replaced by :data:`MARK`."""
         for form in self._forms:
-            if form in text:
-                text = text.replace(form, MARK)
-        for prefix in self._prefixes:
-            if prefix in text:
-                text = _without_started(text, prefix)
+            text = form.removed_from(text)
         return text
 
     def redact_optional(self, text: str | None) -> str | None:
         """Return :meth:`redact` of a text, None for None."""
         return None if text is None else self.redact(text)
 
-
-def _forms(value: str) -> Iterable[str]:
-    yield value
-    yield quote(value, safe="")
-    yield quote_plus(value, safe="")
-    yield json.dumps(value)[1:-1]
-    raw = value.encode("utf-8")
-    for text in (base64.b64encode(raw), base64.urlsafe_b64encode(raw)):
-        yield text.decode("ascii")
-        yield text.decode("ascii").rstrip("=")
-    for form in _inside_base64(raw):
-        if len(form) >= SHORTEST + 2:
-            yield form
+    def redact_json(self, value: Json) -> Json:
+        """Return JSON with every string in it, keys included, redacted."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, list):
+            return [self.redact_json(entry) for entry in value]
+        if isinstance(value, dict):
+            return {self.redact(key): self.redact_json(entry) for key, entry in value.items()}
+        return value
 
 
-def _inside_base64(raw: bytes) -> Iterable[str]:
-    """Yield the middle part of a secret's base64 form at each of the three offsets it can have in a text."""
-    for offset in range(3):
-        coded = base64.b64encode(bytes(offset) + raw).decode("ascii").rstrip("=")
-        # The first characters mix with what stands before, the last one with what stands after.
-        first = (offset * 8 + 5) // 6
-        yield coded[first:-1]
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a secret looks like: a pattern for its first characters, and one for each that may follow."""
+
+    head: re.Pattern[str]
+    rest: tuple[re.Pattern[str], ...]
+
+    def removed_from(self, text: str) -> str:
+        pieces, position = [], 0
+        while (match := self.head.search(text, position)) is not None:
+            pieces += [text[position : match.start()], MARK]
+            position = self._end(text, match.end())
+        return "".join((*pieces, text[position:])) if pieces else text
+
+    def _end(self, text: str, position: int) -> int:
+        for step in self.rest:
+            match = step.match(text, position)
+            if match is None:
+                return _CUT_OFF.match(text, position).end()  # type: ignore[union-attr] - matches nothing, too
+            position = match.end()
+        return position
 
 
-def _without_started(text: str, prefix: str) -> str:
-    pieces = text.split(prefix)
-    kept = [pieces[0]]
-    for piece in pieces[1:]:
-        end = 0
-        while end < len(piece) and (piece[end].isalnum() or piece[end] in "-_.*"):
-            end += 1
-        kept.append(MARK + piece[end:])
-    return "".join(kept)
+_CUT_OFF = re.compile(r"[\w.*-]*")
+
+
+@lru_cache(maxsize=256)
+def _form(text: str, head: int) -> _Form:
+    steps = re.findall(r"\\+|[^\\]", text)
+    first, more = _step(steps[0], first=True), map(_step, steps[1:head])
+    return _Form(re.compile(first + "".join(more)), tuple(_compiled(_step(step)) for step in steps[head:]))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+_SLASH = r"\\(?:u005[cC])?"
+_SLASHES = f"(?:{_SLASH}){{1,64}}"
+"""A string that was put into strings six times has 63 before each escape."""
+
+_FIRST_SLASHES = rf"\\(?<!\\\\)(?<!u005[cC]\\)(?:u005[cC])?(?:{_SLASH})*"
+"""The same at the start of a run alone, so that each is read once, however long it is."""
+
+
+@lru_cache(maxsize=1024)
+def _step(step: str, first: bool = False) -> str:
+    """Return the pattern of one character, or of a run of backslashes, in every form it may have.
+
+    Each choice begins with a literal: then the search skips what no choice begins with.
+    """
+    char, slashes = step[0], _FIRST_SLASHES if first else _SLASHES
+    percent = "(?i:" + "%".join(f"(?:25)*{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")) + ")"
+    names = "|".join(re.escape(name) for name in _entities().get(char, ()))
+    entity = f"(?:amp;)*(?:#0*{ord(char)};|#[xX]0*(?i:{ord(char):x});{'|' + names if names else ''})"
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    unicode = _SLASHES.join(f"(?i:u{units[at : at + 4]})" for at in range(0, len(units), 4))
+    escaped = f"{unicode}|(?i:x{ord(char):02x})|u0025{percent}|u0026{entity}"
+    if not char.isalnum():
+        escaped += f"|{re.escape(char)}"
+    plain = slashes if char == "\\" else re.escape(char)
+    space = r"|\+" if char == " " else ""
+    return f"(?:{plain}|{slashes}+(?:{escaped})|%{percent}|&{entity}{space})"
+
+
+@lru_cache(maxsize=1)
+def _entities() -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name, char in html5.items():
+        if name.endswith(";") and len(char) == 1:
+            names.setdefault(char, []).append(name)
+    return names
+
+
+def _in_base64(secret: str) -> Iterable[str]:
+    """Yield what a secret is in base64: alone, and its middle part at each offset it can have in a text."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(raw).decode("ascii").rstrip("=")
+        for offset in range(3):
+            coded = encode(bytes(offset) + raw).decode("ascii").rstrip("=")
+            # The first characters mix with what stands before, the last one with what stands after.
+            middle = coded[(offset * 8 + 5) // 6 : -1]
+            if len(middle) >= SHORTEST + 2:
+                yield middle

@@ -23,6 +23,12 @@ class Code:
     level: Level = "error"
 
 
+SECRET_REMOVED = Code(
+    "No text had a secret taken out of it.",
+    "a service repeated your key: replace the key, then write the text by hand, or ask for it again",
+)
+"""For the codes of every kind of data set."""
+
 _FILE = {
     "encoding": Code("Files are UTF-8.", "save the file as UTF-8 and validate again"),
     "byte-order-mark": Code(
@@ -142,6 +148,7 @@ _RECORD = {
     "text-encoding": Code(
         "Texts hold no lone surrogates and no numbers beyond JSON's.", "write the text again from its source"
     ),
+    "secret-removed": SECRET_REMOVED,
     "rights": Code("The rights allow release.", "settle the rights, or leave the story out"),
     "license": Code("A record names its licence.", "set dataset_license, such as CC-BY-4.0"),
     "review-mismatch": Code(

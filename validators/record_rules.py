@@ -32,6 +32,7 @@ class StoryRule:
 
 
 STORY_RULES: tuple[StoryRule, ...] = (
+    StoryRule("redacted", "redacted:check_redacted", ()),
     StoryRule("ids", "word_rules:check_ids", ("story_id", "scenes", "transitions", "questions")),
     StoryRule("variant-id-forms", "word_rules:check_variant_id_forms", ("variants",)),
     StoryRule("language", "word_rules:check_language", ("language",)),

@@ -1,12 +1,15 @@
 """One suite over every registered chat model: real SDKs against the model server, every fault named."""
 
 import asyncio
+import base64
 import gc
+import html
 import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -14,7 +17,7 @@ from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, Re
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ADAPTERS, open_model
 from fabula.models.replies import Malformed, parse_reply
-from fabula.models.secrets import Redactor
+from fabula.models.secrets import MARK, Redactor
 from fabula.models.spec import ModelSpec, parse_spec
 from fabula.testing.model_server import (
     Answer,
@@ -407,6 +410,38 @@ def test_text_when_not_plain_json_reaches_the_parser_as_it_is(fault: Any, good: 
 def test_text_when_it_holds_the_key_loses_it(chat: Chat) -> None:
     chat.server.faults = EchoSecretsInReply()
     assert "planted" not in json.dumps(chat.ask().as_json())
+
+
+ECHOES = {
+    "escapes": lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
+    "escaped slashes": lambda key: json.dumps(key)[1:-1].replace("/", "\\/"),
+    "a string in a string": lambda key: json.dumps(json.dumps({"key": key}))[1:-1],
+    "percent": lambda key: quote(key, safe=""),
+    "HTML in escapes": lambda key: "".join(f"\\u0026\\u0023{ord(char)};" for char in key),
+    "base64 with escaped slashes": lambda key: (
+        base64.b64encode(b"me:" + key.encode()).decode().replace("/", "\\/")
+    ),
+}
+
+
+@pytest.mark.parametrize("key", ["planted/key+0123?456789~abcdef", 'planted"key\\with=every<kind>'])
+def test_text_when_it_holds_the_key_in_other_forms_loses_them_before_and_after_reading(
+    key: str, chat_with: Callable[..., Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ECHOED_KEY", key)
+    chat = chat_with(api_key_env="ECHOED_KEY")
+    echoes = [echo(key) for echo in ECHOES.values()]
+    words = ", ".join(f'"see {echo} there"' for echo in echoes)
+    chat.server.handler = lambda _: Answer(f'{{"moral": "x", "words": [{words}]}}', model=quote(key, safe=""))
+    reply = chat.ask()
+    read = parse_reply(reply.text, SCHEMA).value["words"]
+    assert len(read) == len(echoes) and all(MARK in word for word in read)
+    for shown in (reply.text, *read, *map(unquote, read), *map(html.unescape, read)):
+        assert key not in shown and not any(echo in shown for echo in echoes)
+    assert reply.reported_model == MARK
+    chat.server.handler = lambda _: Answer(" ".join(echoes))
+    text = chat.ask(schema=None).text
+    assert [name for name, echo in zip(ECHOES, echoes, strict=True) if echo in text] == ["HTML in escapes"]
 
 
 def test_text_when_it_holds_half_a_surrogate_pair_can_be_stored(chat: Chat) -> None:

@@ -1,7 +1,7 @@
 """Every code that the rules about episode scripts, their registries and split files report."""
 
 from ...schemas.issue import Issue
-from ..codes import Code
+from ..codes import SECRET_REMOVED, Code
 
 _FILES = {
     "unreadable": Code(
@@ -52,6 +52,7 @@ _SCRIPT = {
         "_window_shot_ids are contiguous.", "have a look: shots of the source were left out", "warning"
     ),
     "first-cut": Code("The first shot of a scene is a cut.", "set cut to true there", "warning"),
+    "secret-removed": SECRET_REMOVED,
     "empty-text": Code("Overview, prompts and actions say something.", "write the text"),
     "repeated-action": Code("No two shots of the set have the same action.", "rewrite one", "warning"),
     "window-overlap": Code(
@@ -214,7 +215,7 @@ CODES: dict[str, Code] = {**_FILES, **_SCRIPT, **_REGISTRY, **_SCHEDULE, **_TEXT
 BLOCKING = frozenset(
     {
         *("unreadable", "too-large", "encoding", "json", "repeated-key", "shape", "unsafe-name"),
-        *("no-shots", "scene-order", "list-length", "schedule-key", "story-name"),
+        *("no-shots", "scene-order", "list-length", "schedule-key", "story-name", "secret-removed"),
     }
 )
 """Codes of what cannot be released: files of no use, and episodes whose shots cannot be told."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from ...schemas.entities import EntityEpisode, EntityScene, RegistryEntry, ScheduledShot
 from ...schemas.issue import Issue
 from ..codes import show
+from ..redacted import find_redacted
 from .codes import issue
 from .view import EpisodeView
 
@@ -19,6 +20,7 @@ _WINDOW_ID = re.compile(r"(.+)__shot([0-9]{1,9})", re.DOTALL)
 
 def check_script(view: EpisodeView, where: str) -> Iterator[Issue]:
     """Yield what is wrong with the frame of a script."""
+    yield from find_redacted(view.script.as_json(), where)
     yield from _keys(view.script, where)
     yield from _numbers(view, where)
     yield from _schedule_keys(view, where)

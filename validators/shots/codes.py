@@ -1,7 +1,7 @@
 """Every code that the rules about shot scripts and their files report."""
 
 from ...schemas.issue import Issue
-from ..codes import Code
+from ..codes import SECRET_REMOVED, Code
 
 _FILES = {
     "missing-script": Code("Every story has a story.json.", "write it, or remove the folder"),
@@ -45,6 +45,7 @@ _FILES = {
 }
 
 _SCRIPT = {
+    "secret-removed": SECRET_REMOVED,
     "no-shots": Code("A script has a shot.", "write its shots"),
     "shot-count": Code("A story has 4 to 30 shots.", "split or join shots", "warning"),
     "shots-from-zero": Code("Shots are numbered from 1.", "add 1 to every index"),

@@ -8,6 +8,7 @@ from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ...schemas.text import unspaced_count
 from ...schemas.vocabulary import vocabulary
 from ..codes import show
+from ..redacted import find_redacted
 from .camera import Camera, is_jump, is_repeated, read_camera
 from .cast_rules import check_cast, check_languages, folded
 from .codes import issue
@@ -27,6 +28,7 @@ FIELDS = {
 
 def check_script(script: ShotScript, where: str) -> Iterator[Issue]:
     """Yield everything that is wrong with a script."""
+    yield from find_redacted(script.as_json(), where)
     yield from _numbers(script, where)
     if script.story_type is not None:
         yield from _both(script.story_type, where, "$.Story_type")

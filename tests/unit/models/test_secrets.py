@@ -1,11 +1,16 @@
 """Taking secrets out of texts."""
 
 import base64
+import html
 import json
-from urllib.parse import quote
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from random import Random
+from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.models.secrets import MARK, Redactor
@@ -51,6 +56,7 @@ def test_redact_when_nothing_is_known_returns_the_same_text() -> None:
     assert Redactor([SECRET]).redact_optional(SECRET) == MARK
 
 
+@settings(deadline=None)
 @given(st.text(min_size=6, max_size=60), st.text(max_size=30), st.text(max_size=30))
 def test_redact_when_any_secret_is_embedded_anywhere_takes_it_out(
     secret: str, before: str, after: str
@@ -58,3 +64,106 @@ def test_redact_when_any_secret_is_embedded_anywhere_takes_it_out(
     if secret not in MARK:
         redacted = Redactor([secret]).redact(before + secret + after)
         assert secret not in redacted.replace(MARK, "\0" * 70)
+
+
+Encoding = Callable[[str], str]
+
+
+def _escaped(text: str) -> str:
+    """Every UTF-16 unit as a JSON escape."""
+    raw = text.encode("utf-16-be")
+    return "".join(f"\\u{raw[at]:02X}{raw[at + 1]:02x}" for at in range(0, len(raw), 2))
+
+
+ENCODINGS: dict[str, Encoding] = {
+    "plain": lambda text: text,
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "JSON, slashes escaped": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    "JSON, everything escaped": _escaped,
+    "percent": lambda text: quote(text, safe=""),
+    "form": quote_plus,
+    "percent, everything": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "HTML": lambda text: html.escape(text, quote=True),
+    "HTML, decimal": lambda text: "".join(f"&#{ord(char)};" for char in text),
+    "HTML, hexadecimal": lambda text: "".join(f"&#X{ord(char):X};" for char in text),
+    "Markdown": lambda text: re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 for addresses": lambda text: base64.urlsafe_b64encode(b"user:" + text.encode()).decode(),
+}
+KEYS = {
+    "long": "sk-proj-0123456789abcdefABCDEF_-0123456789abcdef",
+    "short": "sk-pl9xyz",
+    "slashes": "AIza/Sy+plan/ted==",
+    "quotes": "pass\"word\\with'marks",
+    "marks": "<p>&amp;%2F$key[1]",
+    "beyond ASCII": "schlüssel-鍵-\U0001f511-ключ",
+    "a space": "open sesame now",
+}
+
+
+STRINGS = ("JSON", "JSON, slashes escaped")
+"""What is done to a text that is put into a string of a reply."""
+
+
+def _readings(text: str, depth: int = 5) -> Iterator[str]:
+    """Yield a text and whatever somebody can decode it to."""
+    seen, layer = {text}, {text}
+    for _ in range(depth):
+        more = {reading for known in layer for reading in _decoded(known)} - seen
+        seen |= more
+        layer = more
+    yield from seen
+
+
+def _decoded(text: str) -> Iterator[str]:
+    yield html.unescape(text)
+    yield unquote_plus(text)
+    yield re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
+    with suppress(ValueError):
+        yield json.loads(f'"{text}"', strict=False)
+    for piece in re.findall(r"[\w+/=-]{8,}", text, re.ASCII):
+        padded = piece.rstrip("=") + "=" * (-len(piece.rstrip("=")) % 4)
+        for decode in (base64.b64decode, base64.urlsafe_b64decode):
+            with suppress(ValueError):
+                yield decode(padded).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_redact_when_a_secret_is_encoded_leaves_nothing_to_decode(encoding: str, name: str) -> None:
+    key = KEYS[name]
+    redactor, coded = Redactor([key]), ENCODINGS[encoding](key)
+    for text in (coded, *(ENCODINGS[outer](coded) for outer in STRINGS)):
+        assert any(key in reading for reading in _readings(f"a {text} b")), "somebody could decode it"
+        redacted = redactor.redact(f"a {text} b")
+        assert not any(key in reading for reading in _readings(redacted)), text
+        assert redacted.startswith("a ") and redacted.endswith(" b")
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_redact_when_every_character_is_encoded_in_another_way_takes_it_out(name: str) -> None:
+    key, random = KEYS[name], Random(7)
+    redactor = Redactor([key])
+    ways = [way for kind, way in ENCODINGS.items() if "base64" not in kind]
+    for _ in range(50):
+        mixed = "".join(random.choice(ways)(char) for char in key)
+        redacted = redactor.redact(f"({mixed})")
+        assert redacted == f"({MARK})", mixed
+
+
+@pytest.mark.parametrize("depth", range(1, 7))
+def test_redact_when_a_string_stands_in_strings_takes_it_out(depth: int) -> None:
+    key = KEYS["quotes"]
+    text = key
+    for _ in range(depth):
+        text = json.dumps({"text": text})
+    redacted = Redactor([key]).redact(text)
+    assert MARK in redacted
+    for _ in range(depth):
+        redacted = json.loads(redacted)["text"]
+    assert redacted == MARK
+
+
+def test_redact_json_when_a_secret_is_a_name_or_a_value_takes_it_out_and_keeps_the_rest() -> None:
+    value = {"a": [1, None, f"x {SECRET}"], SECRET: True}
+    assert Redactor([SECRET]).redact_json(value) == {"a": [1, None, f"x {MARK}"], MARK: True}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fabula.models.secrets import MARK
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_records, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
@@ -341,6 +342,12 @@ def _(folder: Path) -> Path:
     bundle = sample_bundles(1)[0]
     bundle["record"]["scenes"][0]["weight"] = 1
     return raw_file(folder, canonical_bytes(bundle).replace(b'"weight":1', b'"weight":1e999') + b"\n")
+
+
+@run_case("secret-removed")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["scenes"][1]["action"] = f"The {MARK} waits."
+    bundles[1]["variants"][0]["semantic_delta"] = MARK
 
 
 @run_case("rights")

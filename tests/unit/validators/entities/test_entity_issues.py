@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fabula.models.secrets import MARK
 from fabula.releases.entity_tree import read_entity_set, script_bytes
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 from fabula.validators.entities.codes import CODES
@@ -116,6 +117,7 @@ CHANGES: dict[str, Change] = {
     "window-order": setting(_window_shot_ids__1="ep_a__shot0003"),
     "window-gap": setting(_window_shot_ids__4="ep_a__shot0012"),
     "first-cut": setting(scenes__1__cut__0=False),
+    "secret-removed": lambda one: action(one, 1, 1, f"{MARK} waits."),
     "empty-text": lambda one: (setting(story_overview=" ")(one), action(one, 1, 1, "")),
     "repeated-action": lambda one: action(one, 1, 2, one["scenes"][0]["action_descriptions"][1]),
     "label-key": setting(**{"entity_descriptions__Object 1__label": "Object 2"}),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fabula.models.secrets import MARK
 from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
 from fabula.validators.shots.fact_rules import check_facts
@@ -48,6 +49,7 @@ CHANGES: dict[str, Change] = {
     ),
     "repeated-name": lambda script: script["Characters"]["The Fox"].update(name_en="mira "),
     "setting-character": lambda script: script["Shots"][0]["Setting Description"].update(en="Mira's house"),
+    "secret-removed": lambda script: script["Characters"]["Mira"].update(prompt_en=f"A girl {MARK}"),
     "tag": lambda script: script["Characters"]["Mira"].pop("tag"),
     "character-text": lambda script: script["Characters"]["Mira"].update(prompt_ch=" "),
     "appearances": lambda script: script["Characters"]["Mira"].update(num_of_appearances=99),
