@@ -1,14 +1,23 @@
 """Counting the frames of a video: when each is shown, and where decoding can begin."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from .wholeness import Fault, fault_of
+
+LOOKED_THROUGH = 20_000
+"""Up to so many frames a video is decoded once from end to end; of a longer one, what is taken out of it."""
+
 _INDEXED = {"mov", "mp4", "matroska", "webm"}
 """Containers that say of every packet when it is shown, and find a key frame exactly."""
+
+_SILENT = {"gif"}
+"""Decoders that leave out what they cannot decode, of codecs that have a frame in each packet."""
 
 _MOST_KEPT = 4
 _kept: "dict[tuple[str, int, int, int, int], Index]" = {}
@@ -24,6 +33,7 @@ class Index:
         end: when the last frame ends.
         discarded: packets that the file says are not shown.
         cut: whether a packet is incomplete.
+        fault: what the container shows to be wrong with the file; nothing was counted then.
     """
 
     times: tuple[int | Fraction, ...]
@@ -31,6 +41,7 @@ class Index:
     end: int | Fraction
     discarded: int
     cut: bool
+    fault: Fault | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -49,7 +60,10 @@ def index_file(path: Path, container: Any, stream: Any, most: int) -> Index:  # 
     key = (str(path.absolute()), facts.st_size, facts.st_mtime_ns, facts.st_ino, most)
     index = _kept.pop(key, None)
     if index is None:
-        index = index_video(container, stream, most)
+        fault = fault_of(path)
+        index = Index((), (), 0, 0, False, fault) if fault else index_video(container, stream, most)
+        if index.keys and len(index) <= LOOKED_THROUGH:
+            _look_through(path, stream.index)
     _kept[key] = index
     while len(_kept) > _MOST_KEPT:
         del _kept[next(iter(_kept))]
@@ -95,9 +109,18 @@ def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # n
     return Index(tuple(sorted(times)), tuple(sorted(keys)), end, discarded, cut)
 
 
+def _look_through(path: Path, stream_index: int) -> None:
+    """Decode every frame once; raises where that fails. The file is opened anew: a codec takes its options once."""
+    import av
+
+    with av.open(str(path), metadata_errors="replace") as container:
+        for _ in _decoded(container, container.streams[stream_index]):
+            pass
+
+
 def _index_frames(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
     stamps: list[int | None] = []
-    for frame in container.decode(stream):
+    for frame in _decoded(container, stream):
         stamps.append(frame.pts)
         if len(stamps) > most:
             break
@@ -107,3 +130,38 @@ def _index_frames(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN
     if len(told) < len(stamps) or any(a >= b for a, b in pairwise(told)):
         times = [number * step for number in range(len(stamps))]
     return Index(tuple(times), (), times[-1] + step if times else 0, 0, cut=False)
+
+
+def _decoded(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    """Yield every frame.
+
+    A decoder would rather show something: it is told to fail instead. Only what stands before the first key
+    frame may be missing, as a recording can begin, or be cut, between two of them.
+
+    Raises:
+        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
+    """
+    stream.codec_context.options = {"err_detect": "explode"}
+    first_key: int | None = None
+    packets = shown = 0
+    for packet in container.demux(stream):
+        packets += packet.size > 0
+        if first_key is None and packet.is_keyframe:
+            first_key = packet.pts if packet.pts is not None else 0
+        try:
+            frames = packet.decode()
+        except Exception:
+            if _may_be_missing(packet.pts, first_key):
+                continue
+            raise
+        for frame in frames:
+            shown += 1
+            if (frame.is_corrupt or packet.is_corrupt) and not _may_be_missing(frame.pts, first_key):
+                raise ValueError("a frame is incomplete")
+            yield frame
+    if shown < packets and stream.codec_context.name in _SILENT:
+        raise ValueError(f"{packets - shown} frames are missing")
+
+
+def _may_be_missing(stamp: int | None, first_key: int | None) -> bool:
+    return first_key is None or (stamp is not None and stamp < first_key)

@@ -1,6 +1,7 @@
 """Looking at videos and taking frames out of them, with bounded memory.
 
-The packets are counted first, without decoding; then only the stretches that hold the wanted frames are
+The file is checked against what its container says, and its packets are counted; a short video is decoded
+once from end to end, as damage shows in no other way. Then only the stretches that hold the wanted frames are
 decoded, one frame in memory at a time. Containers without an exact index are decoded from the front, twice.
 Needs the extra ``video`` (PyAV). Its logging stays off, as it is by default: switched on, even to its
 quietest level, it can block a decoder's threads for ever.
@@ -203,6 +204,9 @@ def _check_file(path: Path, limits: VideoLimits) -> None:
 
 
 def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> None:  # noqa: ANN401 - PyAV's
+    if index.fault is not None:
+        code, found = index.fault
+        raise _problem(path, code, "all that the file says it has", found)
     if len(index) > limits.max_frames:
         raise _problem(path, "too_many_frames", f"at most {limits.max_frames:,} frames", "more")
     if index.cut or len(index) + index.discarded < stream.frames:

@@ -88,7 +88,8 @@ class _Form:
         for step in self.rest:
             match = step.match(text, position)
             if match is None:
-                return _CUT_OFF.match(text, position).end()  # type: ignore[union-attr] - matches nothing, too
+                cut_off = _CUT_OFF.match(text, position)
+                return position if cut_off is None else cut_off.end()
             position = match.end()
         return position
 
