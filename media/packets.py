@@ -110,7 +110,7 @@ def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # n
 
 
 def _look_through(path: Path, stream_index: int) -> None:
-    """Decode every frame once; raises where that fails. The file is opened anew: a codec takes its options once."""
+    """Decode every frame once; raises where that fails. Opened anew, as a codec takes its options once."""
     import av
 
     with av.open(str(path), metadata_errors="replace") as container:

@@ -1,4 +1,4 @@
-"""Videos that are cut or damaged anywhere, in every container and codec at hand; and sound ones, left alone."""
+"""Videos cut or damaged anywhere, in every container and codec at hand; and sound ones, left alone."""
 
 import importlib.util
 import random
