@@ -1,5 +1,6 @@
 """Characters and things that an English text names: animate nouns, names with titles, repeated things."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -40,6 +41,11 @@ class MentionFinder:
         for lower in self._lowers:
             self._counts[lower] = self._counts.get(lower, 0) + 1
         self._found: dict[str, _Found] = {}
+        self._capitalised_inside = {
+            word.lower
+            for i, word in enumerate(words)
+            if self._capitalised(i) and not self._starts_sentence(i)
+        }
 
     def find(self, segments: Sequence[Segment]) -> tuple[Entity, ...]:
         """Return the entities in order of their first mention."""
@@ -52,7 +58,8 @@ class MentionFinder:
                 self._add_noun(i)
         kept = [f for f in self._found.values() if self._is_kept(f)]
         kept.sort(key=lambda f: f.places[0])
-        return tuple(Entity(f.name, f.character, _segments_of(f.places, segments)) for f in kept)
+        ends = [segment.end for segment in segments]
+        return tuple(Entity(f.name, f.character, _segments_of(f.places, ends)) for f in kept)
 
     def _is_kept(self, found: _Found) -> bool:
         if found.character:
@@ -70,9 +77,9 @@ class MentionFinder:
 
     def _names(self) -> Iterator[tuple[int, int]]:
         """Yield the first and last index of each run of capitalised words that is a name."""
-        i = 0
+        i, last = 0, -1
         while i < len(self._words):
-            last = i
+            last = max(i, last)
             while last + 1 < len(self._words) and self._capitalised(last + 1) and self._joined(last):
                 last += 1
             if not self._capitalised(i) or self._words[i].lower in word_set("words", "function"):
@@ -95,16 +102,9 @@ class MentionFinder:
         word = self._words[i].lower
         if word in _common_words() or word.endswith(("ly", "ing")):
             return False
-        if any(
-            self._words[k].lower == word and self._capitalised(k) and not self._starts_sentence(k)
-            for k in self._places_of(word)
-        ):
+        if word in self._capitalised_inside:
             return True
         return self._acts(last) and self._text[self._words[i].start : self._words[i].end] != word
-
-    def _places_of(self, word: str) -> Iterator[int]:
-        if self._counts[word] > 1:
-            yield from (k for k, lower in enumerate(self._lowers) if lower == word)
 
     def _add_name(self, first: int, last: int) -> None:
         end = self._words[last].end - (2 if self._words[last].possessive and self._ends_in_s(last) else 0)
@@ -208,12 +208,7 @@ def _common_words() -> frozenset[str]:
     )
 
 
-def _segments_of(places: Sequence[int], segments: Sequence[Segment]) -> tuple[int, ...]:
-    at: list[int] = []
-    index = 0
-    for place in sorted(places):
-        while place >= segments[index].end and index + 1 < len(segments):
-            index += 1
-        if not at or at[-1] != index:
-            at.append(index)
-    return tuple(at)
+def _segments_of(places: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers of the segments that hold the places, given where each segment ends."""
+    last = len(ends) - 1
+    return tuple(sorted({min(bisect_right(ends, place), last) for place in places}))

@@ -10,7 +10,7 @@ from .verbs import find_verb, verb_kind
 from .words import lower_words
 
 _PERSONAL = {
-    "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.IGNORECASE),
+    "an e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.IGNORECASE),
     "a telephone number": re.compile(r"(?<![\w.])\+?\(?\d{2,4}\)?(?:[ .-]?\d{2,4}){2,4}(?![\w.]*\d)"),
     "an identity number": re.compile(r"(?<!\d)\d{3}-\d{2}-\d{4}(?!\d)|(?<!\d)\d{4} \d{4} \d{4}(?!\d)"),
     "a postal address": re.compile(

@@ -1,21 +1,25 @@
 """Cutting a text into sentences (by ``sentencex``) and long sentences into clauses."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate
 
 from ....schemas.text import is_unspaced
 from .analysis import Segment
 from .lexicon import lexicon, phrase_pattern, whole_words, word_set
-from .verbs import find_verb, is_participle
-from .words import lower_words
+from .verbs import find_verb, is_participle, is_verb
+from .words import lower_words, plain_word, words_of
 
 MIN_WORDS = 3
 MIN_CHARACTERS = 4
 # A clause may end after these; the ideographic list comma is no clause boundary.
 _MARKS = re.compile(r"[;:؛；：—–]+[\"'”’»]?\s*|[,،，]+[\"'”’»]?\s*")
 _STRONG = frozenset(";:؛；：—–")
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|«[^»]*»")
+_QUOTES = {"“": "”", '"': '"', "「": "」", "«": "»"}
+_QUOTE = re.compile("[" + "".join(_QUOTES) + "]")
+_PIECE = re.compile(r"\S+")
 _AFTER_AND = whole_words(["and", "but", "so", "yet"])
 
 
@@ -69,24 +73,89 @@ def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
 def _clause_cuts(
     text: str, start: int, end: int, english: bool, spaceless: bool
 ) -> Iterator[tuple[int, int]]:
-    quoted = [match.span() for match in _QUOTED.finditer(text, start, end)]
-    candidates = sorted(
-        set(_mark_cuts(text, start, end, english)) | set(_joiner_cuts(text, start, end, english))
-    )
+    sentence = _Sentence(text, start, end)
+    quoted = _quoted_spans(text, start, end)
+    begins = [begin for begin, _ in quoted]
+    candidates = sorted(set(_mark_cuts(text, start, end, english)) | set(_joiner_cuts(sentence, english)))
     last = start
     for place, strength in candidates:
-        if any(begin < place < stop for begin, stop in quoted):
+        before = bisect_left(begins, place) - 1
+        if before >= 0 and place < quoted[before][1]:
             continue
-        if not (_enough(text, last, place, spaceless) and _enough(text, place, end, spaceless)):
+        if not (sentence.is_enough(last, place, spaceless) and sentence.is_enough(place, end, spaceless)):
             continue
         if (
             english
             and strength > 1
-            and not (_has_verb(text, last, place) and _leads_clause(text, place, end))
+            and not (sentence.has_verb(last, place) and _leads_clause(text, place, end))
         ):
             continue
         yield place, strength
         last = place
+
+
+class _Sentence:
+    """A sentence, read once: where its words are and which of them look like verbs.
+
+    What is asked of a part of it takes the same time however long the part is.
+    """
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
+        self._pieces = [match.start() for match in _PIECE.finditer(text, start, end)]
+        spans = [(word.start, word.end) for word in words_of(text, start, end)]
+        self.begins = [begin for begin, _ in spans]
+        self.words = [plain_word(text[begin:stop].lower()) for begin, stop in spans]
+
+    @cached_property
+    def marks(self) -> list[int]:
+        """Where the marks are after which a clause may end."""
+        return [match.start() for match in _MARKS.finditer(self.text, self.start, self.end)]
+
+    @cached_property
+    def _verbs_before(self) -> list[int]:
+        """How many words before each one look like verbs between their neighbours."""
+        return [0, *accumulate(is_verb(self.words, i) for i in range(len(self.words)))]
+
+    def is_enough(self, start: int, end: int, spaceless: bool) -> bool:
+        """Return whether a part is long enough for a clause."""
+        if spaceless:
+            first, last = trim(self.text, start, end)
+            return last - first >= MIN_CHARACTERS
+        first = bisect_left(self._pieces, start)
+        pieces = bisect_left(self._pieces, end) - first
+        cut = start < end and not self.text[start].isspace() and self._pieces[first : first + 1] != [start]
+        return pieces + cut >= MIN_WORDS
+
+    def has_verb(self, start: int, end: int) -> bool:
+        """Return whether a part holds a finite verb, or begins with the verb of a coordinate clause."""
+        first, stop = bisect_left(self.begins, start), bisect_left(self.begins, end)
+        if first >= stop:
+            return False
+        opening = self.words[first]
+        # A coordinate clause may begin with its verb: "floated to the bank".
+        if is_participle(opening) or find_verb(["and", opening]) is not None or is_verb([opening], 0):
+            return True
+        inside = self._verbs_before[max(first + 1, stop - 1)] - self._verbs_before[first + 1]
+        return inside > 0 or (stop - first > 1 and is_verb(self.words[stop - 2 : stop], 1))
+
+
+def _quoted_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans between quotation marks, in order; a mark that is never closed opens nothing."""
+    spans: list[tuple[int, int]] = []
+    unclosed: set[str] = set()
+    place = start
+    while (match := _QUOTE.search(text, place, end)) is not None:
+        place = match.end()
+        if match[0] in unclosed:
+            continue
+        stop = text.find(_QUOTES[match[0]], place, end)
+        if stop < 0:
+            unclosed.add(match[0])
+        else:
+            place = stop + 1
+            spans.append((match.start(), place))
+    return spans
 
 
 def _mark_cuts(text: str, start: int, end: int, english: bool) -> Iterator[tuple[int, int]]:
@@ -102,9 +171,10 @@ def _mark_cuts(text: str, start: int, end: int, english: bool) -> Iterator[tuple
         yield match.end(), strength
 
 
-def _joiner_cuts(text: str, start: int, end: int, english: bool) -> Iterator[tuple[int, int]]:
+def _joiner_cuts(sentence: _Sentence, english: bool) -> Iterator[tuple[int, int]]:
     if not english:
         return
+    text, start, end = sentence.text, sentence.start, sentence.end
     for match in phrase_pattern("connectives", "joiners").finditer(text, start, end):
         comparison = text.startswith((" could", " can"), match.end())  # as hard as she could
         after_word = match.start() > start and text[match.start() - 1] == " "
@@ -112,9 +182,14 @@ def _joiner_cuts(text: str, start: int, end: int, english: bool) -> Iterator[tup
             yield match.start(), 3
     for match in _AFTER_AND.finditer(text, start, end):
         if match.start() > start and text[match.start() - 2] not in ",;:":
-            stop = _MARKS.search(text, match.end(), end)
-            ahead = lower_words(text, match.start(), stop.start() if stop else end)
-            if find_verb(ahead[:6]) is not None:
+            mark = bisect_left(sentence.marks, match.end())
+            first = bisect_left(sentence.begins, match.start())
+            if sentence.begins[first : first + 1] != [match.start()]:
+                continue  # rock-and-roll
+            stop = first + 6
+            if mark < len(sentence.marks):
+                stop = min(stop, bisect_left(sentence.begins, sentence.marks[mark]))
+            if find_verb(sentence.words[first:stop]) is not None:
                 yield match.start(), 3
 
 
@@ -130,19 +205,6 @@ def _is_list_item(text: str, place: int, end: int) -> bool:
 def _leads_clause(text: str, place: int, end: int) -> bool:
     ahead = lower_words(text, place, min(end, place + 160))[:14]
     return any(map(is_participle, ahead[:3])) or find_verb(ahead) is not None
-
-
-def _has_verb(text: str, start: int, end: int) -> bool:
-    words = lower_words(text, start, end)
-    # A coordinate clause may begin with its verb: "floated to the bank".
-    headless = bool(words) and (is_participle(words[0]) or find_verb(["and", words[0]]) is not None)
-    return headless or find_verb(words) is not None
-
-
-def _enough(text: str, start: int, end: int, spaceless: bool) -> bool:
-    if spaceless:
-        return len(text[start:end].strip()) >= MIN_CHARACTERS
-    return len(text[start:end].split()) >= MIN_WORDS
 
 
 def strip_lead(clause: str) -> str:

@@ -31,8 +31,12 @@ def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
 
 def lower_words(text: str, start: int = 0, end: int | None = None) -> list[str]:
     """Return what :func:`words_of` finds, as lower-case words alone."""
-    found = _WORD.findall(text[start:end].lower())
-    return [word.replace("’", "'").removesuffix("'s") if "s" in word[-1:] else word for word in found]
+    return [plain_word(word) for word in _WORD.findall(text[start:end].lower())]
+
+
+def plain_word(word: str) -> str:
+    """Return a lower-case word without a possessive ending."""
+    return word.replace("’", "'").removesuffix("'s") if "s" in word[-1:] else word
 
 
 def word_count(text: str) -> int:
