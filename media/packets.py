@@ -1,7 +1,7 @@
 """Counting the frames of a video: when each is shown, and where decoding can begin."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -20,7 +20,7 @@ _SILENT = {"gif"}
 """Decoders that leave out what they cannot decode, of codecs that have a frame in each packet."""
 
 _MOST_KEPT = 4
-_kept: "dict[tuple[str, int, int, int, int], Index]" = {}
+_kept: "dict[tuple[str, int, int, int, int, bool], Index]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,31 @@ class Index:
         return self.keys[max(bisect_right(self.keys, time) - 1, 0)]
 
 
-def index_file(path: Path, container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+def index_file(path: Path, container: Any, stream: Any, most: int, *, whole: bool) -> Index:  # noqa: ANN401 - PyAV's
     """Return :func:`index_video` of an open file; that of the files used last is kept in memory.
 
     A film is opened once for every shot that is looked at; counting its packets again takes longer than that.
+
+    Args:
+        path: the file.
+        container: the same, opened.
+        stream: its video.
+        most: how many frames are counted.
+        whole: whether damage in the middle counts; a film that was cut off is never whole.
+
+    Raises:
+        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
     """
     facts = path.stat()
-    key = (str(path.absolute()), facts.st_size, facts.st_mtime_ns, facts.st_ino, most)
+    key = (str(path.absolute()), facts.st_size, facts.st_mtime_ns, facts.st_ino, most, whole)
     index = _kept.pop(key, None)
     if index is None:
         fault = fault_of(path)
-        index = Index((), (), 0, 0, False, fault) if fault else index_video(container, stream, most)
-        if index.keys and len(index) <= LOOKED_THROUGH:
+        if fault is not None and (whole or fault[0] == "truncated"):
+            index = Index((), (), 0, 0, False, fault)
+        else:
+            index = index_video(container, stream, most, whole=whole)
+        if whole and index.keys and len(index) <= LOOKED_THROUGH:
             _look_through(path, stream.index)
     _kept[key] = index
     while len(_kept) > _MOST_KEPT:
@@ -70,7 +83,7 @@ def index_file(path: Path, container: Any, stream: Any, most: int) -> Index:  # 
     return index
 
 
-def index_video(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+def index_video(container: Any, stream: Any, most: int, *, whole: bool = False) -> Index:  # noqa: ANN401 - PyAV's
     """Note when the frames of a stream are shown; stops when there are more than so many.
 
     MP4 and Matroska say it in their packets. Of other containers (MPEG, AVI, raw streams) every frame is
@@ -81,7 +94,7 @@ def index_video(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN40
         if index is not None:
             return index
         container.seek(0)
-    return _index_frames(container, stream, most)
+    return _index_frames(stream, _decoded(container, stream) if whole else container.decode(stream), most)
 
 
 def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # noqa: ANN401 - PyAV's
@@ -118,9 +131,9 @@ def _look_through(path: Path, stream_index: int) -> None:
             pass
 
 
-def _index_frames(container: Any, stream: Any, most: int) -> Index:  # noqa: ANN401 - PyAV's
+def _index_frames(stream: Any, frames: Iterable[Any], most: int) -> Index:  # noqa: ANN401 - PyAV's
     stamps: list[int | None] = []
-    for frame in _decoded(container, stream):
+    for frame in frames:
         stamps.append(frame.pts)
         if len(stamps) > most:
             break

@@ -83,7 +83,7 @@ def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
             ``too_many_pixels``, ``damaged``.
         MissingRequirement: the extra ``video`` is not installed.
     """
-    with open_video(path, limits) as (_, stream, index):
+    with open_video(path, limits, whole=True) as (_, stream, index):
         return _info(stream, index)
 
 
@@ -109,7 +109,7 @@ def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Itera
         MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has fewer.
         MissingRequirement: the extra ``video`` is not installed.
     """
-    yield from _frames(path, limits, lambda frames: _enough(path, frames, count))
+    yield from _frames(path, limits, lambda frames: _enough(path, frames, count), whole=True)
 
 
 def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
@@ -118,7 +118,7 @@ def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
     Raises:
         MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
     """
-    with closing(_frames(path, limits, lambda _: (0,))) as frames:
+    with closing(_frames(path, limits, lambda _: (0,), whole=True)) as frames:
         return next(frames)
 
 
@@ -130,7 +130,7 @@ def frames_at(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) 
         MissingRequirement: the extra ``video`` is not installed.
     """
     if indices:
-        yield from _frames(path, limits, lambda frames: _within(path, frames, indices))
+        yield from _frames(path, limits, lambda frames: _within(path, frames, indices), whole=False)
 
 
 def _within(path: Path, frames: int, indices: Sequence[int]) -> Sequence[int]:
@@ -145,9 +145,11 @@ def _enough(path: Path, frames: int, count: int) -> Sequence[int]:
     return even_indices(frames, count)
 
 
-def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[int]]) -> Generator[Frame]:
+def _frames(
+    path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[int]], *, whole: bool
+) -> Generator[Frame]:
     """Yield the frames whose indices are chosen, given how many there are."""
-    with open_video(path, limits) as (container, stream, index):
+    with open_video(path, limits, whole=whole) as (container, stream, index):
         wanted = choose(len(index))
         base = Fraction(stream.time_base)
         try:
@@ -159,8 +161,16 @@ def _frames(path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[in
 
 
 @contextmanager
-def open_video(path: Path, limits: VideoLimits = LIMITS) -> Iterator[tuple[Any, Any, Index]]:
+def open_video(
+    path: Path, limits: VideoLimits = LIMITS, *, whole: bool = False
+) -> Iterator[tuple[Any, Any, Index]]:
     """Open a file, check it, count its packets: PyAV's container and stream, and when its frames are shown.
+
+    Args:
+        path: the file.
+        limits: what it may be at most.
+        whole: refuse it for damage in its middle, too, as videos are that a method made. Of a film, what can
+            be decoded is used.
 
     Raises:
         MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
@@ -183,7 +193,7 @@ def open_video(path: Path, limits: VideoLimits = LIMITS) -> Iterator[tuple[Any, 
             expected = f"at most {limits.max_pixels:,} pixels a frame"
             raise _problem(path, "too_many_pixels", expected, f"{width} x {height}")
         try:
-            index = index_file(path, container, stream, limits.max_frames)
+            index = index_file(path, container, stream, limits.max_frames, whole=whole)
         except Exception as error:  # decoder boundary
             raise _problem(path, "damaged", "a video that can be read to its end", _told(error)) from error
         _check_index(path, stream, index, limits)

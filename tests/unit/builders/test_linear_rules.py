@@ -1,4 +1,4 @@
-"""The rules do work in proportion to a text's length, whatever it is made of: counted in calls, not seconds."""
+"""The rules do work in proportion to a text's length, whatever it is made of: counted in calls."""
 
 import sys
 from collections.abc import Callable
@@ -44,7 +44,7 @@ UNITS = {
 SIZE = 1500
 SLACK = 2.3
 """How many times the calls may grow where the text grows twofold; in proportion they grow by 2."""
-SENTENCES = "The fox ran home because he was hungry, and the hen saw him. Anna was sad. He cried. They left. It rained."
+SENTENCES = "The fox ran home because he was hungry, and the hen saw him. Anna was sad. They left."
 
 
 def text_of(unit: str, size: int) -> str:

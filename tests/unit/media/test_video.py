@@ -219,7 +219,9 @@ def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_change
 ) -> None:
     counted = []
     plain = packets.index_video
-    monkeypatch.setattr(packets, "index_video", lambda *given: counted.append(1) or plain(*given))
+    monkeypatch.setattr(
+        packets, "index_video", lambda *given, **named: counted.append(1) or plain(*given, **named)
+    )
     path = tmp_path / "film.mp4"
     for frames in (10, 20):
         write_video(path, frames=frames)
