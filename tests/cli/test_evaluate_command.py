@@ -16,6 +16,7 @@ from fabula.engine.journal import NAME as JOURNAL
 from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, read_archive
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.endurance import rounds
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer
 
@@ -153,8 +154,10 @@ def test_export_when_an_evaluation_is_copied_can_be_scored_with_its_release(
 
 
 @pytest.mark.waits
+@pytest.mark.endurance
+@pytest.mark.parametrize("least", range(40, 40 + rounds(10)))
 def test_evaluation_when_killed_goes_on_and_loses_only_what_was_under_way(
-    evaluate, boards: Path, server: ModelServer, release: Release, tmp_path: Path
+    evaluate, boards: Path, server: ModelServer, release: Release, tmp_path: Path, least: int
 ) -> None:
     judge = f"{server.openai_url}#one"
     Path("fabula.toml").write_text(f'[models."{judge}"]\nconcurrency = 4\n')
@@ -165,12 +168,12 @@ def test_evaluation_when_killed_goes_on_and_loses_only_what_was_under_way(
         [*map(str, command), *map(str, options), "--workers", "0"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
-        while server.count < 40 and process.poll() is None:
+        while server.count < least and process.poll() is None:
             time.sleep(0.02)
         process.kill()
     time.sleep(0.5)  # what was on its way has arrived
     before, kept = server.count, len(list(answered(tmp_path / "run" / JOURNAL)))
-    assert 40 <= before < 115 and 0 < kept <= before
+    assert least <= before < 115 and 0 < kept <= before
     server.latency = 0.0
     assert evaluate(*options).returncode == 0
     assert len(read_archive(tmp_path / "run").judgements) == 115

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
+from fabula.testing.endurance import rounds
 
 KILLS = 6
 CREATED = "2026-01-01T00:00:00Z"
@@ -42,7 +43,11 @@ def kill_after(command: list[str], events: int) -> tuple[int, str | None]:
 
 
 @pytest.mark.waits
-def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_run(katha, tmp_path) -> None:
+@pytest.mark.endurance
+@pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
+def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_run(
+    katha, tmp_path, seed: int
+) -> None:
     stories, records = katha.samples / "stories.jsonl", katha.samples / "gold.jsonl"
     whole = tmp_path / "whole"
     build_katha(stories, whole, BuildOptions(records=records, created_at=CREATED, workers=0))
@@ -57,7 +62,7 @@ def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_r
             expected["manifest_sha256"],
         )
 
-    choices = random.Random(42)
+    choices = random.Random(seed)
     seen: list[str | None] = []
     runs = 0
     while len(seen) < KILLS:

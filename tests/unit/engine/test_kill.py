@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from fabula.errors import ExitCode
+from fabula.testing.endurance import rounds
 
 KILLS = 30
 FILES = ("lines.jsonl", "run.json")
@@ -36,14 +37,16 @@ def content(folder: Path) -> list[object]:
 
 
 @pytest.mark.waits
+@pytest.mark.endurance
+@pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
 def test_run_when_killed_at_random_points_ends_as_if_undisturbed(
-    process: Process, run: Callable, descendants: Callable, lines: Path, tmp_path: Path
+    process: Process, run: Callable, descendants: Callable, lines: Path, tmp_path: Path, seed: int
 ) -> None:
     words = ("cat", "sleep:0.002 dog", "reject", "eel", "fish")
     lines.write_text("".join(f"i{number:03} {words[number % 5]}\n" for number in range(120)))
     run(folder=tmp_path / "undisturbed")
     expected = content(tmp_path / "undisturbed")
-    choices = random.Random(42)
+    choices = random.Random(seed)
     kills = runs = 0
     left: list[psutil.Process] = []
     folder = tmp_path / "run0"

@@ -16,6 +16,7 @@ from fabula.errors import ExitCode
 from fabula.media.images import PictureLimits, encode, open_picture
 from fabula.media.problems import MediaProblem
 from fabula.testing.drawn import draw_panel, picture_bytes
+from fabula.testing.endurance import rounds
 
 
 def codes(notes: tuple[str, ...]) -> list[str]:
@@ -183,7 +184,8 @@ def test_open_picture_when_file_is_missing_or_large_says_so(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "GIF"])
-@settings(max_examples=60, deadline=None)
+@pytest.mark.endurance
+@settings(max_examples=rounds(600), deadline=None)
 @given(data=st.data())
 def test_open_picture_when_bytes_are_damaged_opens_or_names_the_problem(
     format: str, data: st.DataObject

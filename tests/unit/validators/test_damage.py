@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fabula.errors import UserError
 from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.paths import get_at, replace_at
+from fabula.testing.endurance import rounds
 from fabula.testing.katha_folders import write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import validate
@@ -26,8 +27,9 @@ FILES = [
         )
     ),
 ]  # fmt: skip
+pytestmark = pytest.mark.endurance
 RELAXED = settings(
-    max_examples=25,
+    max_examples=rounds(250),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

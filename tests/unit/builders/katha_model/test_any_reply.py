@@ -16,13 +16,15 @@ from fabula.builders.katha.model.read_variants import read_variants
 from fabula.builders.katha.rule_checks import rule_checks
 from fabula.engine.asking import BadReply
 from fabula.prompts.loader import load_prompt
+from fabula.testing.endurance import rounds
 
+pytestmark = pytest.mark.endurance
 TEXTS = (
     *("Mira", "the fisherman", "hat", "gratitude", "", " ", "unclear", "米拉", "\u200d\u0000", "<<<", "it"),
     *("The gust took the hat.", "She was happy.", "a fisherman swung his rod", "Mira was happy"),
 )
 SMALL = settings(
-    max_examples=60,
+    max_examples=rounds(600),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

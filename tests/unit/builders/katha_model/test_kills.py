@@ -16,6 +16,7 @@ import pytest
 from fabula.builders.katha import BuildOptions, build_katha, write_questions
 from fabula.engine.calls import answered
 from fabula.engine.journal import NAME as JOURNAL
+from fabula.testing.endurance import rounds
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.made_stories import write_stories
 from fabula.testing.model_server import (
@@ -136,18 +137,20 @@ def committed(run: Path) -> set[tuple[str, str]]:
 
 
 @pytest.mark.waits
+@pytest.mark.endurance
+@pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
 @pytest.mark.parametrize(
     ("stories", "models"), [(200, ("openai:toy",)), (60, ("openai:toy", "openai:judge"))]
 )
 def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothing_twice(
-    tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...]
+    tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...], seed: int
 ) -> None:
     source = write_stories(tmp_path / "stories.jsonl", stories)
     with served() as server:
         calm = Build(tmp_path / "calm", source, models, server.openai_url, starter)
         calm.finish()
         expected, whole = calm.outputs(), len(list(answered(calm.run / JOURNAL)))
-    choices = random.Random(42)
+    choices = random.Random(seed)
     with served() as server:
         build = Build(tmp_path / "killed", source, models, server.openai_url, starter)
         kills, known = 0, set()
