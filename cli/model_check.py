@@ -1,7 +1,7 @@
 """The check behind ``fabula models check``: one small structured call, and what it shows."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,11 +12,14 @@ from ..models.keys import key_status
 from ..models.options import ModelOptions, options_for
 from ..models.settings import ModelSettings
 from ..models.spec import ModelSpec, parse_spec
+from ..models.tokens import MostTokens, most_tokens
 from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
 
 if TYPE_CHECKING:
-    from ..models.prices import Price, Tiers
+    from decimal import Decimal
+
+    from ..models.prices import Price
 
 PROMPT = "models/check"
 STORY = "A hungry crow begged for food. A fox shared her bread with him, and the crow never forgot it."
@@ -49,7 +52,7 @@ class ModelCheck:
         steps: everything looked at, in order.
         seconds: time that the call took.
         usage: tokens of the call, where the service tells.
-        cost: USD of the call, where usage and price are known.
+        cost: USD of the call, where its price is known; at most that, where its tokens are not.
     """
 
     model: str
@@ -89,10 +92,12 @@ def check_model(
         ConfigError: the spec or a setting is wrong.
         MissingRequirement: the key or the service's library is missing.
     """
+    from ..models.prices import check_extra
     from ..prompts.loader import load_prompt
 
     spec = parse_spec(text)
     options = options_for(spec, sections)
+    check_extra(spec, options)
     if spec.encodes:
         request = encode_request(spec.text, STORY)
     else:
@@ -107,7 +112,8 @@ def check_model(
             spec.text, (_address(spec, options), _key(spec, options), _fault(spec, fault)), seconds
         )
     seconds = clock.monotonic() - started
-    usage, price = _usage(reply), _price(spec, options, reply)
+    most = most_tokens(request, options)
+    usage, price = _usage(reply), _price(spec, options, reply, most)
     steps = (
         _address(spec, options),
         _key(spec, options),
@@ -185,18 +191,29 @@ def _looser(spec: ModelSpec, way: str) -> str:
 
 
 def _usage(reply: Reply) -> Step:
-    if reply.usage is None:
-        return Step(
-            "usage", "warning", "not reported",
-            "nothing to do; with --max-cost every call counts at the most that it can cost",
-        )  # fmt: skip
+    nothing = "nothing to do; what is missing counts at the most that it can cost"
     usage = reply.usage
+    if usage is None:
+        return Step("usage", "warning", "not reported", nothing)
+    if reply.claimed is not None:
+        claims = f"{_count(reply.claimed.input_tokens)} tokens in, {_count(reply.claimed.output_tokens)} out"
+        fix = "nothing to do; such a call counts at the most that it can cost"
+        return Step("usage", "warning", f"more than the call can have used: {claims}", fix)
+    if usage.input_tokens is None or usage.output_tokens is None:
+        counts = f"{_count(usage.input_tokens)} tokens in, {_count(usage.output_tokens)} out"
+        return Step("usage", "warning", f"not all of it can be read: {counts}", nothing)
     thinking = f", {usage.thinking_tokens} of them thinking" if usage.thinking_tokens else ""
     return Step("usage", "ok", f"{usage.input_tokens} tokens in, {usage.output_tokens} out{thinking}")
 
 
-def _price(spec: ModelSpec, options: ModelOptions, reply: Reply) -> tuple[Step, float | None]:
-    from ..models.prices import cost, price_of
+def _count(tokens: int | None) -> str:
+    return "an unknown number of" if tokens is None else str(tokens)
+
+
+def _price(
+    spec: ModelSpec, options: ModelOptions, reply: Reply, most: MostTokens
+) -> tuple[Step, float | None]:
+    from ..models.prices import book, price_of
 
     price = price_of(spec, options)
     if price is None:
@@ -205,15 +222,16 @@ def _price(spec: ModelSpec, options: ModelOptions, reply: Reply) -> tuple[Step, 
             " million tokens; without it costs are unknown and --max-cost is refused"
         )
         return Step("price", "warning", "not known", fix), None
-    spent = None if reply.usage is None else cost(price, reply.usage)
-    this = "" if spent is None else f"; this call {spent:.6f} USD"
-    return Step("price", "ok", f"{_listed(price)} ({price.source}){this}"), spent
+    booked = book(price, reply.usage, most)
+    this = f"this call {'' if booked.is_read else 'at most '}{booked.cost:.6f} USD"
+    return Step("price", "ok", f"{_listed(price)} ({price.source}); {this}"), booked.cost
 
 
 def _listed(price: "Price") -> str:
-    return f"{_range(price.input)} in, {_range(price.output)} out, USD per million tokens"
+    given, answered = price.rates("input_tokens"), price.rates("output_tokens")
+    return f"{_range(given)} in, {_range(answered)} out, USD per million tokens"
 
 
-def _range(tiers: "Tiers") -> str:
-    values = sorted({value for _, value in tiers})
-    return " to ".join(f"{value:g}" for value in dict.fromkeys((values[0], values[-1])))
+def _range(rates: "Sequence[Decimal]") -> str:
+    values = [min(rates, default=0), max(rates, default=0)]
+    return " to ".join(f"{float(value):g}" for value in dict.fromkeys(values))

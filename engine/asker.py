@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..errors import BudgetStop, FabulaError
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
-from ..models.prices import Price, highest_cost
-from ..models.prices import cost as call_cost
+from ..models.prices import Booked, Price, book, highest_cost
 from ..models.settings import ATTEMPT, ModelSettings
-from ..models.tokens import bound_tokens, estimate_request
+from ..models.tokens import estimate_request, most_tokens
 from ..schemas.canonical import Json
 from .asking import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt
 from .budget import Budget
@@ -170,9 +169,12 @@ class Desk:
                 called = await line.client.call(request, posting.fault, posting.send, posting.ready)
             finally:
                 posting.end()
-            cost = posting.settle(called.reply)
-            asked = request.canonical()
-            call = Call(key, sample, stage, request.model, asked, called.reply, cost, called.attempts)
+            booked = posting.settle(called.reply)
+            asked, cost = request.canonical(), None if booked is None else booked.cost
+            call = Call(
+                key, sample, stage, request.model, asked, called.reply, cost, called.attempts,
+                is_read=booked is None or booked.is_read,
+            )  # fmt: skip
             await self._keep(call, posting.sent)
         except asyncio.CancelledError:
             if self.closing is None:
@@ -216,10 +218,8 @@ class _Posting:
 
     def __init__(self, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str]) -> None:
         self._desk, self._line, self._call = desk, line, call
-        self._bound = 0.0
-        if line.price is not None:
-            tokens = bound_tokens(call[0], line.options)
-            self._bound = highest_cost(line.price, tokens, call[0].max_tokens)
+        self._most = most_tokens(call[0], line.options)
+        self._bound = 0.0 if line.price is None else highest_cost(line.price, self._most)
         self.sent = 0
         self._open = self._under_way = self._reserved = False
         self._task = asyncio.current_task()
@@ -278,14 +278,13 @@ class _Posting:
         if fault.kind in TRANSIENT:
             self._wait()
 
-    def settle(self, reply: Reply) -> float | None:
-        """Book what the reply cost; return it, or None where the price is not known."""
-        price = self._line.price
-        if price is None:
+    def settle(self, reply: Reply) -> Booked | None:
+        """Book what the reply cost, and return that; None where the price is not known."""
+        if self._line.price is None:
             return None
-        cost = self._bound if reply.usage is None else call_cost(price, reply.usage)
-        self._desk.budget.spend(cost)
-        return cost
+        booked = book(self._line.price, reply.usage, self._most)
+        self._desk.budget.spend(booked.cost)
+        return booked
 
     def end(self) -> None:
         """Give back what was set aside."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError, RunError
-from ..models.chat import Reply, Usage
+from ..models.chat import Reply
 from ..schemas.canonical import Json
 from . import journal_file
 from .journal import Done, Journal
@@ -27,7 +27,9 @@ _ANSWERED = """
 SELECT stage, model, sum(attempts > 0), sum(attempts),
     coalesce(sum(CASE WHEN attempts > 0 THEN input_tokens END), 0),
     coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0),
-    coalesce(exact_sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0)
+    coalesce(exact_sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0),
+    sum(attempts > 0 AND (input_tokens IS NULL OR output_tokens IS NULL OR {doubt} IS 'unread')),
+    sum(attempts > 0 AND {doubt} IS 'overclaimed')
 FROM calls GROUP BY stage, model
 """
 _UNANSWERED = """
@@ -97,6 +99,7 @@ class Call:
         reply: what came back.
         cost: USD; None where the price is not known.
         attempts: how often it was sent until it was answered; 0 for a reply taken over from another run.
+        is_read: whether the counts that its cost depends on could be read; only known while it is written.
     """
 
     request: str
@@ -107,6 +110,7 @@ class Call:
     reply: Reply
     cost: float | None
     attempts: int
+    is_read: bool = True
 
     def as_json(self) -> dict[str, Json]:
         """Return the call as plain JSON."""
@@ -150,6 +154,10 @@ class ModelUse:
             those that are under way.
         uncertain_cost: USD that those cost at most.
         taken_over: replies taken over from other runs, for nothing; they count in no other number.
+        unread: calls whose tokens the service did not tell, or not so that they can be read; what is missing
+            counts at the most that it can cost.
+        overclaimed: calls for which the service claims more tokens than they can have used; they count at
+            the most that they can have used.
     """
 
     stage: str
@@ -163,6 +171,8 @@ class ModelUse:
     uncertain: int = 0
     uncertain_cost: float = 0.0
     taken_over: int = 0
+    unread: int = 0
+    overclaimed: int = 0
 
     def line(self) -> str:
         """Return the use in one line for people."""
@@ -181,6 +191,15 @@ class ModelUse:
             )
         if self.taken_over:
             text += f"; {self.taken_over} replies taken over from other runs"
+        if self.unread:
+            text += (
+                f"; the tokens of {self.unread} could not be read and count at the most that they can cost"
+            )
+        if self.overclaimed:
+            text += (
+                f"; the service claims more tokens for {self.overclaimed} than the request can have used:"
+                " they count at the most that it can cost"
+            )
         return text
 
 
@@ -262,7 +281,7 @@ class Calls:
         row = (
             call.request, call.sample, call.stage, call.model, _pack(call.asked), _pack(call.reply.as_json()),
             None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
-            call.cost, call.attempts,
+            call.cost, call.attempts, _doubt(call),
         )  # fmt: skip
         # Together: a kill in between would take the call off the books, or leave it there twice.
         self._journal.write((journal_file.DROP_SENT, (sent,)), (journal_file.PUT_CALL, row), done=done)
@@ -291,15 +310,11 @@ class Calls:
         rows = "SELECT cost AS usd FROM calls UNION ALL SELECT bound FROM sent"
         return self._number(f"SELECT coalesce(exact_sum(usd), 0.0) FROM ({rows})")
 
-    def unpriced(self) -> list[tuple[str, Usage]]:
-        """Return model and tokens of each call that was answered when its price was not known."""
-        sql = (
-            "SELECT model, coalesce(input_tokens, 0), coalesce(output_tokens, 0) FROM calls"
-            " WHERE cost IS NULL AND attempts > 0"
-        )
+    def unpriced(self) -> Iterator[Call]:
+        """Yield each call that was answered when its price was not known."""
+        sql = f"SELECT {_COLUMNS} FROM calls c WHERE cost IS NULL AND attempts > 0"
         with explained(self._journal.path):
-            rows = self._reader.execute(sql).fetchall()
-        return [(model, Usage(sent, received)) for model, sent, received in rows]
+            yield from map(_call, self._reader.execute(sql))
 
     def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
         """Keep which calls a result was made from."""
@@ -360,12 +375,23 @@ def model_uses(path: Path) -> tuple[ModelUse, ...]:
 def _rows(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         if _has_calls(connection):
-            yield from connection.execute(sql, values)
+            doubt = "doubt" if _has(connection, "pragma_table_info('calls')", "doubt") else "NULL"
+            yield from connection.execute(sql.replace("{doubt}", doubt), values)
 
 
 def _has_calls(connection: sqlite3.Connection) -> bool:
-    sql = "SELECT count(*) FROM sqlite_master WHERE name = 'sent'"
-    return bool(connection.execute(sql).fetchone()[0])
+    return _has(connection, "sqlite_master", "sent")
+
+
+def _has(connection: sqlite3.Connection, table: str, name: str) -> bool:
+    return bool(connection.execute(f"SELECT count(*) FROM {table} WHERE name = ?", (name,)).fetchone()[0])
+
+
+def _doubt(call: Call) -> str | None:
+    """Return what is wrong with the counts of a call, if anything."""
+    if call.reply.claimed is not None:
+        return "overclaimed"
+    return None if call.is_read else "unread"
 
 
 def _pack(document: Mapping[str, Json]) -> bytes:

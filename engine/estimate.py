@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..models.chat import Usage
-from ..models.prices import Price, cost, highest_cost, price_of
+from ..models.prices import Price, check_extra, highest_cost, price_of
 from ..models.registry import check_provider
 from ..models.spec import parse_spec
-from ..models.tokens import bound_tokens, estimate_request
+from ..models.tokens import MostTokens, bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
 from .calls import replies_in
 from .config import RunConfig
@@ -152,8 +152,9 @@ def plan_calls(
     """
     request = with_attempts(request)
     config = request.config
-    for model in config.models:
+    for model, model_options in config.models.items():
         check_provider(parse_spec(model))
+        check_extra(parse_spec(model), model_options)
     past = past_of(request)
     sums: dict[tuple[str, str], _Sums] = {}
     seen: set[tuple[str, int]] = set()
@@ -229,7 +230,7 @@ def _plan(place: tuple[str, str], total: _Sums, terms: tuple[RunConfig, date], p
     return StagePlan(
         stage, model, calls, total.known, tokens_in, tokens_out,
         None if price is None else _cost(price, tokens_in, tokens_out, calls),
-        None if price is None else highest_cost(price, total.bound, total.most),
+        None if price is None else highest_cost(price, MostTokens(total.bound, total.most)),
         seen is not None or not total.calls,
     )  # fmt: skip
 
@@ -238,4 +239,4 @@ def _cost(price: Price, tokens_in: int, tokens_out: int, calls: int) -> float:
     """Return the cost of calls of average size: prices may depend on how long a request is."""
     if not calls:
         return 0.0
-    return calls * cost(price, Usage(round(tokens_in / calls), round(tokens_out / calls)))
+    return calls * float(price.cost(Usage(round(tokens_in / calls), round(tokens_out / calls))))

@@ -11,15 +11,15 @@ from ..errors import FabulaError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode
 
 NAME = "journal.sqlite"
-FORMAT = 2
+FORMAT = 3
 OLDEST = 1
-"""The oldest format that can be read; 1 had no calls of models."""
+"""The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
 PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-PUT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_SENT = (
     "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'open')"
 )
@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS calls (
     output_tokens INTEGER,
     cost REAL,
     attempts INTEGER NOT NULL,
+    doubt TEXT,
     PRIMARY KEY (request, sample)
 );
 CREATE TABLE IF NOT EXISTS sent (
@@ -179,6 +180,9 @@ def _make_tables(path: Path) -> None:
         if exists and _format_of(connection) == 1:
             connection.execute("DROP TABLE calls")  # it was never filled, and had other columns
             exists = False
+        if exists and _format_of(connection) == 2:
+            connection.execute("ALTER TABLE calls ADD COLUMN doubt TEXT")
+            connection.execute(PUT_META, ("format", str(FORMAT)))
         if not exists:
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)

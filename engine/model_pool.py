@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FabulaError
+from ..models.chat import ChatRequest
 from ..models.client import ModelClient
-from ..models.prices import cost as call_cost
-from ..models.prices import price_of
+from ..models.prices import book, price_of
 from ..models.secrets import Redactor
 from ..models.settings import ModelSettings
 from ..models.spec import parse_spec
+from ..models.tokens import most_tokens
 from .asker import Closed, Desk, ItemAsker, Line
 from .asking import NoAnswer
 from .budget import Budget
@@ -173,12 +174,13 @@ class ModelPool:
         if self._max_cost is None:
             return 0.0
         costs = []
-        for spec, usage in calls.unpriced():
-            options = self._options.get(spec)
-            price = None if options is None else price_of(parse_spec(spec), options, self._day)
-            if price is None:
-                raise unknown_price(spec)
-            costs.append(call_cost(price, usage))
+        for call in calls.unpriced():
+            options = self._options.get(call.model)
+            price = None if options is None else price_of(parse_spec(call.model), options, self._day)
+            if options is None or price is None:
+                raise unknown_price(call.model)
+            most = most_tokens(ChatRequest.from_canonical(call.asked), options)
+            costs.append(book(price, call.reply.usage, most).cost)
         return math.fsum(costs)
 
     def _open_line(self, spec: str) -> Line:

@@ -98,7 +98,7 @@ def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
     for call in answered(journal.path):
         total, usage = sums[call.stage, call.model], call.reply.usage
         total.calls += 1
-        if usage is not None:
+        if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
             total.counted += 1
             total.estimated += _estimate(call.asked)
             total.input += usage.input_tokens

@@ -3,7 +3,7 @@
 from ..errors import ConfigError, MissingRequirement
 from ..models.keys import key_status
 from ..models.options import ModelOptions
-from ..models.prices import Price, price_of
+from ..models.prices import Price, check_extra, price_of
 from ..models.registry import check_adapter
 from ..models.spec import parse_spec
 from .config import RunConfig
@@ -14,7 +14,8 @@ def check_models(config: RunConfig, max_cost: float | None) -> None:
 
     Raises:
         MissingRequirement: a key or a library is missing.
-        ConfigError: nobody serves a model, or its price is not known and the cost is limited.
+        ConfigError: nobody serves a model, or its price is not known and the cost is limited, or a setting
+            makes it cost something else than the listed price.
     """
     for text, options in config.models.items():
         spec = parse_spec(text)
@@ -25,6 +26,7 @@ def check_models(config: RunConfig, max_cost: float | None) -> None:
                 f"model {text}", expected=f"{' or '.join(status.variables)} in the environment or in .env",
                 found="neither", fix=f"export {status.variables[0]}=..., or write it into the file .env here",
             )  # fmt: skip
+        check_extra(spec, options)
         if max_cost is not None:
             known_price(text, options)
 

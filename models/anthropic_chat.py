@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage, base64_text
-from .edge import Edge, text_or_none, tokens, usage_or_none
+from .edge import Edge, added, text_or_none, tokens, usage_or_none
 from .keys import find_key
 from .options import ModelOptions
 from .secrets import Redactor
@@ -147,7 +147,15 @@ def _text(block: Mapping[str, Any]) -> str:
 def _usage(usage: Json) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
-    cached = tokens(usage, "cache_read_input_tokens")
-    # The service counts cached tokens apart from the others.
-    given = tokens(usage, "input_tokens") + cached + tokens(usage, "cache_creation_input_tokens")
-    return usage_or_none(Usage(given, tokens(usage, "output_tokens"), cached))
+    cached, written = (tokens(usage, f"cache_{name}_input_tokens") for name in ("read", "creation"))
+    return usage_or_none(
+        Usage(
+            # The service counts what it read from its cache, and wrote there, apart from the others.
+            added(tokens(usage, "input_tokens"), cached, written),
+            tokens(usage, "output_tokens"),
+            cached_tokens=cached,
+            thinking_tokens=tokens(usage.get("output_tokens_details"), "thinking_tokens"),
+            cache_write_tokens=written,
+            cache_write_1h_tokens=tokens(usage.get("cache_creation"), "ephemeral_1h_input_tokens"),
+        )
+    )

@@ -103,11 +103,25 @@ class ChatRequest:
         """Return the SHA-256 of the canonical form, in hexadecimal."""
         return digest(self.canonical())
 
+    @classmethod
+    def from_canonical(cls, document: Mapping[str, Any]) -> "ChatRequest":
+        """Return the request that :meth:`canonical` wrote; its pictures have no bytes, and cannot be sent."""
+        messages = tuple(
+            Message(message["role"], tuple(_read_part(part) for part in message["parts"]))
+            for message in document["messages"]
+        )
+        schema = None if document["schema"] is None else ReplySchema(**document["schema"])
+        return cls(**{**document, "messages": messages, "schema": schema})
+
 
 def _canonical_part(part: Part) -> Json:
     if isinstance(part, Image):
         return {"image": part.sha256 or _picture_sha256(part.data), "media_type": part.media_type}
     return {"text": part}
+
+
+def _read_part(part: Mapping[str, Any]) -> Part:
+    return str(part["text"]) if "text" in part else Image(b"", part["media_type"], part["image"])
 
 
 # The same few pictures are asked about again and again. A bytes object keeps its own hash, so that looking
@@ -125,19 +139,27 @@ def base64_text(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the service counted them.
+    """Tokens of one call, as the service counted them; None for a count that cannot be read.
 
     Attributes:
         input_tokens: of the prompt, cached ones included.
         output_tokens: of the reply, thinking included.
         cached_tokens: of the prompt, those that the service had cached.
         thinking_tokens: of the reply, those spent on thinking.
+        cache_write_tokens: of the prompt, those that the service wrote into its cache.
+        cache_write_1h_tokens: of those, the ones that it keeps for an hour.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    thinking_tokens: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cached_tokens: int | None = 0
+    thinking_tokens: int | None = 0
+    cache_write_tokens: int | None = 0
+    cache_write_1h_tokens: int | None = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the counts as plain JSON."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +172,8 @@ class Reply:
         detail: what the service says about a block or an unusual end.
         finish: the service's own word for how the reply ended.
         reported_model: the model that the service says it used.
-        usage: None where the service does not tell.
+        usage: None where the service does not tell; no count is more than the request can have used.
+        claimed: the counts as the service gave them, where one of them is more than that.
     """
 
     outcome: ReplyOutcome
@@ -159,26 +182,25 @@ class Reply:
     finish: str | None = None
     reported_model: str | None = None
     usage: Usage | None = None
+    claimed: Usage | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the reply as plain JSON."""
-        usage = self.usage
         return {
             "outcome": self.outcome,
             "text": self.text,
             "detail": self.detail,
             "finish": self.finish,
             "reported_model": self.reported_model,
-            "usage": None
-            if usage is None
-            else {name: getattr(usage, name) for name in Usage.__dataclass_fields__},
+            "usage": None if self.usage is None else self.usage.as_json(),
+            "claimed": None if self.claimed is None else self.claimed.as_json(),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Reply":
         """Return the reply that :meth:`as_json` wrote."""
-        usage = document["usage"]
-        return cls(**{**document, "usage": None if usage is None else Usage(**usage)})
+        counts = {name: document.get(name) for name in ("usage", "claimed")}
+        return cls(**{**document, **{name: one and Usage(**one) for name, one in counts.items()}})
 
 
 FaultKind: TypeAlias = Literal[

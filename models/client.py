@@ -11,7 +11,7 @@ from .clock import Clock, SystemClock
 from .concurrency import AdaptiveLimit
 from .options import ModelOptions
 from .rate import RateLimit
-from .tokens import estimate_request
+from .tokens import checked, estimate_request, most_tokens
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""
@@ -73,6 +73,7 @@ class ModelClient:
         random: random_module.Random | None = None,
     ) -> None:
         self._model = model
+        self._options = options
         self._timeout = options.call_timeout
         self._attempts = options.attempts
         self._patience = options.patience
@@ -161,8 +162,7 @@ class ModelClient:
             self._failing_since = None
             self._answered = True
             slots.raise_after_success()
-            if reserved and reply.usage is not None:
-                self._rate.settle(reserved, reply.usage.input_tokens + reply.usage.output_tokens)
+            self._settle_rate(reserved, reply)
             return reply
         finally:
             slots.release()
@@ -171,13 +171,20 @@ class ModelClient:
         timer = asyncio.timeout(self._timeout)
         try:
             async with timer:
-                return await self._model.complete(request)
+                reply = await self._model.complete(request)
         except TimeoutError:
             if not timer.expired():
                 raise
             raise CallFault(
                 "timeout", f"no whole reply within {self._timeout:g} s (call_timeout)", maybe_paid=True
             ) from None
+        return checked(reply, most_tokens(request, self._options))
+
+    def _settle_rate(self, reserved: int, reply: Reply) -> None:
+        counts = () if reply.usage is None else (reply.usage.input_tokens, reply.usage.output_tokens)
+        known = [count for count in counts if count is not None]
+        if reserved and len(known) == 2:
+            self._rate.settle(reserved, sum(known))
 
     async def _wait_for_pause(self) -> None:
         while (left := self._paused_until - self._clock.monotonic()) > 0:

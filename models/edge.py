@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from ..schemas.canonical import Json
 from .chat import CallFault, ChatRequest, Reply, Usage
 from .faults import (
     Problem,
@@ -26,7 +27,6 @@ from .secrets import Redactor
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""
 
-_MOST_TOKENS = 10**12
 _LONGEST_WORD = 200
 
 
@@ -159,18 +159,20 @@ def text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def tokens(counts: Mapping[str, Any], *names: str) -> int:
-    """Return the first of the named counts that is there, as a number of tokens; 0 where none is."""
-    for name in names:
-        value = counts.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
-            return int(value)
-    return 0
+def tokens(counts: Json, name: str) -> int | None:
+    """Return a number of tokens among the counts of a service; None where it is missing or no such number."""
+    value = counts.get(name) if isinstance(counts, Mapping) else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def added(*counts: int | None) -> int | None:
+    """Return the sum of counts; None where one of them is not known."""
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def usage_or_none(usage: Usage) -> Usage | None:
     """Return None for a usage that counts nothing: the service did not tell."""
-    return usage if usage.input_tokens or usage.output_tokens else None
+    return None if not usage.input_tokens and not usage.output_tokens else usage
 
 
 def _status_in(error: Any) -> int:  # noqa: ANN401 - whatever the service put there

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
-from .edge import Edge, text_or_none, tokens, usage_or_none
+from .edge import Edge, added, text_or_none, tokens, usage_or_none
 from .keys import find_key
 from .options import ModelOptions
 from .secrets import Redactor
@@ -128,8 +128,9 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
     usage = _pick(document, "usageMetadata")
     if candidates is None and feedback is None and usage is None:
         return None
-    counted, model = _usage(usage), text_or_none(_pick(document, "modelVersion"))
+    model = text_or_none(_pick(document, "modelVersion"))
     if not candidates:
+        counted = _usage(usage, is_empty=True)
         reason = text_or_none(_pick(feedback or {}, "blockReason"))
         if reason:
             return Reply("blocked", "", f"the prompt was blocked: {reason}", reason, model, counted)
@@ -138,6 +139,7 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
     finish = text_or_none(_pick(candidate, "finishReason"))
     parts = (candidate.get("content") or {}).get("parts") or []
     text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+    counted = _usage(usage, is_empty=not text)
     detail = text_or_none(_pick(candidate, "finishMessage"))
     outcome: ReplyOutcome = "ok" if text.strip() else "empty"
     if finish in _BLOCKED:
@@ -154,11 +156,26 @@ def _pick(document: Mapping[str, Any], name: str) -> Json:
     return document.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
-def _usage(usage: Json) -> Usage | None:
+def _usage(usage: Json, *, is_empty: bool) -> Usage | None:
+    """Return the counts. The service leaves out those that are 0; the total then shows that they are."""
     if not isinstance(usage, Mapping):
         return None
-    thinking = tokens(usage, "thoughtsTokenCount", "thoughts_token_count")
-    answered = tokens(usage, "candidatesTokenCount", "candidates_token_count")
-    given = tokens(usage, "promptTokenCount", "prompt_token_count")
-    cached = tokens(usage, "cachedContentTokenCount", "cached_content_token_count")
-    return usage_or_none(Usage(given, answered + thinking, cached, thinking))
+    given = added(_tokens(usage, "promptTokenCount"), _tokens(usage, "toolUsePromptTokenCount", 0))
+    total = _tokens(usage, "totalTokenCount")
+    written = _tokens(usage, "candidatesTokenCount", 0 if is_empty else None)
+    rest = None if total is None or given is None or written is None else total - given - written
+    thinking = _tokens(usage, "thoughtsTokenCount", rest)
+    return usage_or_none(
+        Usage(
+            given,
+            added(written, thinking),
+            cached_tokens=_tokens(usage, "cachedContentTokenCount", 0),
+            thinking_tokens=thinking,
+        )
+    )
+
+
+def _tokens(usage: Mapping[str, Any], name: str, left_out: int | None = None) -> int | None:
+    if _pick(usage, name) is None:
+        return left_out if left_out is not None and left_out >= 0 else None
+    return tokens({name: _pick(usage, name)}, name)

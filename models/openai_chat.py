@@ -120,13 +120,13 @@ def _text(content: Json) -> str:
 def _usage(usage: Json) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
-    given = usage.get("prompt_tokens_details") or {}
-    answered = usage.get("completion_tokens_details") or {}
+    given = usage.get("prompt_tokens_details")
     return usage_or_none(
         Usage(
             tokens(usage, "prompt_tokens"),
             tokens(usage, "completion_tokens"),
-            tokens(given, "cached_tokens"),
-            tokens(answered, "reasoning_tokens"),
+            cached_tokens=tokens(given, "cached_tokens"),
+            thinking_tokens=tokens(usage.get("completion_tokens_details"), "reasoning_tokens"),
+            cache_write_tokens=tokens(given, "cache_write_tokens"),
         )
     )

@@ -62,7 +62,7 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
     if not isinstance(document.get("data"), list):
         return None
     usage = document.get("usage")
-    counted = usage_or_none(Usage(tokens(usage, "prompt_tokens"))) if isinstance(usage, Mapping) else None
+    counted = usage_or_none(Usage(tokens(usage, "prompt_tokens")))
     model = text_or_none(document.get("model"))
     vector = read_vector(first_vector(document))
     if vector is None:

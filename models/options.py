@@ -37,6 +37,9 @@ class Prices(Own):
     cached_input: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="By default as much as other input."
     )
+    cache_write: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="By default as much as other input."
+    )
 
 
 class ModelOptions(Own):

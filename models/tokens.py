@@ -1,7 +1,9 @@
-"""How many tokens a request has: an estimate for plans, and a bound for budgets."""
+"""How many tokens a request has: an estimate for plans, and a bound for budgets and what services claim."""
+
+from dataclasses import dataclass, replace
 
 from ..schemas.canonical import canonical_text
-from .chat import ChatRequest, Image
+from .chat import ChatRequest, Image, Reply, Usage
 from .options import ModelOptions
 
 PER_REQUEST = 1000
@@ -53,6 +55,53 @@ def bound_tokens(request: ChatRequest, options: ModelOptions) -> int:
         for part in message.parts:
             total += options.image_tokens if isinstance(part, Image) else _bytes(part)
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class MostTokens:
+    """The most tokens that one call can use: of its prompt, and of its reply."""
+
+    input: int
+    output: int
+
+
+def most_tokens(request: ChatRequest, options: ModelOptions) -> MostTokens:
+    """Return the most tokens that a call can use."""
+    return MostTokens(bound_tokens(request, options), request.max_tokens)
+
+
+def within(usage: Usage, most: MostTokens) -> Usage:
+    """Return the counts of a call with none that is more than it can have used.
+
+    Those of prompt and reply are lowered to the most; of what they are made of, nothing is known then.
+    """
+    given, answered = usage.input_tokens, usage.output_tokens
+    if given is not None and given > most.input:
+        usage = replace(
+            usage, input_tokens=most.input, cached_tokens=None, cache_write_tokens=None,
+            cache_write_1h_tokens=None,
+        )  # fmt: skip
+    if answered is not None and answered > most.output:
+        usage = replace(usage, output_tokens=most.output, thinking_tokens=None)
+    return replace(
+        usage,
+        cached_tokens=_possible(usage.cached_tokens, most.input),
+        cache_write_tokens=_possible(usage.cache_write_tokens, most.input),
+        cache_write_1h_tokens=_possible(usage.cache_write_1h_tokens, most.input),
+        thinking_tokens=_possible(usage.thinking_tokens, most.output),
+    )
+
+
+def checked(reply: Reply, most: MostTokens) -> Reply:
+    """Return a reply whose counts are possible; what the service claimed instead is kept beside them."""
+    if reply.usage is None:
+        return reply
+    usage = within(reply.usage, most)
+    return reply if usage == reply.usage else replace(reply, usage=usage, claimed=reply.usage)
+
+
+def _possible(count: int | None, most: int) -> int | None:
+    return None if count is None or count > most else count
 
 
 def _bytes(text: str) -> int:

@@ -195,12 +195,14 @@ def _row(
         update={"reported_model": None if last is None else last.reply.reported_model}
     )
     usages = [one.reply.usage for one in known if one.reply.usage is not None]
+    tokens_in = [one.input_tokens for one in usages if one.input_tokens is not None]
+    tokens_out = [one.output_tokens for one in usages if one.output_tokens is not None]
     costs = [one.cost for one in known]
     row = {
         "judge": judge.as_json(), "vote": asked[0], "prompt": asked[1], **said,
         "raw": None if last is None else last.reply.text,
-        "input_tokens": sum(one.input_tokens for one in usages) if usages else None,
-        "output_tokens": sum(one.output_tokens for one in usages) if usages else None,
+        "input_tokens": sum(tokens_in) if tokens_in else None,
+        "output_tokens": sum(tokens_out) if tokens_out else None,
         "cost": None if not costs or None in costs else math.fsum(one for one in costs if one is not None),
     }  # fmt: skip
     cleaned: Json = clean(row)

@@ -39,6 +39,10 @@ class Answer:
     choices: int = 1
     model: str | None = None
 
+    def counts(self, asked: Asked) -> dict[str, int]:
+        """Return the tokens of this answer to a question, by the names of their fields in a usage."""
+        return {name: count or 0 for name, count in self.tokens(asked).as_json().items()}
+
     def tokens(self, asked: Asked) -> Usage:
         """Return the usage of this answer to a question."""
         if self.usage is not None:

@@ -55,7 +55,7 @@ class AnthropicWire:
 
     def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
         """Return a message; what a filter stopped ends as a refusal, as at the service."""
-        usage = answer.tokens(asked)
+        used = answer.counts(asked)
         content = _blocks(asked, answer)
         return {
             "id": f"msg_{asked.key[:24]}",
@@ -67,10 +67,15 @@ class AnthropicWire:
             "stop_sequence": None,
             "stop_details": _stop_details(answer),
             "usage": {
-                "input_tokens": usage.input_tokens - usage.cached_tokens,
-                "output_tokens": usage.output_tokens,
-                "cache_creation_input_tokens": 0,
-                "cache_read_input_tokens": usage.cached_tokens,
+                "input_tokens": used["input_tokens"] - used["cached_tokens"] - used["cache_write_tokens"],
+                "output_tokens": used["output_tokens"],
+                "cache_creation_input_tokens": used["cache_write_tokens"],
+                "cache_read_input_tokens": used["cached_tokens"],
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": used["cache_write_tokens"] - used["cache_write_1h_tokens"],
+                    "ephemeral_1h_input_tokens": used["cache_write_1h_tokens"],
+                },
+                "output_tokens_details": {"thinking_tokens": used["thinking_tokens"]},
             },
         }
 

@@ -56,7 +56,7 @@ class EmbeddingsWire:
         vector: Json = _numbers(answer.text)[: asked.params.get("dimensions")]
         if asked.body.get("encoding_format") == "base64":
             vector = base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
-        used = asked.input_tokens if answer.usage is None else answer.usage.input_tokens
+        used = answer.counts(asked)["input_tokens"]
         return {
             "object": "list",
             "data": [{"object": "embedding", "index": 0, "embedding": vector}] * answer.choices,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from ...schemas.canonical import Json
 from . import spoil
 from .answers import Answer, Given, Problem, Response, Where
 from .asked import Asked
@@ -398,6 +399,25 @@ class NotJson(DeliveryFault):
     def deliver(self, response: Response) -> Response:
         """Return the response as it is delivered."""
         return replace(response, body=self.body)
+
+
+@dataclass(frozen=True)
+class OddUsage(DeliveryFault):
+    """A sound answer whose count of tokens is missing or cannot be.
+
+    Attributes:
+        count: which one; None for all of the usage.
+        value: what stands there instead, such as a text, NaN, -1 or a billion.
+        missing: whether it is left out.
+    """
+
+    count: Literal["input", "output", "cached", "cache_write", "thinking"] | None = None
+    value: Json = field(default=None, hash=False)
+    missing: bool = False
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return replace(response, body=spoil.odd_usage(response.body, self.count, (self.value, self.missing)))
 
 
 def concerns(fault: Fault, asked: Asked) -> bool:

@@ -88,14 +88,14 @@ class GoogleWire:
 
     def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
         """Return a response; Gemini has no field for refusals, they are plain text."""
-        usage = answer.tokens(asked)
+        used = answer.counts(asked)
         body: dict[str, Json] = {
             "usageMetadata": {
-                "promptTokenCount": usage.input_tokens,
-                "candidatesTokenCount": usage.output_tokens - usage.thinking_tokens,
-                "thoughtsTokenCount": usage.thinking_tokens,
-                "cachedContentTokenCount": usage.cached_tokens,
-                "totalTokenCount": usage.input_tokens + usage.output_tokens,
+                "promptTokenCount": used["input_tokens"],
+                "candidatesTokenCount": used["output_tokens"] - used["thinking_tokens"],
+                "thoughtsTokenCount": used["thinking_tokens"],
+                "cachedContentTokenCount": used["cached_tokens"],
+                "totalTokenCount": used["input_tokens"] + used["output_tokens"],
             },
             "modelVersion": answer.model or asked.model,
             "responseId": asked.key[:24],

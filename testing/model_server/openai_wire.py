@@ -96,7 +96,7 @@ class OpenAIWire:
         """Return a chat completion; a prompt that is blocked as a filter error."""
         if answer.blocked == "prompt":
             return Problem("content_filter")
-        usage = answer.tokens(asked)
+        used = answer.counts(asked)
         finish = "content_filter" if answer.blocked else answer.finish
         message: dict[str, Json] = {
             "role": "assistant",
@@ -113,11 +113,14 @@ class OpenAIWire:
             "model": answer.model or asked.model,
             "choices": [choice] * answer.choices,
             "usage": {
-                "prompt_tokens": usage.input_tokens,
-                "completion_tokens": usage.output_tokens,
-                "total_tokens": usage.input_tokens + usage.output_tokens,
-                "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-                "completion_tokens_details": {"reasoning_tokens": usage.thinking_tokens},
+                "prompt_tokens": used["input_tokens"],
+                "completion_tokens": used["output_tokens"],
+                "total_tokens": used["input_tokens"] + used["output_tokens"],
+                "prompt_tokens_details": {
+                    "cached_tokens": used["cached_tokens"],
+                    "cache_write_tokens": used["cache_write_tokens"],
+                },
+                "completion_tokens_details": {"reasoning_tokens": used["thinking_tokens"]},
             },
         }
 

@@ -42,6 +42,36 @@ def prefixed(text: str, schema: Mapping[str, Any], words: str) -> str:
     return _first_string(text, schema, lambda value: f"{words} {value}")
 
 
+COUNTS: Mapping[str, tuple[str, ...]] = {
+    "input": ("prompt_tokens", "promptTokenCount", "prompt_token_count", "input_tokens"),
+    "output": ("completion_tokens", "candidatesTokenCount", "candidates_token_count", "output_tokens"),
+    "cached": (
+        "cached_tokens", "cachedContentTokenCount", "cached_content_token_count", "cache_read_input_tokens",
+    ),
+    "cache_write": ("cache_write_tokens", "cache_creation_input_tokens"),
+    "thinking": ("reasoning_tokens", "thoughtsTokenCount", "thoughts_token_count", "thinking_tokens"),
+}  # fmt: skip
+"""Counts of tokens, and what the services call them."""
+
+USAGES = ("usage", "usageMetadata", "usage_metadata")
+
+
+def odd_usage(body: bytes, count: str | None, change: tuple[Json, bool]) -> bytes:
+    """Return the JSON of a response with another value for a count of tokens, or without it."""
+    document = json.loads(body)
+    value, missing = change
+    for usage in USAGES:
+        places = [document] if count is None else [document.get(usage)]
+        names = (usage,) if count is None else COUNTS[count]
+        places += [entry for place in places if isinstance(place, dict) for entry in place.values()]
+        for place in (entry for entry in places if isinstance(entry, dict)):
+            for name in (name for name in names if name in place):
+                place[name] = value
+                if missing:
+                    del place[name]
+    return json.dumps(document, ensure_ascii=False).encode()
+
+
 def snake_name(name: str) -> str:
     """Return the name of a class as files spell it."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -1,46 +1,236 @@
-"""What calls cost."""
+"""What calls cost: the library's own results, and bounds that hold for whatever a service says."""
 
-from datetime import date
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
 
+import genai_prices
 import pytest
+from genai_prices.data_snapshot import get_snapshot
 
+from fabula.errors import ConfigError
+from fabula.models import anthropic_chat, google_chat, openai_chat, openai_embedding
 from fabula.models.chat import Usage
 from fabula.models.options import ModelOptions, Prices
-from fabula.models.prices import Price, cost, highest_cost, price_of
+from fabula.models.prices import NAMES, Price, book, check_extra, highest_cost, price_of
 from fabula.models.spec import parse_spec
+from fabula.models.tokens import MostTokens
 
-FLAT = Price(((0, 2.0),), ((0, 8.0),), ((0, 0.5),), "test")
-TIERED = Price(((0, 1.0), (200_000, 2.0)), ((0, 10.0), (200_000, 15.0)), ((0, 0.1), (200_000, 0.2)), "test")
+SONNET = "anthropic:claude-sonnet-4-5"  # tiers, cache reads, writes, and writes for an hour
+DAY = date(2026, 11, 1)
+MOST = MostTokens(300_000, 4000)
+
+
+def listed(spec: str, day: date | None = DAY) -> Price:
+    price = price_of(parse_spec(spec), ModelOptions(), day)
+    assert price is not None
+    return price
+
+
+def given(**prices: float) -> Price:
+    price = price_of(parse_spec("openai:x"), ModelOptions(prices=Prices(**prices)))
+    assert price is not None
+    return price
+
+
+FLAT = given(input=2, output=8, cached_input=0.5)
+
+
+def known_models() -> Iterator[str]:
+    """Every model of the services that have an adapter, if the library prices its tokens."""
+    for provider in get_snapshot().providers:
+        for model in provider.models if provider.id in ("openai", "google", "anthropic") else ():
+            spec = f"{provider.id}:{model.id}"
+            try:
+                found = get_snapshot().find_provider_model(model.id, None, provider.id, None)[1] is model
+            except LookupError:
+                found = False
+            if found and price_of(parse_spec(spec), ModelOptions(), DAY) is not None:
+                yield spec
+
+
+def some_usage(choices: random.Random, most: MostTokens) -> Usage:
+    total = choices.choice([choices.randint(1, most.input), most.input, 200_000, 200_001, 1])
+    cached = choices.randint(0, total)
+    written = choices.choice([0, choices.randint(0, total - cached)])
+    answered = choices.choice([0, most.output, choices.randint(0, most.output)])
+    hour = choices.choice([0, written, choices.randint(0, written)])
+    return Usage(total, answered, cached, choices.randint(0, answered), written, hour)
+
+
+def by_the_library(spec: str, usage: Usage) -> Decimal:
+    provider, _, name = spec.partition(":")
+    counts = {f"{NAMES[name]}_tokens": count for name, count in usage.as_json().items()}
+    at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
+    used = genai_prices.Usage(**counts)
+    return genai_prices.calc_price(used, name, provider_id=provider, genai_request_timestamp=at).total_price
+
+
+# -- the library's own results
+
+
+def test_cost_when_a_model_is_listed_is_what_the_library_calculates_and_never_above_the_bound() -> None:
+    choices, models = random.Random(3), list(known_models())
+    assert len(models) > 150
+    for spec in models:
+        price = listed(spec)
+        for _ in range(6):
+            most = MostTokens(choices.choice([300_000, 150_000, 5_000_000]), 4000)
+            usage = some_usage(choices, MostTokens(min(most.input, 300_000), most.output))
+            booked = book(price, usage, most)
+            if usage.input_tokens is not None and usage.input_tokens <= most.input:
+                assert booked.cost == float(by_the_library(spec, usage)), (spec, usage)
+            assert booked.cost <= highest_cost(price, most), (spec, usage)
+
+
+def test_cost_when_tokens_were_written_into_the_cache_charges_them_as_such() -> None:
+    # 9,900 tokens written at 3.75, 100 others at 3, 10 answered at 15 USD per million
+    usage = Usage(10_000, 10, cache_write_tokens=9_900)
+    assert book(listed(SONNET), usage, MOST).cost == pytest.approx(0.037125 + 0.0003 + 0.00015)
+
+
+DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
+    "openai": ("gpt-6-sol", "chat", openai_chat, {
+        "choices": [{"message": {"content": "x"}}],
+        "usage": {
+            "prompt_tokens": 10_000, "completion_tokens": 70,
+            "prompt_tokens_details": {"cached_tokens": 4000, "cache_write_tokens": 900},
+            "completion_tokens_details": {"reasoning_tokens": 30},
+        },
+    }),
+    "openai without a cache": ("gpt-4.1-mini", "chat", openai_chat, {
+        "choices": [{"message": {"content": "x"}}],
+        "usage": {"prompt_tokens": 10_000, "completion_tokens": 70},
+    }),
+    "google": ("gemini-2.5-pro", "default", google_chat, {
+        "candidates": [{"content": {"parts": [{"text": "x"}]}}],
+        "usageMetadata": {
+            "promptTokenCount": 210_000, "candidatesTokenCount": 60, "thoughtsTokenCount": 500,
+            "cachedContentTokenCount": 9000, "totalTokenCount": 210_560,
+        },
+    }),
+    "google leaves out zeros": ("gemini-2.5-flash", "default", google_chat, {
+        "candidates": [{"content": {"parts": [{"text": "x"}]}}],
+        "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 60, "totalTokenCount": 1060},
+    }),
+    "google thinks to the end": ("gemini-2.5-flash", "default", google_chat, {
+        "candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}],
+        "usageMetadata": {"promptTokenCount": 1000, "thoughtsTokenCount": 900, "totalTokenCount": 1900},
+    }),
+    "google blocks": ("gemini-2.5-flash", "default", google_chat, {
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 1000, "totalTokenCount": 1000},
+    }),
+    "anthropic": ("claude-sonnet-4-5", "default", anthropic_chat, {
+        "content": [{"type": "text", "text": "x"}],
+        "usage": {
+            "input_tokens": 100, "output_tokens": 50, "cache_read_input_tokens": 3000,
+            "cache_creation_input_tokens": 9900,
+            "cache_creation": {"ephemeral_5m_input_tokens": 9000, "ephemeral_1h_input_tokens": 900},
+            "output_tokens_details": {"thinking_tokens": 10},
+        },
+    }),
+    "embedding": ("text-embedding-3-small", "embeddings", openai_embedding, {
+        "data": [{"embedding": [1.0]}], "usage": {"prompt_tokens": 500, "total_tokens": 500},
+        "model": "text-embedding-3-small",
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(case: str) -> None:
+    name, flavour, adapter, document = DOCUMENTS[case]
+    provider = case.split(maxsplit=1)[0].replace("embedding", "openai")
+    spec = parse_spec(f"{'embedding:' if case == 'embedding' else ''}{provider}:{name}")
+    price = price_of(spec, ModelOptions(), DAY)
+    assert price is not None
+    told = genai_prices.extract_usage(
+        {**document, "model": name, "modelVersion": name}, provider_id=provider, api_flavor=flavour
+    )
+    at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
+    _, model = get_snapshot().find_provider_model(name, None, provider, None)
+    expected = told.calc_price(genai_request_timestamp=at, model=model).total_price
+    booked = book(price, adapter.read_reply(document).usage, MOST)
+    assert booked.cost == float(expected)
+    assert booked.is_read == (case != "openai without a cache")  # what was cached would have cost less
+
+
+# -- counts that cannot be read, or cannot be
+
+
+@pytest.mark.parametrize(
+    "price", [listed(SONNET), FLAT, given(input=1, output=2)], ids=["list", "cached", "flat"]
+)
+def test_booked_when_a_count_is_missing_is_what_was_reserved_for_it(price: Price) -> None:
+    whole = Usage(10_000, 500, 4000, 100, 300, 100)
+    right = book(price, whole, MOST)
+    assert right.is_read
+    assert book(price, None, MOST) == book(price, Usage(None, None), MOST)
+    assert book(price, None, MOST).cost == highest_cost(price, MOST)
+    for name in whole.as_json():
+        usage = Usage(**{**whole.as_json(), name: None})
+        booked = book(price, usage, MOST)
+        assert right.cost <= booked.cost <= highest_cost(price, MOST)
+        if name in ("input_tokens", "output_tokens"):
+            assert not booked.is_read
+    without_output = book(price, Usage(10_000, None, 0), MOST).cost
+    reserved = float(4000 * max(price.rates("output_tokens", 10_000))) / 1e6
+    assert without_output == pytest.approx(book(price, Usage(10_000, 0), MOST).cost + reserved)
+    without_input = book(price, Usage(None, 0), MOST).cost
+    assert without_input == pytest.approx(highest_cost(price, MostTokens(MOST.input, 0)))
+
+
+@pytest.mark.parametrize("price", [listed(SONNET), FLAT], ids=["list", "given"])
+def test_booked_when_more_is_claimed_than_can_have_been_used_is_the_bound(price: Price) -> None:
+    assert book(price, Usage(10**9, 10**9), MOST).cost == highest_cost(price, MOST)
+    claimed = book(price, Usage(10_000, 10**9), MOST).cost
+    assert claimed == pytest.approx(book(price, Usage(10_000, 4000), MOST).cost)
+    for usage in (
+        Usage(100, 1, cached_tokens=10**12),
+        Usage(100, 1, cached_tokens=101),
+        Usage(100, 10**9, 60, 0, 60),
+    ):
+        assert (
+            book(price, Usage(100, 1), MOST).cost
+            <= book(price, usage, MOST).cost
+            <= highest_cost(price, MOST)
+        )
+
+
+# -- where prices come from
 
 
 def test_cost_when_some_input_was_cached_charges_it_apart() -> None:
     # (1000 - 400) * 2 + 400 * 0.5 + 100 * 8 = 2200 millionths
-    assert cost(FLAT, Usage(1000, 100, cached_tokens=400)) == pytest.approx(0.0022)
+    assert book(FLAT, Usage(1000, 100, cached_tokens=400), MOST).cost == 0.0022
+
+
+def test_cost_when_prices_are_given_for_cache_writes_charges_them() -> None:
+    price = given(input=2, output=8, cache_write=3)
+    # 600 * 2 + 400 * 3 = 2400 millionths
+    assert book(price, Usage(1000, 0, cache_write_tokens=400), MOST).cost == 0.0024
+    assert highest_cost(price, MostTokens(1000, 0)) == 0.003
 
 
 def test_cost_when_input_crosses_a_tier_charges_all_of_it_higher() -> None:
-    assert cost(TIERED, Usage(199_999, 0)) == pytest.approx(0.199999)
-    assert cost(TIERED, Usage(200_000, 100)) == pytest.approx(0.4 + 0.0015)
-
-
-def test_cost_when_more_is_cached_than_was_sent_never_goes_below_zero() -> None:
-    assert cost(FLAT, Usage(10, 0, cached_tokens=50)) == pytest.approx(10 * 0.5 / 1e6)
-
-
-def test_highest_cost_when_compared_is_never_exceeded() -> None:
-    for usage in (Usage(1000, 100), Usage(1000, 100, 1000), Usage(500, 0)):
-        assert cost(TIERED, usage) <= highest_cost(TIERED, 1000, 100)
-    assert highest_cost(FLAT, 0, 0) == 0.0
+    at, above = (book(listed(SONNET), Usage(count, 0), MOST).cost for count in (200_000, 200_001))
+    assert (at, above) == (0.6, pytest.approx(1.200006))
 
 
 @pytest.mark.parametrize(
     "spec", ["openai:gpt-4.1-mini", "google:gemini-2.5-pro", "anthropic:claude-sonnet-4-5"]
 )
 def test_price_when_the_model_is_known_comes_from_the_snapshot(spec: str) -> None:
-    price = price_of(parse_spec(spec), ModelOptions())
-    assert price is not None
+    price = listed(spec, None)
     assert price.source.startswith("genai-prices ")
-    assert 0 < price.cached_input[0][1] < price.input[0][1] < price.output[0][1]
+    assert (
+        0
+        < min(price.rates("cached_tokens"))
+        < min(price.rates("input_tokens"))
+        < min(price.rates("output_tokens"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,24 +243,72 @@ def test_price_when_nobody_knows_it_is_none(spec: str) -> None:
 def test_price_when_given_in_settings_takes_those() -> None:
     options = ModelOptions(prices=Prices(input=1, output=2))
     price = price_of(parse_spec("openai:gpt-4.1-mini"), options)
-    assert price == Price(((0, 1.0),), ((0, 2.0),), ((0, 1.0),), "settings")
+    assert price is not None
+    assert (price.rates("input_tokens"), price.rates("output_tokens"), price.source) == (
+        (1,),
+        (2,),
+        "settings",
+    )
+    assert book(price, Usage(1000, 0, cached_tokens=900), MOST).cost == 0.001
 
 
 def test_price_when_it_changed_on_a_day_depends_on_the_day() -> None:
-    spec = parse_spec("openai:o3")
-    before, after = (price_of(spec, ModelOptions(), day) for day in (date(2025, 5, 1), date(2025, 7, 1)))
-    assert before is not None
-    assert after is not None
-    assert before.input[0][1] > after.input[0][1]
-    assert price_of(spec, ModelOptions()) == after
+    before, after = (listed("openai:o3", day) for day in (date(2025, 5, 1), date(2025, 7, 1)))
+    assert before.rates("input_tokens") > after.rates("input_tokens")
+    assert listed("openai:o3", None) == after
 
 
 def test_price_when_it_depends_on_the_hour_is_the_dearest() -> None:
-    price = price_of(parse_spec("deepseek:deepseek-reasoner"), ModelOptions())
-    assert price is not None
-
-    from genai_prices.data_snapshot import get_snapshot
-
+    price = listed("deepseek:deepseek-reasoner", None)
     _, model = get_snapshot().find_provider_model("deepseek-reasoner", None, "deepseek", None)
-    listed = [float(entry.prices.output_mtok) for entry in model.prices]  # type: ignore[union-attr,arg-type]
-    assert price.output[0][1] == max(listed)
+    dearest = max(entry.prices.output_mtok for entry in model.prices)  # type: ignore[union-attr,type-var]
+    assert book(price, Usage(0, 1000), MOST).cost == float(1000 * dearest) / 1e6  # type: ignore[operator,arg-type]
+
+
+# -- settings that change the price
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra", "name"),
+    [
+        ("openai:gpt-4.1-mini", {"service_tier": "priority"}, "service_tier"),
+        ("openai:gpt-4.1-mini", {"service_tier": "flex"}, "service_tier"),
+        ("openai:gpt-4.1-mini", {"web_search_options": {}}, "web_search_options"),
+        ("openai:gpt-4.1-mini", {"tools": [{"type": "web_search"}]}, "tools"),
+        ("google:gemini-2.5-pro", {"tools": [{"google_search": {}}]}, "tools"),
+        ("google:gemini-2.5-pro", {"serviceTier": "priority"}, "serviceTier"),
+        ("google:gemini-2.5-pro", {"cachedContent": "cachedContents/1"}, "cachedContent"),
+        (
+            "google:gemini-2.5-pro",
+            {"generationConfig": {"responseModalities": ["AUDIO"]}},
+            "generationConfig.responseModalities",
+        ),
+        ("anthropic:claude-sonnet-4-5", {"service_tier": "auto"}, "service_tier"),
+        ("anthropic:claude-sonnet-4-5", {"speed": "fast"}, "speed"),
+        ("anthropic:claude-sonnet-4-5", {"inference_geo": "us"}, "inference_geo"),
+        ("anthropic:claude-sonnet-4-5", {"tools": [{"type": "web_search_20250305"}]}, "tools"),
+        ("anthropic:claude-sonnet-4-5", {"mcp_servers": []}, "mcp_servers"),
+    ],
+)
+def test_extra_when_it_changes_the_price_is_refused_unless_prices_are_given(
+    spec: str, extra: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_extra(parse_spec(spec), ModelOptions(extra=extra))
+    assert f'[models."{spec}"] extra.{name}' in str(caught.value)
+    assert "prices = { input" in str(caught.value)
+    check_extra(parse_spec(spec), ModelOptions(extra=extra, prices=Prices(input=1, output=2)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra"),
+    [
+        ("openai:gpt-4.1-mini", {"service_tier": "default", "reasoning_effort": "low"}),
+        ("anthropic:claude-sonnet-4-5", {"service_tier": "standard_only"}),
+        ("google:gemini-2.5-pro", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}),
+        ("http://localhost:1/v1#x", {"tools": [], "service_tier": "flex"}),
+        ("openai:no-such-model-at-all", {"service_tier": "flex"}),
+    ],
+)
+def test_extra_when_no_listed_price_is_wrong_by_it_is_taken(spec: str, extra: dict[str, Any]) -> None:
+    check_extra(parse_spec(spec), ModelOptions(extra=extra))

@@ -1,0 +1,215 @@
+"""Runs whose service counts badly: the limit holds, one wrong count stops nothing, and the report says so."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine import journal_file
+from fabula.engine.calls import ModelUse, answered, model_uses
+from fabula.engine.estimate import plan_calls
+from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.report import read_report
+from fabula.errors import BudgetStop, ConfigError
+from fabula.models.chat import ChatRequest
+from fabula.models.options import ModelOptions
+from fabula.models.tokens import most_tokens
+from fabula.testing.model_server import Answer, Asked, Fault, ModelServer, OddUsage
+from fabula.testing.toy_models import PRICES, model_request, reply_to
+
+Asks = Callable[..., RunRequest]
+LIMIT = 0.05
+ODD = [
+    OddUsage("output", missing=True), OddUsage("output", "300"), OddUsage("output", float("nan")),
+    OddUsage("output", -1), OddUsage("output", True), OddUsage("output", 0.5), OddUsage("input", None),
+    OddUsage("input", "7"), OddUsage(missing=True),
+]  # fmt: skip
+
+
+def wordy(asked: Asked) -> Answer:
+    """An answer of 60 tokens at least: more than nothing, as a limit that is not kept would show."""
+    return Answer(json.dumps({"text": reply_to(asked)["text"] + " and so on" * 24}))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(wordy) as running:
+        yield running
+
+
+@pytest.fixture
+def asks(tmp_path: Path, server: ModelServer) -> Asks:
+    def make(text: str, **given: Any) -> RunRequest:
+        source = tmp_path / "lines.txt"
+        source.write_text(text)
+        return model_request(tmp_path / "run", (source, f"{server.openai_url}#toy"), **given)
+
+    return make
+
+
+def many(count: int) -> str:
+    return "".join(f"i{number} cat\n" for number in range(count))
+
+
+def charged(server: ModelServer) -> float:
+    """What the service charges for all that it answered, in USD."""
+    total = 0.0
+    for exchange in server.log:
+        assert exchange.answer is not None
+        used = exchange.answer.counts(exchange.asked)
+        total += (used["input_tokens"] * PRICES["input"] + used["output_tokens"] * PRICES["output"]) / 1e6
+    return total
+
+
+def striking(fault: Fault, *items: str) -> Callable[[Asked], Fault | None]:
+    return lambda asked: fault if asked.text.split(":")[0] in items else None
+
+
+# -- the limit
+
+
+@pytest.mark.parametrize("fault", ODD, ids=repr)
+def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(
+    asks: Asks, server: ModelServer, fault: OddUsage
+) -> None:
+    server.faults = fault
+    request = asks(many(200), settings={"concurrency": 16}, options=Options(workers=0, max_cost=LIMIT))
+    with pytest.raises(BudgetStop):
+        execute(request)
+    (use,) = model_uses(request.folder / JOURNAL)
+    assert 0 < use.calls == server.count == use.unread
+    assert charged(server) <= use.cost <= LIMIT
+    with pytest.raises(BudgetStop):
+        execute(request)
+    assert server.count == use.calls, "the same limit allows nothing more"
+
+
+def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = striking(OddUsage("output", 10**9), "i3")
+    request = asks(many(20), options=Options(workers=0, max_cost=LIMIT))
+    report = execute(request)
+    assert report.totals["made"] == 20
+    (use,) = report.models
+    assert (use.overclaimed, use.unread) == (1, 0)
+    assert charged(server) < use.cost < LIMIT
+    assert read_report(request.folder) == report
+    told = "\n".join(report.lines())
+    assert "the service claims more tokens for 1 than the request can have used" in told
+    claims = [call.reply for call in answered(request.folder / JOURNAL) if call.reply.claimed is not None]
+    (reply,) = claims
+    assert reply.claimed is not None and reply.claimed.output_tokens == 10**9
+    assert reply.usage is not None and reply.usage.output_tokens == 100, "max_tokens"
+
+
+def test_plan_when_one_reply_claimed_a_billion_tokens_is_not_led_astray(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = striking(OddUsage("output", 10**9), "i1")
+    execute(asks(many(10), options=Options(workers=0, limit=5)))
+    request = asks(many(10))
+    stages = {**request.config.stages}
+    stages["answer"] = stages["answer"].model_copy(update={"model": None})
+    plan = plan_calls(request, replace(request.config, stages=stages))
+    assert plan.calls == 5
+    assert plan.cost is not None and plan.cost < LIMIT
+
+
+def test_report_when_counts_could_not_be_read_says_how_many(asks: Asks, server: ModelServer) -> None:
+    server.faults = striking(OddUsage("output", "many"), "i1", "i2")
+    request = asks(many(5))
+    report = execute(request)
+    assert report.models[0].unread == 2
+    (line,) = [line for line in report.lines() if "could not be read" in line]
+    assert "the tokens of 2 could not be read and count at the most that they can cost" in line
+    assert read_report(request.folder) == report
+
+
+def test_limit_when_earlier_calls_had_neither_price_nor_count_takes_them_at_their_bound(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = OddUsage(missing=True)
+    (use,) = execute(asks(many(20), settings={"prices": None})).models
+    assert (use.unpriced, use.unread) == (20, 20)
+    request = asks(many(20), options=Options(workers=0, max_cost=LIMIT))
+    calls = list(answered(request.folder / JOURNAL))
+    most = most_tokens(ChatRequest.from_canonical(calls[0].asked), ModelOptions())
+    bound = (most.input * PRICES["input"] + most.output * PRICES["output"]) / 1e6
+    with pytest.raises(BudgetStop):
+        execute(asks(many(40), options=Options(workers=0, max_cost=LIMIT)))
+    assert server.count - 20 == int((LIMIT - 20 * bound) / bound)
+
+
+# -- journals of earlier versions
+
+
+def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
+    asks: Asks, server: ModelServer
+) -> None:
+    server.faults = striking(OddUsage(missing=True), "i1")
+    request = asks(many(4))
+    before = execute(request).models
+    as_format_2(request.folder / JOURNAL)
+    assert model_uses(request.folder / JOURNAL) == before
+    assert execute(request).models == before
+    assert server.count == 4
+    assert execute(asks(many(6))).models[0].calls == 6
+    assert server.count == 6
+    with closing(sqlite3.connect(request.folder / JOURNAL)) as journal:
+        assert journal.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (
+            str(journal_file.FORMAT),
+        )
+
+
+def as_format_2(path: Path) -> None:
+    """Make a journal what the version before would have written."""
+    with closing(sqlite3.connect(path)) as journal, journal:
+        journal.execute("ALTER TABLE calls DROP COLUMN doubt")
+        journal.execute("UPDATE meta SET value = '2' WHERE name = 'format'")
+        for key, blob in journal.execute("SELECT request, reply FROM calls").fetchall():
+            reply = unpacked(blob)
+            del reply["claimed"]
+            for name in ("cache_write_tokens", "cache_write_1h_tokens") if reply["usage"] else ():
+                del reply["usage"][name]
+            journal.execute("UPDATE calls SET reply = ? WHERE request = ?", (packed(reply), key))
+
+
+def unpacked(blob: bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(zlib.decompress(blob))
+    return document
+
+
+def packed(document: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(document).encode())
+
+
+# -- settings that change the price
+
+
+def test_run_when_a_setting_changes_the_listed_price_is_refused_before_anything_is_sent(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-nobody")
+    lines = tmp_path / "lines.txt"
+    lines.write_text(many(2))
+    settings = {"base_url": server.openai_url, "extra": {"service_tier": "priority"}}
+
+    def request(**more: Any) -> RunRequest:
+        given = {"prices": None, **settings, **more}
+        return model_request(tmp_path / "run", (lines, "openai:gpt-4.1-mini"), settings=given)
+
+    with pytest.raises(ConfigError, match="service_tier"):
+        execute(request())
+    with pytest.raises(ConfigError, match="service_tier"):
+        plan_calls(request(), request().config)
+    assert server.count == 0
+    (use,) = execute(request(prices=PRICES)).models
+    assert isinstance(use, ModelUse) and use.cost > 0
