@@ -1,4 +1,4 @@
-"""Counts of tokens that are missing or cannot be, from every adapter: replies are kept, and booked high enough."""
+"""Counts of tokens that are missing or cannot be, from every adapter: replies stay, booked high enough."""
 
 import asyncio
 import json
