@@ -14,7 +14,7 @@ from ...schemas.canonical import Json
 from ..judges.answers import OUTCOMES, attempt, clean
 from ..judges.frames import pictures_of
 from ..judges.settings import public_judge
-from .parsing import Unreadable, parse_completion
+from .parsing import Completion, Unreadable, parse_completion, parsed_completion
 from .settings import EventJudgeSettings
 
 DESCRIBE = "events/describe_video"
@@ -127,7 +127,7 @@ async def _vote(case: _Case, number: int) -> list[Json]:
         note((*none.missed, none))
     else:
         note(answer.missed)
-        parsed = {"completion": answer.value, "description": told.value}
+        parsed = {**parsed_completion(answer.value), "description": told.value}
         said = {"outcome": ANSWERED, "reason": None, "parsed": parsed}
         came.append((said, [told.receipt, answer.receipt]))
     asked = number, load_prompt(SCORE[case.settings.reply]).label
@@ -138,7 +138,7 @@ async def _describe(case: _Case, number: int) -> Answer[str]:
     return await _ask(case, (load_prompt(DESCRIBE), number), {"count": len(case.pictures)}, _text)
 
 
-async def _score(case: _Case, number: int, description: str) -> Answer[list[int]]:
+async def _score(case: _Case, number: int, description: str) -> Answer[Completion]:
     events = case.prompt["event_list"]
     inputs = {
         "count": len(case.pictures), "description": description, "events": events,
@@ -169,17 +169,17 @@ def _text(reply: Json) -> str:
     return str(reply).strip()
 
 
-def _reader(events: int) -> Callable[[Json], list[int]]:
+def _reader(events: int) -> Callable[[Json], Completion]:
     """Return what reads the flags from a reply, marked or structured."""
 
-    def read(reply: Json) -> list[int]:
+    def read(reply: Json) -> Completion:
         if isinstance(reply, dict):
             numbers = [one["number"] for one in reply["events"]]
             if numbers != list(range(1, events + 1)):
                 raise BadReply(f"$.events: expected the events 1 to {events} in order, found {numbers[:20]}")
-            return [int(one["completed"]) for one in reply["events"]]
+            return Completion(tuple(int(one["completed"]) for one in reply["events"]), (None,) * events)
         try:
-            return list(parse_completion(str(reply), events))
+            return parse_completion(str(reply), events)
         except Unreadable as why:
             raise BadReply(str(why)) from why
 

@@ -14,7 +14,7 @@ from ...schemas.canonical import sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
 from ..archive import Archive, merged, write_archive
-from .parsing import Unreadable, parse_completion
+from .parsing import Unreadable, parse_completion, parsed_completion
 
 _VOTE = re.compile(r"output(\d{1,3})")
 _NAMED = re.compile(r"(?P<method>.+?)_(?P<judge>[^_]+)(?:_final)?")
@@ -136,20 +136,21 @@ def _judgement(
     place: tuple[str, int, int], whose: tuple[str, Judge], value: Mapping[str, Any]
 ) -> tuple[Judgement, Difference | None]:
     unit, events, vote = place
-    text, listed, reason = value["scoring_output"], None, None
+    text, said, reason = value["scoring_output"], None, None
     outcome: JudgementOutcome = "answered"
     try:
-        listed = list(parse_completion(text, events))
+        said = parse_completion(text, events)
     except Unreadable as why:
         outcome, reason = _silence(text, str(why))
     description = value.get("description")
     judgement = Judgement(
         protocol="events", kind="completion", method=whose[0], unit=unit, seed=None, item=unit,
         condition="video", judge=whose[1], vote=vote, prompt="", outcome=outcome, reason=reason, raw=text,
-        parsed=None if listed is None else {"completion": listed, "description": description or ""},
+        parsed=None if said is None else {**parsed_completion(said), "description": description or ""},
         input_tokens=None, output_tokens=None, cost=None, time=None,
     )  # fmt: skip
     published = None if value.get("completion_score") is None else value.get("completion_list")
+    listed = None if said is None else list(said.flags)
     same = published == listed
     return judgement, None if same else Difference(unit, vote, published, listed, reason)
 

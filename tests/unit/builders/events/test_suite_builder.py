@@ -11,7 +11,7 @@ from fabula.builders.events import SuiteOptions, build_suite, estimate_suite
 from fabula.errors import BelowThreshold, ConfigError, InputError, RunError
 from fabula.releases.suites import load_suite
 from fabula.testing.drawn import write_video
-from fabula.testing.model_server import ModelServer
+from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.suite_model import answer
 
 SEEDS: list[dict[str, Any]] = [
@@ -80,6 +80,44 @@ def test_a_prompt_when_it_breaks_a_condition_is_rejected_with_its_code(
     assert len(suite.prompts) == 3
     (gone,) = [item for item in report.items if item.status == "rejected"]
     assert (gone.code, gone.reason != "") == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        (["A dog sleeps"], "event_count"),
+        ([f"A dog barks {number} times" for number in range(5)], "event_count"),
+        (["A dog barks", "a dog barks"], "repeated_event"),
+    ],
+)
+def test_a_prompt_when_a_model_lists_what_breaks_a_condition_is_rejected_and_the_others_stay(
+    tmp_path: Path, events: list[str], code: str
+) -> None:
+    def listed(asked: Asked) -> Any:
+        reply: Any = answer(asked)
+        return {**reply, "event_list": events} if "sleeps" in asked.text else reply
+
+    with ModelServer(listed) as server:
+        report, suite = build(tmp_path, [*SEEDS, {"prompt": "A dog sleeps."}], **with_model(server))
+        assert len(suite.prompts) == 3
+        assert [(item.status, item.code) for item in report.items] == [("rejected", code)]
+        assert server.count == 3, "nothing was asked again"
+
+
+@pytest.mark.parametrize("events", [["The wheel turns"], [f"The wheel turns {n} times" for n in range(5)]])
+def test_a_video_when_it_shows_one_event_or_five_is_rejected_by_its_caption(
+    tmp_path: Path, events: list[str]
+) -> None:
+    write_video(tmp_path / "wheel.mp4", frames=12)
+
+    def captioned(asked: Asked) -> Any:
+        reply: Any = answer(asked)
+        return {**reply, "event_list": events}
+
+    with ModelServer(captioned) as server:
+        report, suite = build(tmp_path, [SEEDS[1], {"video": "wheel.mp4"}], **with_model(server))
+    assert len(suite.prompts) == 1
+    assert [(item.status, item.code) for item in report.items] == [("rejected", "event_count")]
 
 
 def test_prompts_when_a_model_writes_them_add_to_the_seeds_and_differ(tmp_path: Path) -> None:

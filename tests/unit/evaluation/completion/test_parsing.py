@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.evaluation.completion.parsing import Unreadable, parse_completion
+from fabula.evaluation.completion.parsing import Unreadable, parse_completion, parsed_completion
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,42 @@ from fabula.evaluation.completion.parsing import Unreadable, parse_completion
     ],
 )
 def test_a_reply_when_it_has_a_list_is_read(text: str) -> None:
-    assert parse_completion(text, 2) == (1, 0)
+    assert parse_completion(text, 2).flags == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "remarks"),
+    [
+        ("[COMPLETE_LIST]: 0, 1 (partially), 1", (None, "partially", None)),
+        ("**[COMPLETE_LIST]: 0 (never starts),1(inferred), 1 (the end is cut off)**.",
+         ("never starts", "inferred", "the end is cut off")),
+        ("[COMPLETE_LIST]: [0, 1, 1 (with a note that the third event is inferred)].",
+         (None, None, "with a note that the third event is inferred")),
+        ("[COMPLETE_LIST]: 0, 1, 1 (event 1 is not shown)", (None, None, None)),
+        ("[COMPLETE_LIST]: 0 (at 0.5 s), 1, 1", ("at 0.5 s", None, None)),
+    ],
+)  # fmt: skip
+def test_a_list_when_flags_have_remarks_is_read_and_keeps_them(
+    text: str, remarks: tuple[str | None, ...]
+) -> None:
+    read = parse_completion(text, 3)
+    assert (read.flags, read.remarks) == ((0, 1, 1), remarks)
+    assert ("remarks" in parsed_completion(read)) == any(remarks)
+
+
+@pytest.mark.parametrize("list_", ["1 (or 0)", "1 (0)", "1 (maybe 0)", "0 (1", "1 (partially, 0"])
+def test_a_flag_when_its_remark_may_be_another_flag_is_no_answer(list_: str) -> None:
+    for text in (
+        (f"{list_}, 1", f"1, {list_}, 1")
+        if "(" in list_ and ")" not in list_
+        else (
+            f"{list_}, 1",
+            f"1, {list_}",
+            list_,
+        )
+    ):
+        with pytest.raises(Unreadable):
+            parse_completion(f"[COMPLETE_LIST]: {text}", text.count(",") + 1)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +80,15 @@ def test_a_reply_when_its_list_is_missing_or_wrong_is_no_answer(text: str, why: 
         parse_completion(text, 2)
 
 
-@pytest.mark.parametrize("part", ["[COMPLETE_LIST]", "[COMPLETE_LIST]:* ", "[COMPLETE_LIST]: 1, 0, 1, x "])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "[COMPLETE_LIST]",
+        "[COMPLETE_LIST]:* ",
+        "[COMPLETE_LIST]: 1, 0, 1, x ",
+        "[COMPLETE_LIST]: 1 (a), 1 (or 0",
+    ],
+)
 def test_a_hostile_reply_when_it_is_long_is_read_in_one_go(part: str) -> None:
     with pytest.raises(Unreadable):
         parse_completion(part * 50_000 + " " * 200_000 + ":" * 200_000, 2)
