@@ -45,7 +45,8 @@ def stop_on_signals(stopper: Stopper) -> Iterator[None]:
     """Listen to SIGINT, SIGTERM and SIGHUP while the block runs; outside the main thread, do nothing.
 
     The first signal asks the stopper; later ones raise KeyboardInterrupt, but for SIGHUP. A SIGHUP that was
-    ignored before stays so.
+    ignored before stays so, and one that was heard is the last: those that follow would end us before we
+    have said how the run ended.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -53,8 +54,12 @@ def stop_on_signals(stopper: Stopper) -> Iterator[None]:
 
     terminals = _terminals()
 
+    hung_up = False
+
     def handle(number: int, _: object) -> None:
+        nonlocal hung_up
         if number == HANGUP:
+            hung_up = True
             _let_go(terminals)
         elif stopper.asked:
             raise KeyboardInterrupt
@@ -68,7 +73,8 @@ def stop_on_signals(stopper: Stopper) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+            last = number == HANGUP and hung_up
+            signal.signal(number, signal.SIG_IGN if last else handler or signal.SIG_DFL)
 
 
 def _terminals() -> tuple[int, ...]:

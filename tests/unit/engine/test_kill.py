@@ -125,7 +125,7 @@ def test_run_when_started_with_hangups_ignored_hears_none(
 def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
     process: Process, run: Callable, lines: Path, tmp_path: Path, reporter: str
 ) -> None:
-    lines.write_text("".join(f"i{number:03} sleep:0.02 w\n" for number in range(100)))
+    lines.write_text("".join(f"i{number:03} sleep:0.02 w\n" for number in range(200)))
     ours, theirs = pty.openpty()
 
     def take_the_terminal() -> None:
@@ -142,7 +142,7 @@ def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
     os.close(ours)
     assert child.wait() == ExitCode.INTERRUPTED
     work = run().stages[1]
-    assert work.reused + work.ran == 100
+    assert work.reused + work.ran == 200
     assert work.failed == 0
     assert work.reused
 
