@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ConfigError, MissingRequirement
+from ..faults import one_line
 from .types import Device, Dtype
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda", "mps")
@@ -77,12 +78,17 @@ def library() -> Any:  # noqa: ANN401 - a module
     """Return torch.
 
     Raises:
-        MissingRequirement: it is not installed.
+        MissingRequirement: it is not installed, or cannot be loaded here.
     """
     try:
         import torch
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise missing("torch") from error
+    except Exception as error:  # its binary parts fail in many ways on a machine that they do not fit
+        raise MissingRequirement(
+            "the library torch", what=f"torch is installed and cannot be loaded ({one_line(str(error))})",
+            fix='install it again: pip install --force-reinstall "fabula[metrics]"',
+        ) from error  # fmt: skip
     return torch
 
 
