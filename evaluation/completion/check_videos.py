@@ -17,6 +17,8 @@ from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
 from ...schemas.issue import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
+from ..nothing import NOTHING_FOUND, listed_names
+from ..words import counted
 from .frames import frame_count
 from .load_videos import check_methods, seeds_of
 
@@ -97,6 +99,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     try:
         seeds = seeds_of(folder)
         found.extend(_strangers(folder, seeds, chosen, names))
+        found.extend(_nothing_found(folder, seeds, chosen, names))
     except OSError as error:
         unreadable = UserError(
             str(folder), expected="a folder that can be read", found=str(error.strerror),
@@ -118,6 +121,15 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
         base.issues, base.checked, base.counts, base.path, base.kind,
         folder.resolve().name, seeds, len(wanted), tuple(invalid),
     )  # fmt: skip
+
+
+def is_judgeable(path: Path) -> bool:
+    """Whether there is a video that can be decoded as far as a judge would see it.
+
+    Raises:
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    return _problem_of(path) is None
 
 
 def _problem_of(path: Path) -> MediaProblem | None:
@@ -158,6 +170,34 @@ def _strangers(
             yield _issue(path.name, "mixed-layout", message, "put it into the folder of its seed")
         elif path.name not in names:
             yield _stranger(path, "", folder, chosen)
+
+
+def _nothing_found(
+    folder: Path, seeds: tuple[int | None, ...], chosen: Suite, names: set[str]
+) -> Iterator[Issue]:
+    """Yield one finding where no video that is judged is there: what lies there instead, and the cure."""
+    places = [folder if seed is None else folder / f"seed_{seed}" for seed in seeds]
+    if any((place / unit).is_file() for place in places for unit in chosen.prompts):
+        return
+    below = [entry for entry in _entries(folder) if entry.is_dir()]
+    methods = [entry.name for entry in below if _holds_videos(entry, chosen)]
+    some = next(iter(chosen.prompts))
+    others = sum((place / unit).is_file() for place in places for unit in names)
+    if methods:
+        message = f"this folder holds the videos of {counted(len(methods), 'method')}"
+        cure = f"give one of: {listed_names(methods)}"
+    elif others:
+        message = f"this folder holds {others} videos of the suite, none of which is to be judged"
+        cure = "choose other prompts (--prompt, --label), or give the videos of these"
+    else:
+        message = "no video in this folder is called like one of the suite"
+        cure = f"name the videos as the suite does, such as {some}"
+    yield _issue(".", NOTHING_FOUND, message, cure)
+
+
+def _holds_videos(folder: Path, chosen: Suite) -> bool:
+    places = [folder if seed is None else folder / f"seed_{seed}" for seed in seeds_of(folder)]
+    return any((place / unit).is_file() for place in places for unit in chosen.prompts)
 
 
 def _in_folder(folder: Path, prefix: str, chosen: Suite, names: set[str]) -> Iterator[Issue]:

@@ -12,6 +12,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...releases.suites import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
+from ..nothing import nothing_to_judge
 from .settings import VideoSelection
 
 SUITE_ROLE, OUTPUTS = "suite", "outputs"
@@ -20,7 +21,7 @@ _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 
 SPEC = StageSpec(
     name="load_videos",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("prompt", "video", "outputs"),
@@ -32,8 +33,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per prompt, method and seed, by method.
 
     Raises:
-        InputError: the suite or a folder cannot be read. ConfigError: nothing is chosen, or two folders are
-            of one method.
+        InputError: the suite or a folder cannot be read, or no video can be judged.
+        ConfigError: nothing is chosen, or two folders are of one method.
     """
     assert isinstance(tools.settings, VideoSelection)
     roles = [source["role"] for source in item["sources"]]
@@ -42,6 +43,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     chosen = chosen_prompts(suite, tools.settings)
     folders = [path for role, path in paths if role == OUTPUTS]
     check_methods(folders)
+    check_some_there(folders, chosen, suite)
     scope = None if len(chosen.prompts) == len(suite.prompts) else list(chosen.prompts)
     for folder in sorted(folders, key=lambda one: one.name):
         seeds = seeds_of(folder)
@@ -106,6 +108,25 @@ def check_methods(folders: Sequence[Path]) -> None:
             what=f"several folders are called {', '.join(twice)}; a folder's name is the method's",
             fix="rename one folder: its name is the method's",
         )
+
+
+def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> None:
+    """Check that at least one video can be judged: else nobody is to be asked.
+
+    Raises:
+        InputError: there is none; what lies in each folder is said.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    from .check_videos import check_videos, is_judgeable
+
+    places = (
+        folder / unit if seed is None else folder / f"seed_{seed}" / unit
+        for folder in folders
+        for seed in seeds_of(folder)
+        for unit in chosen.prompts
+    )
+    if not any(is_judgeable(place) for place in places):
+        raise nothing_to_judge("video", [check_videos(folder, chosen, suite) for folder in folders])
 
 
 def seeds_of(folder: Path) -> tuple[int | None, ...]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
+from ..nothing import listed_names
 
 TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
 CHINESE = ("ch", "zh", "cn")
@@ -183,6 +184,13 @@ def _pick(place: Path, below: Sequence[Path], option: str, wanted: str | None) -
         return below[0]
     if wanted in names:
         return below[names.index(wanted)]
+    if wanted is None and option == "--mode":
+        what = f"no folder of a story is in it, but {len(names)} folders such as {names[0]}"
+        fix = (
+            f"if these are methods, give one of: {listed_names(names)}; if they are modes of one method,"
+            " choose with --mode; if they are stories, call them by number: 01, 02, ..."
+        )
+        raise InputError([UserError(str(place), what=what, fix=fix)])
     found = "none chosen" if wanted is None else repr(wanted)
     more = ", or latest" if option == "--timestamp" else ""
     raise ConfigError(

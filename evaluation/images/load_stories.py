@@ -13,6 +13,7 @@ from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
+from ..nothing import nothing_to_judge
 from .generated import generated_references, references_of
 from .layout import Choice
 from .outputs import CheckOptions, ShotOutputs, check_shots
@@ -26,7 +27,7 @@ _SHOWN = 20
 
 SPEC = StageSpec(
     name="load_stories",
-    version=3,
+    version=4,
     shape="expand",
     reads=("sources",),
     writes=("story", "facts", "shots", "outputs"),
@@ -114,7 +115,7 @@ def checked_outputs(
     """Return the outputs of every method, checked, by method.
 
     Raises:
-        InputError: there are no outputs, or a picture might be judged by another shot's text.
+        InputError: no output can be judged, or a picture might be judged by another shot's text.
         ConfigError: two folders are of one method, or one holds several sets of outputs.
     """
     names = [folder.resolve().name for folder in folders]
@@ -139,6 +140,8 @@ def checked_outputs(
     ]
     if problems:
         raise InputError(problems)
+    if not any(shots for one in checked for shots in one.shots.values()):
+        raise nothing_to_judge("shot", checked)
     return tuple(checked)
 
 

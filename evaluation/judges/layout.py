@@ -33,6 +33,10 @@ class OutputsManifest(Own):
     bridges: dict[str, tuple[PositiveInt, ...]] = Field(
         default_factory=dict, description="Story id -> which of its pictures are bridge frames, from 1."
     )
+    folders: dict[str, str] = Field(
+        default_factory=dict,
+        description="Story id -> its folder below this one, where that bears neither the id nor the title.",
+    )
     seeds: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="Seeds of every story [those that any story has]."
     )
@@ -72,7 +76,7 @@ def read_manifest(folder: Path) -> OutputsManifest:
             data = file.read(_MOST_MANIFEST_BYTES + 1)
         if len(data) > _MOST_MANIFEST_BYTES:
             raise InputError([_problem(str(path), f"at most {_MOST_MANIFEST_BYTES:,} bytes", "more")])
-        return OutputsManifest.model_validate(json.loads(data))
+        return OutputsManifest.model_validate(json.loads(data, object_pairs_hook=_each_once))
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         raise InputError(
@@ -83,6 +87,14 @@ def read_manifest(folder: Path) -> OutputsManifest:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError([_problem(str(path), "a JSON object", str(error)[:200])]) from error
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"the key {twice[0]!r} twice")
+    return dict(pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ..hashes import release_sha256
-from .outputs import OutputsReport, check_outputs
+from ..nothing import nothing_to_judge
+from .outputs import OutputsReport, can_be_shown, check_outputs
 from .selection import chosen_records
 from .settings import SelectionSettings
 
@@ -23,7 +24,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),
@@ -83,9 +84,10 @@ def checked_outputs(
     """Return the reports on the outputs of every method, sorted by method; no picture is decoded.
 
     Raises:
-        InputError: a folder cannot be read. ConfigError: two folders are of one method.
+        InputError: a folder cannot be read, or no storyboard can be judged.
+        ConfigError: two folders are of one method.
     """
-    reports = [check_outputs(folder, records, known=release.by_id, decode=False) for folder in folders]
+    reports = [check_outputs(folder, records, known=release, decode=False) for folder in folders]
     methods = [report.method for report in reports]
     twice = sorted({method for method in methods if methods.count(method) > 1})
     if twice:
@@ -93,6 +95,9 @@ def checked_outputs(
             "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
             fix="rename the folder, or name the method in its outputs.json",
         )  # fmt: skip
+    if not any(can_be_shown(board) for report in reports for board in report.storyboards):
+        looked = [check_outputs(folder, records, known=release) for folder in folders]
+        raise nothing_to_judge("storyboard", looked)
     return sorted(reports, key=lambda report: report.method)
 
 

@@ -18,7 +18,8 @@ from ...schemas.canonical import Json, digest, sha256_bytes
 from ...schemas.issue import Issue, Level
 from ...schemas.katha import StoryRecord
 from ...validators.report import IssueBin, ValidationReport
-from .layout import MANIFEST, Listed, OutputsManifest, entries, list_folder, read_manifest
+from .layout import MANIFEST, Listed, OutputsManifest, list_folder, read_manifest
+from .story_folders import find_story_folders, nothing_found
 
 _MOST_THREADS = 4
 # What a picture may be and yet be worth a look: an animation, a single colour, another format than its name.
@@ -131,7 +132,7 @@ def check_outputs(
     folder: Path,
     records: Iterable[StoryRecord],
     *,
-    known: Iterable[str] = (),
+    known: Iterable[StoryRecord] = (),
     limits: PictureLimits = LIMITS,
     decode: bool = True,
 ) -> OutputsReport:
@@ -140,7 +141,7 @@ def check_outputs(
     Args:
         folder: the outputs of one method.
         records: the stories that are to be judged.
-        known: ids of more stories of the release, whose outputs may be there and are left alone.
+        known: more stories of the release, whose outputs may be there and are left alone.
         limits: what a picture may be at most.
         decode: whether every picture is decoded; without, files are read, and what is in them is not known.
 
@@ -150,8 +151,12 @@ def check_outputs(
     manifest = read_manifest(folder)
     wanted = {record.story_id: record for record in records}
     found = IssueBin()
-    found.extend(_strangers(folder, manifest, {*wanted, *known}))
-    listed = {story_id: _listed(folder / story_id) for story_id in sorted(wanted)}
+    stories = {record.story_id: record for record in known} | wanted
+    places = find_story_folders(folder, manifest, stories.values())
+    found.extend(places.issues)
+    found.extend(nothing_found(folder, places, wanted))
+    found.extend(_strangers(manifest, set(stories)))
+    listed = {story_id: _listed(places.places.get(story_id)) for story_id in sorted(wanted)}
     seeds = _seeds(manifest, listed.values())
     for story_id, one in listed.items():
         found.extend(_around(story_id, one, seeds))
@@ -201,7 +206,7 @@ def check_methods(
     if problems:
         raise InputError(problems)
     records = [record for record in release if not splits or record.split in splits]
-    reports = tuple(check_outputs(folder, records, known=release.by_id) for folder in folders)
+    reports = tuple(check_outputs(folder, records, known=release) for folder in folders)
     methods = [report.method for report in reports]
     for report in reports:
         if methods.count(report.method) > 1:
@@ -216,6 +221,16 @@ def check_methods(
     if problems:
         raise InputError(problems)
     return reports
+
+
+def can_be_shown(board: Storyboard, limits: PictureLimits = LIMITS) -> bool:
+    """Return whether every picture of a storyboard can be decoded."""
+    try:
+        for file in board.files:
+            open_picture(read_bytes(file, limits), limits, name=file.name)
+    except MediaProblem:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +306,8 @@ class _Generation:
         ]
 
 
-def _strangers(folder: Path, manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
-    """Yield what lies in the folder, or stands in its manifest, that belongs to no story."""
-    for entry in entries(folder):
-        if entry.name != MANIFEST and not (entry.name in known and entry.is_dir()):
-            code = "unknown-story" if entry.is_dir() else "stray-file"
-            yield _issue(entry.name, code, "expected a story of the release", "move it elsewhere", "warning")
+def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
+    """Yield what the manifest of a folder says about no story."""
     panels = manifest.panels if isinstance(manifest.panels, dict) else {}
     for story_id in sorted({*panels, *manifest.bridges} - known):
         message = f"{story_id!r} is no story of the release"
@@ -330,8 +341,8 @@ def _strays(where: str, listed: Listed) -> Iterator[Issue]:
         yield _issue(f"{where}/{name}", "stray-file", message, "rename it or move it elsewhere", "warning")
 
 
-def _listed(folder: Path) -> Listed | None:
-    return list_folder(folder) if folder.is_dir() else None
+def _listed(folder: Path | None) -> Listed | None:
+    return None if folder is None else list_folder(folder)
 
 
 def _seeds(manifest: OutputsManifest, listed: Iterable[Listed | None]) -> tuple[int | None, ...]:

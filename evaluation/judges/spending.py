@@ -16,6 +16,7 @@ from .load_items import OUTPUTS, RELEASE
 from .packets import EVIDENCE
 from .selection import chosen_records
 from .settings import JudgeSettings, LabelledSettings, SelectionSettings
+from .story_folders import find_story_folders
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -89,7 +90,7 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     release = load(next(source.path for source in request.sources if source.role == RELEASE))
     records = chosen_records(release, settings)
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
-    shown = [_generations(folder, records) for folder in folders]
+    shown = [_generations(folder, records, release) for folder in folders]
     if not shown:
         return _budget(release, records, [(1, sum(len(record.scenes) for record in records))], request.config)
     there = sum(pictures for _, _, pictures in shown)
@@ -97,12 +98,12 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     return replace(budget, there=there)
 
 
-def _generations(folder: Path, records: Sequence[StoryRecord]) -> tuple[int, int, int]:
+def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> tuple[int, int, int]:
     """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
     manifest = read_manifest(folder)
     panels = sum(manifest.panels_of(record) for record in records)
-    stories = [folder / record.story_id for record in records]
-    listed = [list_folder(story) for story in stories if story.is_dir()]
+    places = find_story_folders(folder, manifest, release).places
+    listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]
     seeds = {seed for one in listed for seed, _ in one.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)
     pictures = sum(len(one.panels) for one in listed) + sum(

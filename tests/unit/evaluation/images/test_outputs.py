@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.layout import Choice, shot_number
 from fabula.evaluation.images.outputs import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
+from fabula.evaluation.images.requests import ImageOptions
 from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
 from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
+from fabula.testing.table_detector import SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +201,20 @@ def test_check_shots_when_there_is_nothing_says_what_is_expected(shot_set: ShotS
 
 def test_cures_are_there_for_every_code() -> None:
     assert CURES.keys() >= FATAL
+
+
+def test_find_root_when_the_folder_holds_methods_says_which(shot_set: ShotSet, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        draw_shot_outputs(tmp_path / "m" / name)
+    with pytest.raises(InputError, match="if these are methods, give one of: a, b, c; if"):
+        check_shots(tmp_path / "m", shot_set)
+
+
+def test_evaluation_when_no_shot_can_be_judged_stops_at_once(
+    shot_set: ShotSet, outputs: Path, tmp_path: Path
+) -> None:
+    for picture in outputs.rglob("*.png"):
+        picture.write_bytes(b"no picture")
+    given = ImageOptions(metrics=("occm",), settings=SETTINGS, device="cpu", workers=0)
+    with pytest.raises(InputError, match=r"no shot can be judged .10 unreadable-picture"):
+        evaluate_images(shot_set.folder, [outputs], tmp_path / "run", given)

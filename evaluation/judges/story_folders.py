@@ -1,0 +1,215 @@
+"""Which folder of a method's outputs holds which story: by ``outputs.json``, by id, or by title."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import InputError, UserError
+from ...schemas.ids import slug
+from ...schemas.issue import Issue, Level
+from ...schemas.katha import StoryRecord
+from ..nothing import NOTHING_FOUND, listed_names
+from ..words import counted
+from .layout import MANIFEST, OutputsManifest, entries, list_folder
+
+_MARKS = re.compile(r"[\W_]+")
+_LOOKED_INTO = 1000
+_LONGEST = 80  # characters of a name that a message shows
+_APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFolders:
+    """Where the outputs of one method are.
+
+    Attributes:
+        places: story id -> its folder, of stories that have one.
+        issues: folders and files that belong to no story, and titles that say too little.
+    """
+
+    places: Mapping[str, Path]
+    issues: tuple[Issue, ...]
+
+
+def find_story_folders(
+    folder: Path, manifest: OutputsManifest, stories: Iterable[StoryRecord]
+) -> StoryFolders:
+    """Return which folder holds which story.
+
+    What ``outputs.json`` says counts first, then a folder that bears a story's id, then one whose name is the
+    title of exactly one story, whatever its case, punctuation and Unicode form, or the title as a slug.
+
+    Args:
+        folder: the outputs of one method.
+        manifest: what its ``outputs.json`` says.
+        stories: every story of the release, also those that are not judged.
+
+    Raises:
+        InputError: ``outputs.json`` names a story that is not there, or a folder that cannot be used.
+    """
+    known = {record.story_id: record.title for record in stories}
+    places = _named(folder, manifest, known)
+    there = {entry.name: entry for entry in entries(folder)}
+    issues: list[Issue] = []
+    taken = {MANIFEST, *(place.relative_to(folder.resolve()).parts[0] for place in places.values())}
+    for story_id in known:
+        if story_id in there and there[story_id].is_dir() and story_id not in places:
+            places[story_id] = there[story_id]
+            taken.add(story_id)
+    by_title = _by_title(known)
+    claims: dict[str, list[Path]] = {}
+    for name, entry in there.items():
+        if name in taken:
+            continue
+        meant = [name] if name in known else by_title.get(title_key(name), [])
+        if entry.is_dir() and len(meant) == 1 and meant[0] not in places:
+            claims.setdefault(meant[0], []).append(entry)
+        else:
+            issues.append(_stranger(entry, meant))
+    for story_id, several in claims.items():
+        if len(several) == 1:
+            places[story_id] = several[0]
+        else:
+            issues += [_rival(one, story_id, several) for one in several]
+    return StoryFolders(places, tuple(issues))
+
+
+def title_key(text: str) -> str:
+    """Return what is the same for a title and a folder called like it.
+
+    Case, punctuation, spaces, underscores and apostrophes do not count, nor does the form in which Unicode
+    writes an accent; the accent itself does.
+
+    >>> title_key("The Fox & the Grapes") == title_key("the_fox-the_grapes")
+    True
+    """
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    return _MARKS.sub(" ", unicodedata.normalize("NFKC", plain)).strip()
+
+
+def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return key of a title, and of its slug -> the stories that bear it."""
+    found: dict[str, list[str]] = {}
+    for story_id, title in known.items():
+        for key in {title_key(title), title_key(slug(title))} - {""}:
+            found.setdefault(key, []).append(story_id)
+    return found
+
+
+def _named(folder: Path, manifest: OutputsManifest, known: Mapping[str, str]) -> dict[str, Path]:
+    """Return the folders that ``outputs.json`` gives stories.
+
+    Raises:
+        InputError: one of them cannot be used; all are listed.
+    """
+    problems: list[UserError] = []
+    places: dict[str, Path] = {}
+    for story_id, name in sorted(manifest.folders.items()):
+        try:
+            place = _below(folder, name)
+            others = [one for one, its in places.items() if its == place]
+            if story_id not in known:
+                raise ValueError(f"{story_id} is no story of the release")
+            if others:
+                raise ValueError(f"{name!r} is also the folder of {others[0]}")
+            places[story_id] = place
+        except ValueError as wrong:
+            where, fix = f"{folder / MANIFEST} $.folders.{story_id}", f'write "{story_id}": "FOLDER"'
+            problems.append(UserError(where, what=str(wrong), fix=f"{fix}, with the story's own folder"))
+    if problems:
+        raise InputError(problems)
+    return places
+
+
+def _below(folder: Path, name: str) -> Path:
+    """Return a folder below another one.
+
+    Raises:
+        ValueError: there is none of that name, or it leads elsewhere.
+    """
+    place = Path(name)
+    shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
+    if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or "\0" in name:
+        raise ValueError(f"{shown} is no folder below this one")
+    try:
+        resolved = (folder / place).resolve()
+        is_there = resolved.is_dir()
+    except (OSError, RuntimeError):  # a name that is too long, a link to itself
+        is_there = False
+    if not is_there:
+        raise ValueError(f"there is no folder {shown}")
+    if not resolved.is_relative_to(folder.resolve()):
+        raise ValueError(f"{shown} is a link that leads out of this folder")
+    return resolved
+
+
+def _stranger(entry: Path, meant: list[str]) -> Issue:
+    """Return the finding about an entry that is taken for no story."""
+    if not entry.is_dir():
+        return _issue(entry.name, "stray-file", "expected a story of the release", "move it elsewhere")
+    if len(meant) > 1:
+        listed = listed_names(meant)
+        message = f"{len(meant)} stories bear this title ({listed}): not guessed"
+        cure = f"rename the folder to the id of its story, or name it in {MANIFEST}"
+        return _issue(entry.name, "ambiguous-title", message, cure)
+    if meant:
+        message = f"called like {meant[0]}, which has another folder"
+        return _issue(entry.name, "unknown-story", message, "keep one of the two folders")
+    message = "neither the id nor the title of a story of the release"
+    cure = f"rename it, name it in {MANIFEST}, or move it elsewhere"
+    return _issue(entry.name, "unknown-story", message, cure)
+
+
+def _rival(entry: Path, story_id: str, several: list[Path]) -> Issue:
+    others = ", ".join(one.name for one in several if one is not entry)
+    message = f"called like the title of {story_id}, and so is {others}: not guessed"
+    return _issue(entry.name, "ambiguous-title", message, f"rename the right one to {story_id}")
+
+
+def nothing_found(folder: Path, found: StoryFolders, wanted: Mapping[str, StoryRecord]) -> Iterator[Issue]:
+    """Yield one finding where no story that is judged has a folder: what lies there instead, and the cure."""
+    if any(story_id in found.places for story_id in wanted):
+        return
+    some = next(iter(sorted(wanted)), "STORY")
+    below = [entry for entry in entries(folder) if entry.is_dir()]
+    names = {*wanted, *_by_title({story_id: record.title for story_id, record in wanted.items()})}
+    methods = [entry.name for entry in below[:_LOOKED_INTO] if _holds_stories(entry, names)]
+    expected = f'with folders such as {some}, or "{wanted[some].title}"' if wanted else "of one method"
+    if methods:
+        message = f"this folder holds the outputs of {counted(len(methods), 'method')}"
+        cure = f"give one of: {listed_names(methods)}"
+    elif list_folder(folder).panels:
+        message = "this folder holds the pictures of one storyboard"
+        cure = f"give the folder above it, {expected}"
+    elif found.places:
+        message = f"this folder holds {counted(len(found.places), 'story')}, none of which is to be judged"
+        cure = "choose other stories (--split, --story, --subset), or give the outputs of these"
+    elif below:
+        there = listed_names([entry.name for entry in below])
+        message = f"no folder is called like a story that is judged: {there}"
+        cure = (
+            f"call each by the id or the title of its story, such as {some}, or say in {MANIFEST} which is"
+            f' which: {{"folders": {{"{some}": "{below[0].name}"}}}}'
+        )
+    else:
+        message, cure = "no folder of a story is in this folder", f"give the folder of one method, {expected}"
+    yield Issue(".", "$", NOTHING_FOUND, message, cure, "error")
+
+
+def _holds_stories(folder: Path, names: Collection[str]) -> bool:
+    """Whether a folder looks like that of a method; ``names`` are ids, and titles as :func:`title_key` is."""
+    if (folder / MANIFEST).is_file():
+        return True
+    try:
+        return any(
+            (entry.name in names or title_key(entry.name) in names) and entry.is_dir()
+            for entry in entries(folder)
+        )
+    except InputError:
+        return False
+
+
+def _issue(where: str, code: str, message: str, cure: str, level: Level = "warning") -> Issue:
+    return Issue(where, "$", code, message, cure, level)

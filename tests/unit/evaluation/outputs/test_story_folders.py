@@ -1,0 +1,257 @@
+"""Which folder holds which story: by outputs.json, by id, by title; and where there is none."""
+
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import InputError
+from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.judges.layout import OutputsManifest, read_manifest
+from fabula.evaluation.judges.outputs import OutputsReport, check_outputs
+from fabula.evaluation.judges.story_folders import find_story_folders, title_key
+from fabula.schemas.katha import StoryRecord
+from fabula.testing.drawn import write_outputs, write_storyboard
+from fabula.testing.drawn_storyboards import draw_panel, drawn_release
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import ModelServer
+
+Records = tuple[StoryRecord, ...]
+
+
+def titled(records: Records, *titles: str) -> Records:
+    return tuple(one.model_copy(update={"title": title}) for one, title in zip(records, titles, strict=False))
+
+
+def places(folder: Path, records: Records) -> dict[str, str]:
+    found = find_story_folders(folder, read_manifest(folder), records).places
+    return {story_id: place.relative_to(folder.resolve()).as_posix() for story_id, place in found.items()}
+
+
+def codes(report: OutputsReport) -> dict[str, str]:
+    return {issue.where: issue.code for issue in report.issues if issue.code != "missing-storyboard"}
+
+
+def test_outputs_when_laid_out_as_published_are_found_by_title(tmp_path: Path, records: Records) -> None:
+    folder = tmp_path / "assets" / "Aesop's Fables"
+    named = titled(records, "The Fox and the Grapes", "The Boy Who Cried 'Wolf'", "Belling the Cat")
+    for record in named:
+        for panel in write_storyboard(folder / record.title):
+            panel.rename(panel.with_name(f"Scene{int(panel.stem)}.png"))
+    report = check_outputs(folder, named)
+    assert report.issues == () and len(report.storyboards) == 3
+    assert report.method == "Aesop's Fables"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("The Fox and the Grapes", "the fox and the grapes"),
+        ("The Fox and the Grapes", "The_Fox_and_the_Grapes"),
+        ("The Fox and the Grapes", "the-fox-and-the-grapes"),
+        ("The Fox, and: the Grapes!", "The Fox and the Grapes"),
+        ("Aesop\u2019s Fox", "Aesop's Fox"),
+        ("Aesop's Fox", "Aesops-Fox"),
+        ("Aesop's Fox", "Aesop-s-Fox"),
+        ("Das Rätsel", unicodedata.normalize("NFD", "Das Rätsel")),
+        ("Das Rätsel", "Das-Ratsel"),
+        ("Straße", "STRASSE"),
+        ("桃太郎", "桃太郎"),
+        ("ﬁne fox", "Fine Fox"),
+        ("𠮷野家の話", "𠮷野家の話"),
+        ("İstanbul", "istanbul"),
+    ],
+)
+def test_a_folder_when_called_like_a_title_is_taken(
+    tmp_path: Path, records: Records, title: str, name: str
+) -> None:
+    if not title_key(title):
+        pytest.skip("no letters")
+    (tmp_path / name).mkdir()
+    found = places(tmp_path, titled(records[:2], title, "Another"))
+    assert list(found) == ["kb25k_0001"], (title_key(title), title_key(name))
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("The Fox", "The Foxes"),
+        ("The Fox", "Fox"),
+        ("Das Rätsel", "Das Rutsel"),
+        ("???", "!!!"),
+        ("The Fox & the Grapes", "The Fox and the Grapes"),
+        ("Story 1", "Story 11"),
+        ("桃太郎", "金太郎"),
+    ],
+)
+def test_a_folder_when_called_nearly_like_a_title_is_not_taken(
+    tmp_path: Path, records: Records, title: str, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    assert places(tmp_path, titled(records[:1], title)) == {}
+
+
+def test_a_title_when_two_stories_bear_it_is_not_guessed(tmp_path: Path, records: Records) -> None:
+    twins = titled(records, "The Fox", "the FOX!", "The Cat")
+    write_outputs(tmp_path / "m", ["The Fox", "kb25k_0003"])
+    report = check_outputs(tmp_path / "m", twins[:1], known=twins)
+    assert codes(report)["The Fox"] == "ambiguous-title"
+    (issue,) = [one for one in report.issues if one.code == "ambiguous-title"]
+    assert "2 stories bear this title (kb25k_0001, kb25k_0002): not guessed" in issue.message
+    assert not report.storyboards
+
+
+def test_a_title_when_two_folders_bear_it_is_not_guessed(tmp_path: Path, records: Records) -> None:
+    named = titled(records, "The Fox", "The Cat", "The Hen")
+    write_outputs(tmp_path / "m", ["The Fox", "the-fox", "The Cat"])
+    report = check_outputs(tmp_path / "m", named)
+    assert {name for name, code in codes(report).items() if code == "ambiguous-title"} == {
+        "The Fox",
+        "the-fox",
+    }
+    assert [one.story_id for one in report.storyboards] == ["kb25k_0002"]
+
+
+def test_an_id_when_a_title_says_otherwise_wins(tmp_path: Path, records: Records) -> None:
+    named = titled(records, "kb25k_0002", "The Cat", "The Hen")
+    write_outputs(tmp_path / "m", ["kb25k_0002", "The Cat"])
+    assert places(tmp_path / "m", named) == {"kb25k_0002": "kb25k_0002"}
+    assert codes(check_outputs(tmp_path / "m", named))["The Cat"] == "unknown-story"
+
+
+def test_outputs_json_when_it_maps_stories_goes_before_names(tmp_path: Path, records: Records) -> None:
+    folders = {"kb25k_0001": "b/one", "kb25k_0002": "b/two"}
+    folder = write_outputs(tmp_path / "m", ["b/one", "b/two", "kb25k_0003", "kb25k_0001"])
+    (folder / "outputs.json").write_text(json.dumps({"folders": folders, "method": "x"}))
+    report = check_outputs(folder, records)
+    assert places(folder, records) == {**folders, "kb25k_0003": "kb25k_0003"}
+    assert codes(report) == {"kb25k_0001": "unknown-story"} and len(report.storyboards) == 3
+
+
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "absolute": ({"folders": {"kb25k_0001": "/etc"}}, "'/etc' is no folder below this one"),
+    "parent": ({"folders": {"kb25k_0001": "../elsewhere"}}, "is no folder below this one"),
+    "hidden parent": ({"folders": {"kb25k_0001": "a/../../elsewhere"}}, "is no folder below this one"),
+    "itself": ({"folders": {"kb25k_0001": "."}}, "is no folder below this one"),
+    "empty": ({"folders": {"kb25k_0001": ""}}, "is no folder below this one"),
+    "backslash": ({"folders": {"kb25k_0001": "..\\elsewhere"}}, "is no folder below this one"),
+    "null byte": ({"folders": {"kb25k_0001": "a\0b"}}, "is no folder below this one"),
+    "link out": ({"folders": {"kb25k_0001": "link"}}, "'link' is a link that leads out of this folder"),
+    "file": ({"folders": {"kb25k_0001": "file.txt"}}, "there is no folder 'file.txt'"),
+    "missing": ({"folders": {"kb25k_0001": "nowhere"}}, "there is no folder 'nowhere'"),
+    "too long": ({"folders": {"kb25k_0001": "x" * 5000}}, "there is no folder"),
+    "twice": (
+        {"folders": {"kb25k_0001": "a", "kb25k_0002": "./a"}},
+        "is also the folder of kb25k_0001",
+    ),
+    "unknown id": ({"folders": {"kb25k_9999": "a"}}, "kb25k_9999 is no story of the release"),
+    "number": ({"folders": {"kb25k_0001": 7}}, "a value that is allowed"),
+    "list": ({"folders": ["a"]}, "a value that is allowed"),
+    "no JSON": ("{folders", "a JSON object"),
+    "key twice": ('{"folders": {"kb25k_0001": "a", "kb25k_0001": "b"}}', "the key 'kb25k_0001' twice"),
+    "deep": ("[" * 100_000, "a JSON object"),
+    "no UTF-8": (b"\xff\xfe{", "a JSON object"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), HOSTILE.values(), ids=HOSTILE)
+def test_outputs_json_when_hostile_gets_an_error_that_says_what_is_wrong(
+    tmp_path: Path, records: Records, content: Any, said: str
+) -> None:
+    folder, elsewhere = tmp_path / "m", tmp_path / "elsewhere"
+    write_storyboard(elsewhere)
+    write_storyboard(folder / "a")
+    (folder / "link").symlink_to(elsewhere)
+    (folder / "file.txt").write_text("")
+    data = content if isinstance(content, str | bytes) else json.dumps(content)
+    (folder / "outputs.json").write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(InputError) as caught:
+        check_outputs(folder, records)
+    assert said in str(caught.value) and "outputs.json" in str(caught.value)
+
+
+SEEN: dict[str, tuple[Callable[[Path, Records], Any], str, str]] = {
+    "methods": (
+        lambda folder, records: [
+            write_outputs(folder / name, [one.story_id for one in records]) for name in ("a", "b", "c")
+        ],
+        "this folder holds the outputs of 3 methods",
+        "give one of: a, b, c",
+    ),
+    "one method": (
+        lambda folder, records: write_outputs(folder / "a", [records[0].title]),
+        "this folder holds the outputs of 1 method",
+        "give one of: a",
+    ),
+    "one story": (
+        lambda folder, _: write_storyboard(folder),
+        "this folder holds the pictures of one storyboard",
+        "give the folder above it",
+    ),
+    "other names": (
+        lambda folder, _: write_outputs(folder, ["Once upon", "a time"]),
+        "no folder is called like a story that is judged: Once upon, a time",
+        '{"folders": {"kb25k_0001": "Once upon"}}',
+    ),
+    "nothing": (
+        lambda folder, _: folder.mkdir(),
+        "no folder of a story is in this folder",
+        "give the folder of one method",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message", "cure"), SEEN.values(), ids=SEEN)
+def test_evaluation_when_no_storyboard_is_there_asks_nobody_and_says_what_it_saw(
+    tmp_path: Path, make: Callable[[Path, Records], Any], message: str, cure: str
+) -> None:
+    release = drawn_release(tmp_path / "release")
+    records = tuple(sorted(release.records, key=lambda one: one.story_id))
+    make(tmp_path / "outputs", records)
+    report = check_outputs(tmp_path / "outputs", records, known=release)
+    (issue,) = [one for one in report.issues if one.code == "nothing-found"]
+    assert (issue.message, issue.level) == (message, "error") and cure in issue.cure
+    with ModelServer(JudgeModel(release.records)) as server:
+        options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0)
+        for run in (evaluate_katha, estimate_evaluation):
+            with pytest.raises(InputError) as caught:
+                run(release.path, tmp_path / "outputs", tmp_path / "run", options)
+            assert message in str(caught.value) and cure in str(caught.value)
+        assert server.count == 0
+    assert caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize("spoil", ["missing", "not a picture"])
+def test_evaluation_when_every_storyboard_is_spoilt_asks_nobody(tmp_path: Path, spoil: str) -> None:
+    release = drawn_release(tmp_path / "release")
+    folder = write_outputs(tmp_path / "outputs", [one.story_id for one in release.records])
+    for picture in folder.glob("*/02.png"):
+        picture.unlink() if spoil == "missing" else picture.write_bytes(b"no picture")
+    with ModelServer(JudgeModel(release.records)) as server:
+        options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0)
+        with pytest.raises(InputError, match="no storyboard can be judged") as caught:
+            evaluate_katha(release.path, folder, tmp_path / "run", options)
+        assert server.count == 0
+    code = "missing-panel" if spoil == "missing" else "unreadable-picture"
+    assert f"5 {code}" in str(caught.value)
+
+
+def test_evaluation_when_one_of_two_methods_has_storyboards_goes_on(tmp_path: Path) -> None:
+    release = drawn_release(tmp_path / "release")
+    story = release.records[0]
+    board = tmp_path / "good" / story.title
+    board.mkdir(parents=True)
+    for panel in range(1, len(story.scenes) + 1):
+        (board / f"Scene{panel}.png").write_bytes(draw_panel(0, panel))
+    (tmp_path / "empty").mkdir()
+    with ModelServer(JudgeModel(release.records)) as server:
+        options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0, limit=1)
+        evaluate_katha(release.path, [tmp_path / "good", tmp_path / "empty"], tmp_path / "run", options)
+        assert server.count > 0
+
+
+def test_manifest_when_it_says_nothing_maps_nothing() -> None:
+    assert OutputsManifest().folders == {}
