@@ -280,7 +280,13 @@ def test_evaluation_when_files_hold_no_pictures_counts_as_a_check_does_and_decod
         opened[str(file)] += 1
         return open_picture(file, limits)
 
-    monkeypatch.setattr(outputs_module, "open_picture", None)
+    looked: list[str] = []
+
+    def looking(data: bytes, limits: PictureLimits, **named: Any) -> Picture:
+        looked.append(str(named["name"]))
+        return open_picture(data, limits, **named)
+
+    monkeypatch.setattr(outputs_module, "open_picture", looking)
     monkeypatch.setattr(images_module, "open_picture", counting)
     archive = evaluate(outputs=seeded, questions_only=True)
     method = archive.manifest.subject["methods"]["seeded"]
@@ -293,6 +299,7 @@ def test_evaluation_when_files_hold_no_pictures_counts_as_a_check_does_and_decod
         sorted(method["invalid"], key=lambda one: (one["story_id"], one["seed"])) == told.about()["invalid"]
     )
     assert set(opened.values()) == {1} and len(opened) == 9 * 5
+    assert len(looked) == 2 + 5, "before, only until one storyboard is found that can be judged"
     lines = [json.loads(line) for line in (tmp_path / "run" / FRAMES).read_text().splitlines()]
     assert [len(line["scenes"]) == len(line["frames"]) for line in lines] == [True] * 10
 
