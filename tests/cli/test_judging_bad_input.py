@@ -335,8 +335,8 @@ def test_outputs_when_the_folder_is_a_wrong_one_is_said_before_anything_is_asked
     asked = ("evaluate", "katha", "--release", release.path, "--judge", "openai:x", "--dry-run", "--outputs")
     assert "pictures are there" not in cli(*asked, boards).stdout
     done = cli(*asked, boards.parent)
-    assert done.exit_code == 0, done.output
-    assert "but 0 pictures are there: fabula outputs check says which are amiss" in done.stdout
+    assert done.exit_code == 1, done.output
+    assert "this folder holds the outputs of 1 method\n  fix: give one of: drawn" in done.output
 
 
 def test_people_when_raters_are_missing_or_items_unknown_are_all_named_and_nothing_is_computed(
