@@ -45,7 +45,7 @@ def copy_paste(
         for key in dict.fromkeys(story.script.cast(shot))
     )
     if bare:
-        warn(f"{bare} times somebody on stage has no reference image and is left out")
+        warn(f"characters on stage that have no reference image and are left out: {bare}")
     if as_json:
         emit({"out": str(out), "pictures": written, "left_out": bare, "sha256": shot_set.sha256})
     else:

@@ -106,7 +106,7 @@ def katha(
         return 0
     if sample:
         raise ConfigError(
-            "--sample", expected="--dry-run beside it", found="a build", fix="to build a part, use --limit"
+            "--sample", what="this option goes only with --dry-run", fix="to build a part, use --limit"
         )
     if out is None:
         raise _no_folder("a build")
@@ -127,10 +127,10 @@ def _folder(out: Path | None, sample: int) -> Iterator[Path]:
         yield out
         return
     if sample:
-        raise _no_folder("--sample, whose drafts are paid for and kept")
+        raise _no_folder("--sample, which keeps the drafts that it pays for,")
     with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
         yield Path(scratch) / "run"
 
 
 def _no_folder(found: str) -> ConfigError:
-    return ConfigError("--out", expected="a run folder", found=found, fix="for example --out runs/mine")
+    return ConfigError("--out", what=f"{found} needs a run folder", fix="for example --out runs/mine")

@@ -89,9 +89,7 @@ def entities(
             show(estimate_entities(videos, out or Path(scratch) / "run", options), as_json=as_json)
         return 0
     if out is None:
-        raise ConfigError(
-            "--out", expected="a run folder", found="none", fix="for example --out runs/episodes"
-        )
+        raise ConfigError("--out", what="the run folder is not given", fix="for example --out runs/episodes")
     try:
         with summary_first(out, as_json=as_json):
             report = build_entities(videos, out, options, reporter=choose_reporter(as_json=as_json))

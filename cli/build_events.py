@@ -48,7 +48,7 @@ def events(
         str | None, typer.Option("--model", help="The model that captions videos and writes prompts.")
     ] = None,
     generate: Annotated[
-        int | None, typer.Option("--generate", help="Prompts that the model is asked for [0].")
+        int | None, typer.Option("--generate", help="How many prompts the model is asked to write [0].")
     ] = None,
     most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
     results: Annotated[
@@ -56,7 +56,8 @@ def events(
         typer.Option("--results", help="An evaluation of the suite's videos: grade by it. Repeatable."),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option("--judge", help="With --results: whose votes count, where several voted.")
+        str | None,
+        typer.Option("--judge", help="With --results: the judge whose votes count, if several voted."),
     ] = None,
     people: Annotated[
         Path | None,
@@ -95,7 +96,7 @@ def events(
             say(line)
         return 0
     if out is None:
-        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/suite")
+        raise ConfigError("--out", what="the run folder is not given", fix="for example --out runs/suite")
     with summary_first(out, as_json=as_json):
         report = build_suite(seeds, out, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
@@ -113,7 +114,7 @@ def _rates(runs: list[Path], judge: str | None, people: Path | None) -> Rates | 
     if not runs:
         if judge is not None or people is not None:
             raise ConfigError(
-                "--judge, --people", expected="--results beside it", found="none",
+                "--judge, --people", what="these options go only with --results",
                 fix="name the evaluation, or leave the option out",
             )  # fmt: skip
         return None

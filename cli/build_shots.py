@@ -93,7 +93,7 @@ def shots(
             show(estimate_shots(sources, out or Path(scratch) / "run", options), as_json=as_json)
         return 0
     if out is None:
-        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/shots")
+        raise ConfigError("--out", what="the run folder is not given", fix="for example --out runs/shots")
     with summary_first(out, as_json=as_json):
         report = build_shots(sources, out, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)

@@ -119,8 +119,8 @@ def _check_options(given: Mapping[str, object], *, images: bool) -> None:
     if wrong:
         of = ("storyboards or videos", "shot images") if images else ("shot images", "another kind")
         raise ConfigError(
-            ", ".join(wrong), expected=f"an evaluation of {of[0]}", found=f"one of {of[1]}",
-            fix="leave out what says nothing here",
+            ", ".join(wrong), what=f"only for an evaluation of {of[0]}; this is one of {of[1]}",
+            fix="leave it out",
         )  # fmt: skip
 
 

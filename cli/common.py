@@ -28,7 +28,8 @@ MaxCostOption = Annotated[
     float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
 ]
 ReuseOption = Annotated[
-    list[Path] | None, typer.Option("--reuse", help="Take over replies from this run. Repeatable.")
+    list[Path] | None,
+    typer.Option("--reuse", help="Use the replies of this run instead of asking again. Repeatable."),
 ]
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
@@ -41,7 +42,7 @@ RetryFailedOption = Annotated[
     ),
 ]
 ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Let earlier replies in the folder go that are not asked for now.")
+    bool, typer.Option("--replace", help="Drop earlier replies of the folder that are not asked for now.")
 ]
 CreatedAtOption = Annotated[
     str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")

@@ -24,17 +24,17 @@ def register(app: typer.Typer) -> None:
 def correlate(
     first: Annotated[Path, typer.Argument(help="A table: TSV, or CSV.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
-    on: Annotated[str, typer.Option("--on", help="Columns that name a row in both, by commas.")],
+    on: Annotated[str, typer.Option("--on", help="Columns that name a row in both tables, with commas.")],
     columns: Annotated[
         str,
         typer.Option(
-            "--columns", help="FIRST:SECOND pairs of columns, by commas [those of the same name].",
+            "--columns", help="FIRST:SECOND pairs of columns, with commas [those of the same name].",
             show_default=False,
         ),
     ] = "",
     alias: Annotated[
         list[str] | None,
-        typer.Option("--alias", help="NAME=OTHER where a table spells a name otherwise. Repeatable."),
+        typer.Option("--alias", help="NAME=OTHER, for a name that the tables spell differently. Repeatable."),
     ] = None,
     exclude: Annotated[
         list[str] | None,

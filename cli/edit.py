@@ -60,14 +60,14 @@ def edit(
     if withdraw:
         if path is not None or new is not None:
             raise ConfigError(
-                "--withdraw", expected="no path and no --new", found=f"{path or '--new'}",
-                fix="leave them out: the whole record goes",
+                "--withdraw", what="a withdrawal takes out the whole record: it has no path and no --new",
+                fix="leave them out",
             )  # fmt: skip
         made = corrections.withdraw(run, item, who=who, why=why)
     elif path is None or new is None:
         raise ConfigError(
-            "fabula edit", expected="a path and --new, or --withdraw",
-            found="no path" if path is None else "no --new", fix="see fabula edit --help",
+            "fabula edit", what=f"{'the path' if path is None else '--new'} is missing",
+            fix="see fabula edit --help",
         )  # fmt: skip
     else:
         made = corrections.correct(run, item, path, _value(new), who=who, why=why)

@@ -83,7 +83,8 @@ def export_entities(
     header: Annotated[
         str,
         typer.Option(
-            "--header", help="Described in prompts: official (as in the file), none, first (new ones), all."
+            "--header",
+            help="Entities that a prompt describes: official (as in the file), none, first (new ones), all.",
         ),
     ] = "official",
     ids: Annotated[
@@ -94,14 +95,14 @@ def export_entities(
         ),
     ] = None,
     max_chars: Annotated[
-        int | None, typer.Option("--max-chars", help="Most characters of a prompt; the rest is cut [all].")
+        int | None, typer.Option("--max-chars", help="Longest prompt in characters; the rest is cut [all].")
     ] = None,
     per: Annotated[str, typer.Option("--per", help="One line per shot, or per episode.")] = "shot",
     tier: Annotated[str | None, typer.Option("--tier", help="Only episodes of this tier [all].")] = None,
     split: Annotated[
         str | None, typer.Option("--split", help="Split file that says the tier [that of most episodes].")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the first shot; every shot adds 1.")] = 42,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first shot; every shot adds 1.")] = 42,
     as_json: JsonOption = False,
 ) -> int:
     """Write what a generator is given for each shot: prompt, entities, what to continue, name of the result.

@@ -211,4 +211,4 @@ def _folder(out: Path | None) -> Iterator[Path]:
 
 
 def _missing(option: str, expected: str, fix: str) -> ConfigError:
-    return ConfigError(option, expected=expected, found="none", fix=fix)
+    return ConfigError(option, what=f"{expected} is needed", fix=fix)

@@ -109,7 +109,7 @@ def events(
                 say(line)
         return 0
     if out is None:
-        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval-b")
+        raise ConfigError("--out", what="the run folder is not given", fix="for example --out runs/eval-b")
     request = events_request(place, outputs, out, options)
     if not as_json:
         for line in video_budget(request).lines():

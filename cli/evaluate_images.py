@@ -119,7 +119,7 @@ def images(
                 images_request(folder, outputs, out or Path(scratch) / "run", options), as_json=as_json
             )
     if out is None:
-        raise ConfigError("--out", expected="a run folder", found="none", fix="for example --out runs/eval")
+        raise ConfigError("--out", what="the run folder is not given", fix="for example --out runs/eval")
     request = images_request(folder, outputs, out, options)
     check_weights(request.config)
     if not replace:
@@ -138,7 +138,7 @@ def _lite(folder: Path, stories: list[str] | tuple[str, ...]) -> tuple[str, ...]
         warn(f"the set has {len(LITE) - len(missing)} of the {len(LITE)} stories of Lite")
     chosen = tuple(one for one in LITE if one in there and (not stories or one in stories))
     if not chosen:
-        raise ConfigError("--lite", expected="stories of Lite in the set", found="none", fix="leave it out")
+        raise ConfigError("--lite", what="the set has no story of the Lite subset", fix="leave it out")
     return chosen
 
 

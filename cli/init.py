@@ -97,8 +97,7 @@ def init(
         if (folder / name).exists():
             raise TargetError(
                 str(folder / name),
-                expected="no such file yet",
-                found="a file",
+                what="the file is there already",
                 fix="choose another folder, or move the file away",
             )
     try:
@@ -108,8 +107,7 @@ def init(
     except OSError as error:
         raise TargetError(
             str(folder),
-            expected="a folder that can be written",
-            found=error.strerror or str(error),
+            what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another folder",
         ) from error
     paths = [str(folder / name) for name in contents]

@@ -180,7 +180,9 @@ def _reply(spec: ModelSpec, options: ModelOptions, request: ChatRequest, reply: 
     except Malformed as malformed:
         return Step("reply", "failed", f"{malformed.problem} ({way})", _looser(spec, way))
     if parsed.notes:
-        return Step("reply", "warning", f"keeps to the schema once mended: {', '.join(parsed.notes)} ({way})")
+        return Step(
+            "reply", "warning", f"keeps to the schema after repairs: {', '.join(parsed.notes)} ({way})"
+        )
     return Step("reply", "ok", f"keeps to the schema ({way})")
 
 

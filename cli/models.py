@@ -57,8 +57,8 @@ def check(
         return _check_vision(model or [], device, config, as_json)
     if model or device != "cpu":
         raise ConfigError(
-            "--model, --device", expected="models check vision", found=f"models check {spec}",
-            fix="leave these options out: they are for vision",
+            "--model, --device", what="these options are for `fabula models check vision`",
+            fix="leave them out",
         )  # fmt: skip
     from .model_check import check_model
 
@@ -98,7 +98,7 @@ def _sections(named: Path | None) -> dict[str, Any]:
     sections = read_settings(path).get(MODELS, {})
     if not isinstance(sections, dict):
         raise ConfigError(
-            f"{path}: {MODELS}", expected='sections such as [models."openai:gpt-4.1-mini"]',
-            found="a value", fix="see docs/models.md",
+            f"{path}: {MODELS}", what='it must hold sections such as [models."openai:gpt-4.1-mini"]',
+            fix="see docs/models.md",
         )  # fmt: skip
     return sections

@@ -153,7 +153,9 @@ def _refuse(only_stories: tuple[list[str] | None, bool], found: str) -> None:
     splits, ocr = only_stories
     if splits or ocr:
         raise ConfigError(
-            "--split" if splits else "--ocr", expected="storyboards", found=found, fix="leave the option out"
+            "--split" if splits else "--ocr",
+            what=f"this option is for storyboards, not for {found}",
+            fix="leave it out",
         )
 
 

@@ -88,7 +88,7 @@ def render(
 
     _prompt(prompt_id)
     if run is not None and stories is not None:
-        raise ConfigError("--run", expected="--run or --stories", found="both", fix="leave one out")
+        raise ConfigError("--run", what="--run and --stories exclude each other", fix="leave one out")
     if run is not None:
         previews = preview_run(run, story, prompt_id)
     else:

@@ -31,8 +31,8 @@ def pack(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
     version: Annotated[str, typer.Option("--version", help="Semantic version, or auto to count on.")],
     out: Annotated[Path, typer.Option("--out", help="New release folder; hidden test goes to OUT-hidden.")],
-    name: Annotated[str | None, typer.Option("--name", help="Short name, as a repository's.")] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Name for people.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Short name, like that of a repository.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title, as people read it.")] = None,
     creators: Annotated[list[str] | None, typer.Option("--creator", help="Who made it. Repeatable.")] = None,
     license_id: Annotated[
         str | None,
@@ -62,7 +62,7 @@ def pack(
     ] = None,
     salt: Annotated[
         Path | None,
-        typer.Option("--salt", help="The salt of an earlier version, for a run that has none yet."),
+        typer.Option("--salt", help="The salt file of an earlier version, for a run that has none yet."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -86,8 +86,8 @@ def check_options(kind: str, given: Mapping[str, object]) -> None:
     wrong = [name for name in given if given[name] and name in owners and name not in OF_KIND[kind]]
     if wrong:
         raise ConfigError(
-            ", ".join(wrong), expected=f"an evaluation of {NAMES[owners[wrong[0]]]}",
-            found=f"one of {NAMES[kind]}", fix=f"leave out what says nothing here; {kind} has"
+            ", ".join(wrong), what=f"only for an evaluation of {NAMES[owners[wrong[0]]]}; this is one"
+            f" of {NAMES[kind]}", fix=f"leave it out; the options for {kind} are"
             f" {', '.join(OF_KIND[kind])} and --resamples, --seed",
         )  # fmt: skip
 
@@ -140,7 +140,9 @@ def suite_of(suite: Path | None, release: Path | None) -> Path | None:
     """
     if suite is not None and release is not None:
         raise ConfigError(
-            "--release", expected="either --suite or a release of events", found="both", fix="leave one out"
+            "--release",
+            what="--suite and a release of events are both given, and one is enough",
+            fix="leave one out",
         )
     return suite if suite is not None else release
 

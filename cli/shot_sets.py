@@ -77,19 +77,19 @@ def export_vistory(folder: SetArgument, out: OutOption, as_json: JsonOption = Fa
 def export_shots(
     folder: SetArgument,
     out: OutOption,
-    language: Annotated[str, typer.Option("--language", help="Of the prompts: en or ch.")] = "en",
+    language: Annotated[str, typer.Option("--language", help="Language of the prompts: en or ch.")] = "en",
     parts: Annotated[
         list[str] | None,
         typer.Option(
             "--part",
-            help="A part of the prompt: perspective, plot, static, characters, setting. Repeatable [all].",
+            help="Part of the prompt: perspective, plot, static, characters, setting. Repeatable [all].",
         ),
     ] = None,
     max_chars: Annotated[
-        int | None, typer.Option("--max-chars", help="Most characters of a prompt; the rest is cut [all].")
+        int | None, typer.Option("--max-chars", help="Longest prompt in characters; the rest is cut [all].")
     ] = None,
     references: Annotated[
-        int | None, typer.Option("--references", help="Most reference images of a shot [all].")
+        int | None, typer.Option("--references", help="At most so many reference images for a shot [all].")
     ] = None,
     per_character: Annotated[
         int, typer.Option("--per-character", help="Reference images of each character.")
@@ -97,9 +97,9 @@ def export_shots(
     previous: Annotated[
         int, typer.Option("--previous", help="Earlier shots that the generator is shown.")
     ] = 0,
-    width: Annotated[int, typer.Option("--width", help="Of the pictures, in pixels.")] = 1344,
-    height: Annotated[int, typer.Option("--height", help="Of the pictures, in pixels.")] = 768,
-    seed: Annotated[int, typer.Option("--seed", help="Of the first shot; every shot adds 1.")] = 42,
+    width: Annotated[int, typer.Option("--width", help="Width of the pictures, in pixels.")] = 1344,
+    height: Annotated[int, typer.Option("--height", help="Height of the pictures, in pixels.")] = 768,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first shot; every shot adds 1.")] = 42,
     as_json: JsonOption = False,
 ) -> int:
     """Write what a generator is given for each shot: requests.jsonl, and the reference images that it names.

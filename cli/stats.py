@@ -53,7 +53,9 @@ def stats(
         return code
     for option, value in (("--html", html), ("--split", split)):
         if value is not None:
-            raise ConfigError(option, expected="episodes", found=str(path), fix="leave the option out")
+            raise ConfigError(
+                option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
+            )
     document = statistics_of_suite(folder) or statistics_of_shots(folder) or statistics_of(folder)
     if as_json:
         emit(document)

@@ -27,7 +27,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
         return suite
     if suite is not None or release is None:
         raise ConfigError(
-            "--suite, --release", expected="one of them", found="none" if suite is None else "both",
+            "--suite, --release", what=f"{'one' if suite is None else 'only one'} of the two must be given",
             fix="name a file with --suite, or a release of events with --release",
         )  # fmt: skip
     from ..evaluation.running import check_intact
@@ -41,7 +41,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
         raise InputError(
             [
                 UserError(
-                    str(folder), expected=f"a release.json that lists {SUITE}", found="one that does not",
+                    str(folder), what=f"its release.json does not list {SUITE}",
                     fix="fetch or pack the release again",
                 )
             ]

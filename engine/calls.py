@@ -51,8 +51,7 @@ def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
     if not keys:
         raise RunError(
             str(folder),
-            expected="a run in which models have answered, to take their replies over",
-            found="none that did",
+            what="no model has answered in this run, so it has no replies to take over",
             fix="give the folder of another run, or leave --reuse out",
         )
     return keys
@@ -181,8 +180,8 @@ class ModelUse:
             rest = f"{self.unpriced} calls" if self.unpriced < self.calls else "calls"
             paid = f"{paid} and {rest} at a price that is not known" if self.cost else "price not known"
         text = (
-            f"{self.stage}: {self.calls} calls of {self.model}, {self.input_tokens} tokens in,"
-            f" {self.output_tokens} out, {paid}"
+            f"{self.stage}: {self.calls} call{'' if self.calls == 1 else 's'} of {self.model},"
+            f" {self.input_tokens} tokens in, {self.output_tokens} out, {paid}"
         )
         if self.uncertain:
             requests = "request" if self.uncertain == 1 else "requests"

@@ -90,7 +90,7 @@ def resolve_config(
                 continue
             if not isinstance(values, dict):
                 raise ConfigError(
-                    f"{toml}: {section}", expected="sections such as [run]", found="a key outside of them",
+                    f"{toml}: {section}", what="this key is outside of any section such as [run]",
                     fix="move it under the stage that it belongs to",
                 )  # fmt: skip
             given[section] = dict(values)
@@ -98,7 +98,7 @@ def resolve_config(
         section, key, value = parse_set(text)
         if section == MODELS:
             raise ConfigError(
-                f"--set {text}", expected="stage.key=value", found="settings of a model",
+                f"--set {text}", what="settings of a model cannot be given with --set",
                 fix='write them into fabula.toml, under [models."SPEC"]',
             )  # fmt: skip
         given.setdefault(section, {})[key] = value
@@ -120,7 +120,7 @@ def config_from(
     for section in given:
         if section not in known:
             raise ConfigError(
-                f"{where}: [{section}]", expected=f"one of {', '.join(known)}", found="no such stage",
+                f"{where}: [{section}]", what=f"there is no such stage; there are: {', '.join(known)}",
                 fix="use one of these names",
             )  # fmt: skip
     stages = {
@@ -161,11 +161,13 @@ def read_settings(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(
-            str(path), expected="a settings file", found=error.strerror or str(error), fix="check the path"
+            str(path),
+            what=f"the settings file cannot be read: {error.strerror or error}",
+            fix="check the path",
         ) from error
     except ValueError as error:
         raise ConfigError(
-            str(path), expected="valid TOML in UTF-8", found=str(error), fix="correct that place"
+            str(path), what=f"not valid TOML in UTF-8: {error}", fix="correct that place"
         ) from error
 
 
@@ -179,7 +181,7 @@ def parse_set(text: str) -> tuple[str, str, Any]:
     section, dot, key = name.strip().partition(".")
     if not (equals and dot and section and key):
         raise ConfigError(
-            f"--set {text}", expected="stage.key=value", found="something else",
+            f"--set {text}", what="a setting is written stage.key=value",
             fix="for example --set draft_scenes.scenes=6",
         )  # fmt: skip
     try:
@@ -209,9 +211,9 @@ def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> O
 def _check_keys(where: str, values: Mapping[str, Any], known: Sequence[str]) -> None:
     for key in values:
         if key not in known:
-            exists = f"one of {', '.join(known)}" if known else "no settings: this stage has none"
+            exists = f"there are: {', '.join(known)}" if known else "this stage has no settings"
             raise ConfigError(
-                f"{where} {key}", expected=exists, found="no such key", fix="check the spelling"
+                f"{where} {key}", what=f"there is no such setting; {exists}", fix="check the spelling"
             )
 
 

@@ -81,8 +81,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise RunBusy(
-            str(folder / NAME), expected="a file that others add to only for a moment",
-            found=f"somebody who has kept it for {WAIT:g} seconds",
+            str(folder / NAME), what=f"another process has kept this file for {WAIT:g} seconds",
             fix="see which `fabula edit` still runs, then start again",
         ) from error  # fmt: skip
     except OSError as error:

@@ -104,8 +104,7 @@ class CallPlan:
         )
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
-                "tokens are estimated from the texts and the usual length of replies, without repairs and"
-                " questions that follow from answers"
+                "tokens are estimates; repairs, and questions that depend on answers, are not counted"
                 + ("; --sample N asks for N items and goes by what they cost" if sample else "")
             )
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):

@@ -158,7 +158,7 @@ def _execute(
     sources = with_added(request.sources, last) if request.sources else last
     prints = fingerprints(sources, folder)
     if not prints:
-        raise ConfigError("sources", expected="at least one", found="none", fix="name a file or a folder")
+        raise ConfigError("sources", what="no file or folder is given", fix="name one")
     listed = tuple(entry.as_json(folder) for entry in prints)
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
@@ -262,8 +262,8 @@ def _prepare_folder(folder: Path) -> None:
     begun = {name for name in names if name.startswith((JOURNAL, ".")) or name in (LOCK, HOLDER, EDITS)}
     if MANIFEST not in names and names - begun:
         raise TargetError(
-            str(folder), expected="a run, an empty folder or a new one",
-            found=f"other files, such as {min(names - begun)}", fix="choose another folder with --out",
+            str(folder), what=f"the folder holds other files and no run: {min(names - begun)}",
+            fix="choose another folder with --out",
         )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def _known_manifest(folder: Path, loaded: LoadedPipeline) -> Manifest | None:
     known = read_manifest(folder)
     if known.kind != loaded.name:
         raise RunError(
-            str(folder), expected=f"a run of kind {loaded.name}", found=f"one of kind {known.kind}",
+            str(folder), what=f"this folder holds a run of kind {known.kind}, not {loaded.name}",
             fix="choose another folder with --out",
         )  # fmt: skip
     return known
@@ -297,7 +297,7 @@ def _created_at(known: Manifest | None, option: str | None) -> str:
         return creation_time(option)
     if option is not None and normal_time(option) != known.created_at:
         raise ConfigError(
-            "--created-at", expected=f"{known.created_at}, when this run was created", found=option,
+            "--created-at", what=f"this run was created at {known.created_at}, and {option} is another time",
             fix="leave the option out, or build into a new folder",
         )  # fmt: skip
     return known.created_at

@@ -128,7 +128,7 @@ def _unknown(folder: Path, survey: Survey, item_id: str) -> RunError:
     known = sorted({*survey.items.live, *survey.items.stops})
     close = difflib.get_close_matches(item_id, known, n=3) or known[:3]
     return RunError(
-        str(folder), expected=f"an item {item_id}", found="no such item in the run",
+        str(folder), what=f"the run has no item {item_id}",
         fix=f"use an id such as {', '.join(close)}" if close else "build first: the run has no items",
     )  # fmt: skip
 

@@ -197,8 +197,8 @@ def check_format(path: Path, connection: sqlite3.Connection) -> None:
         return
     raise RunError(
         str(path),
-        expected=f"a journal of format {FORMAT}",
-        found="no format" if found is None else f"format {found}",
+        what=f"the journal has {'no format' if found is None else f'format {found}'}, and this version"
+        f" reads {FORMAT}",
         fix="use the version of fabula that made the run, or build into a new folder",
     )
 
@@ -212,8 +212,7 @@ def missing(path: Path) -> RunError:
     """Return the error for a run without a journal."""
     return RunError(
         str(path.parent),
-        expected="a run folder with a journal",
-        found=f"no {path.name}",
+        what=f"this is no run folder: it has no {path.name}",
         fix="give the folder that a build wrote with --out",
     )
 
@@ -237,17 +236,15 @@ def _explain(path: Path, error: sqlite3.Error) -> UserError:
     if kind in _DAMAGED or "no such table" in str(error) or "no such column" in str(error):
         return RunError(
             str(path),
-            expected="an intact journal",
-            found=f"a damaged file ({error})",
+            what=f"the journal is damaged ({error})",
             fix="restore it from a copy, or delete it: the run then starts over",
         )
     if kind in _FULL:
         fix = "free some space and start again; finished work is kept"
-        return TargetError(str(path), expected="room on the disk", found="a full disk", fix=fix)
+        return TargetError(str(path), what="the disk is full", fix=fix)
     return TargetError(
         str(path),
-        expected="a journal that can be written",
-        found=f"{error} ({name or type(error).__name__})",
+        what=f"the journal cannot be written: {error} ({name or type(error).__name__})",
         fix="check the folder's permissions, free space and quota, then start again; finished work is kept",
     )
 
@@ -256,7 +253,6 @@ def unwritable(path: Path, error: OSError) -> TargetError:
     """Return the error for a place that the operating system does not let us use."""
     return TargetError(
         str(path),
-        expected="a place that can be written",
-        found=error.strerror or str(error),
+        what=f"cannot be written: {error.strerror or error}",
         fix="choose another folder, or check permissions and free space; finished work is kept",
     )

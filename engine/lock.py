@@ -75,7 +75,6 @@ def _busy(folder: Path) -> RunBusy:
     who = f"process {note['pid']}" if note["pid"] else "a process"
     return RunBusy(
         str(folder),
-        expected="a run that nobody else is working on",
-        found=f"{who} on {note['host']} holds it since {note['since']}",
+        what=f"{who} on {note['host']} has been working on this run since {note['since']}",
         fix="wait until it is done, or stop that process and start again",
     )

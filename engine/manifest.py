@@ -157,7 +157,7 @@ def read_manifest(folder: Path) -> Manifest:
         document = json.loads(data)
     except OSError as error:
         raise RunError(
-            str(folder), expected=f"a run folder with {NAME}", found=error.strerror or str(error),
+            str(folder), what=f"this is no run folder: {NAME} cannot be read ({error.strerror or error})",
             fix="give the folder that a build wrote with --out",
         ) from error  # fmt: skip
     except (ValueError, RecursionError) as error:
@@ -165,7 +165,7 @@ def read_manifest(folder: Path) -> Manifest:
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
         raise RunError(
-            str(path), expected=f"format {FORMAT} or older", found=f"format {found}, of a newer fabula",
+            str(path), what=f"format {found} is of a newer Fabula; this version reads up to {FORMAT}",
             fix="use the version of fabula that made the run, or build into a new folder",
         )  # fmt: skip
     try:
@@ -178,7 +178,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _damaged(path: Path, found: str) -> RunError:
     return RunError(
-        str(path), expected="the manifest of a run", found=found,
+        str(path), what=f"this is not the manifest of a run: {found}",
         fix="restore it from a copy, or build into a new folder",
     )  # fmt: skip
 

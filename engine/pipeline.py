@@ -234,7 +234,7 @@ def stages_through(pipeline: Pipeline, name: str) -> tuple[str, ...]:
 def unknown_stage(where: str, names: Iterable[str]) -> ConfigError:
     """Return the error for a stage name that the pipeline does not have."""
     return ConfigError(
-        where, expected=f"a stage: {', '.join(names)}", found="no such stage", fix="use one of these names"
+        where, what=f"there is no such stage; there are: {', '.join(names)}", fix="use one of these names"
     )
 
 
@@ -286,7 +286,7 @@ def library_versions(spec: StageSpec) -> dict[str, str]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError as error:
             raise MissingRequirement(
-                f"stage {spec.name}", expected=f"the library {name}", found="it is not installed",
+                f"stage {spec.name}", what=f"the library {name} is not installed",
                 fix=f"pip install {name}",
             ) from error  # fmt: skip
     return versions

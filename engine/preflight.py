@@ -23,8 +23,9 @@ def check_models(config: RunConfig, max_cost: float | None) -> None:
         status = key_status(spec, options)
         if not status.found:
             raise MissingRequirement(
-                f"model {text}", expected=f"{' or '.join(status.variables)} in the environment or in .env",
-                found="neither", fix=f"export {status.variables[0]}=..., or write it into the file .env here",
+                f"model {text}",
+                what=f"{' or '.join(status.variables)} is not set, in the environment or in .env",
+                fix=f"export {status.variables[0]}=..., or write it into the file .env here",
             )  # fmt: skip
         check_extra(spec, options)
         if max_cost is not None:
@@ -46,7 +47,7 @@ def known_price(text: str, options: ModelOptions) -> Price:
 def unknown_price(text: str) -> ConfigError:
     """Return the error for a cost limit beside a model whose price nobody knows."""
     return ConfigError(
-        f"--max-cost with {text}", expected="a model whose price is known", found="no price",
+        f"--max-cost with {text}", what="the price of this model is not known, so its cost cannot be limited",
         fix=f'give it in fabula.toml: [models."{text}"] prices = {{input = 0.4, output = 1.6}},'
         " in USD per million tokens (0 where it costs nothing)",
     )  # fmt: skip

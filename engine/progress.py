@@ -115,9 +115,9 @@ def _spent(data: Mapping[str, Any]) -> str:
 def _plan_line(data: Mapping[str, Any]) -> str:
     limit = f"; the limit is {data['max_cost']:g} USD in all" if "max_cost" in data else ""
     if "answered" in data:
-        return f"{data['answered']} calls of models are answered, {_spent(data)}{limit}"
+        return f"{data['answered']} model calls are answered, {_spent(data)}{limit}"
     cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.4f} USD"
-    return f"about {data['calls']} calls of models to come, {cost}{limit}"
+    return f"about {data['calls']} model calls to come, {cost}{limit}"
 
 
 def plain_line(event: Event) -> str | None:

@@ -160,6 +160,6 @@ def read_report(folder: Path) -> RunReport:
             first = error.errors(include_url=False)[0]
             found = f"{first['msg']} at {format_path(first['loc'])}"
         raise RunError(
-            str(path), expected="the report of a finished run", found=found,
+            str(path), what=f"the report of the run cannot be read: {found}",
             fix="run the build again: it continues where it stopped",
         ) from error  # fmt: skip

@@ -265,7 +265,7 @@ class Runner(Walk):
             missing = [item for item in options.items if item not in parents]
             if missing:
                 raise ConfigError(
-                    "--items", expected="ids of this run's items", found=", ".join(missing),
+                    "--items", what=f"the run has no items {', '.join(missing)}",
                     fix=f"use ids such as {', '.join(sorted(children)[:3]) or 'none: there are no items'}",
                 )  # fmt: skip
             self._allowed = set(options.items)

@@ -145,7 +145,7 @@ def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint
 
 def _unwritable_name(path: Path) -> UserError:
     return UserError(
-        ascii(str(path)), expected="a path in Unicode", found="bytes that are no text in this locale",
+        ascii(str(path)), what="the name is not text in this locale",
         fix="rename the file or folder, or move it elsewhere",
     )  # fmt: skip
 
@@ -153,6 +153,6 @@ def _unwritable_name(path: Path) -> UserError:
 def unreadable(path: Path, error: OSError) -> UserError:
     """Return the error for a source that cannot be read."""
     return UserError(
-        str(path), expected="a file or folder that can be read", found=error.strerror or str(error),
+        str(path), what=f"cannot be read: {error.strerror or error}",
         fix="check the path and its permissions",
     )  # fmt: skip

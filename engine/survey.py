@@ -209,7 +209,7 @@ def surveyed(
     loaded = load_pipeline(pipeline)
     if manifest.kind != loaded.name:
         raise RunError(
-            str(folder), expected=f"a run of kind {loaded.name}", found=f"one of kind {manifest.kind}",
+            str(folder), what=f"this is a run of kind {manifest.kind}, not {loaded.name}",
             fix="use the commands for that kind",
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:

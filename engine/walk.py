@@ -282,7 +282,7 @@ def _unique(stage: Stage, children: Sequence[tuple[str, str]]) -> dict[str, str]
         if child in parents:
             where = f"stage {stage.name}: item {child}"
             fix = "rename one of the two in the sources"
-            problems.append(UserError(where, expected="an id of its own", found="an id used twice", fix=fix))
+            problems.append(UserError(where, what="two items have this id", fix=fix))
         parents[child] = parent
     if problems:
         raise InputError(problems)

@@ -44,7 +44,7 @@ class AnthropicChat:
             import anthropic
         except ImportError as error:
             raise MissingRequirement(
-                str(spec), expected="the library anthropic", found="it is not installed",
+                str(spec), what="the library anthropic is not installed",
                 fix="pip install 'fabula[anthropic]'",
             ) from error  # fmt: skip
         import httpx2

@@ -86,14 +86,14 @@ def _required(variables: Sequence[str], where: str, redactor: Redactor) -> str:
     found = _find(variables)
     if found is None:
         raise MissingRequirement(
-            where, expected=f"{names} in the environment or in {Path.cwd() / ENV_FILE}", found="neither",
+            where, what=f"{names} is not set, in the environment or in {Path.cwd() / ENV_FILE}",
             fix=f"export {variables[0]}=..., or write the line {variables[0]}=... into that file",
         )  # fmt: skip
     value = found[2]
     redactor.add(value)
     if not (value.isascii() and value.isprintable()) or " " in value.strip():
         raise MissingRequirement(
-            where, expected=f"{found[0]} to hold printable ASCII", found="other characters",
+            where, what=f"{found[0]} has characters that a key cannot have",
             fix="copy the key again, without quotes or line breaks",
         )  # fmt: skip
     return value
@@ -123,6 +123,6 @@ def _env_file() -> dict[str, str | None]:
         return dict(dotenv_values(path, interpolate=False))
     except (OSError, UnicodeDecodeError) as error:
         raise MissingRequirement(
-            str(path.resolve()), expected="a readable file of lines NAME=value in UTF-8", found=str(error),
+            str(path.resolve()), what=f"cannot be read as lines NAME=value in UTF-8: {error}",
             fix="correct or remove it",
         ) from error  # fmt: skip

@@ -119,12 +119,13 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
     values = given.get(spec.text, {})
     where = f'[models."{spec.text}"]'
     if not isinstance(values, Mapping):
-        raise ConfigError(where, expected="a section with keys", found="a value", fix="see docs/models.md")
+        raise ConfigError(where, what="is a value, and must be a section with keys", fix="see docs/models.md")
     for key in values:
         if key not in ModelOptions.model_fields:
             raise ConfigError(
-                f"{where} {key}", expected=f"one of {', '.join(ModelOptions.model_fields)}",
-                found="no such key", fix="check the spelling",
+                f"{where} {key}",
+                what=f"there is no such key; there are: {', '.join(ModelOptions.model_fields)}",
+                fix="check the spelling",
             )  # fmt: skip
     try:
         return ModelOptions.model_validate(dict(values))
@@ -172,7 +173,7 @@ def _check_extra(extra: Json, key: str = "extra") -> None:
         for name, value in extra.items():
             if name in _OURS:
                 fix = "leave it out; a stage's model and max_tokens are settings of the stage"
-                raise ValueError(f"{key}.{name}|parameters that Fabula does not set itself|this one|{fix}")
+                raise ValueError(f"{key}.{name}|only what Fabula does not set itself|this parameter|{fix}")
             _check_extra(value, f"{key}.{name}")
 
 
@@ -186,8 +187,8 @@ def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:
     # A user name alone may be a token; before a colon it is no secret.
     secret = user.partition(":")[2] if ":" in user else user
     if ENV_REFERENCE.sub("", secret):
-        raise ValueError(f"{key}|an address whose password is ${{VARIABLE}}|it spelled out")
+        raise ValueError(f"{key}|the password of the address as ${{VARIABLE}}|the password itself")
     if key == "base_url" and at:
-        raise ValueError(f"{key}|an address without user and password|both in it")
+        raise ValueError(f"{key}|an address without user name and password|an address with them")
     if parts.scheme not in schemes or not host:
         raise ValueError(f"{key}|an address that starts with {' or '.join(schemes)}://|something else")

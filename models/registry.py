@@ -67,7 +67,7 @@ def check_adapter(spec: ModelSpec) -> None:
     check_provider(spec)
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
-            f"model {spec}", expected="the library anthropic", found="it is not installed",
+            f"model {spec}", what="the library anthropic is not installed",
             fix="pip install 'fabula[anthropic]'",
         )  # fmt: skip
 
@@ -94,8 +94,7 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
 def _nobody(spec: ModelSpec) -> ConfigError:
     return ConfigError(
         f"model spec {spec}",
-        expected=f"a provider among {', '.join(providers(encoders=spec.encodes))}"
-        + (" for vectors" if spec.encodes else ""),
-        found=spec.provider,
+        what=f"there is no provider {spec.provider}{' of vectors' if spec.encodes else ''}; there are: "
+        + ", ".join(providers(encoders=spec.encodes)),
         fix="check the spelling, or install the plug-in that adds it",
     )  # fmt: skip

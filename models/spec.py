@@ -70,7 +70,7 @@ def _parse_chat(text: str) -> ModelSpec:
 
 def _no_form(text: str) -> ConfigError:
     return ConfigError(
-        "model spec", expected=f"{FORMS}; for vectors {ENCODES} before it", found=ascii(text[:100]),
+        "model spec", expected=f"{FORMS} (for vectors, {ENCODES} before it)", found=ascii(text[:100]),
         fix="for example openai:gpt-4.1-mini",
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def _parse_url(text: str) -> ModelSpec:
     if "@" in parts.netloc:
         # The address goes into journals and reports; what stands before the @ must not.
         raise ConfigError(
-            "model spec", expected="an address without user name and password", found="user:password@ in it",
+            "model spec", what="the address has a user name or password in it",
             fix='put the secret into an environment variable and name it in [models."SPEC"] as '
             'api_key_env, or in headers as "${VARIABLE}"',
         )  # fmt: skip

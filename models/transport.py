@@ -90,7 +90,7 @@ def http_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "
         )
     except ImportError as error:
         raise MissingRequirement(
-            f'[models."{spec}"] proxy', expected="the library that such a proxy needs", found=str(error),
+            f'[models."{spec}"] proxy', what=f"such a proxy needs a library that is not installed ({error})",
             fix="pip install socksio, or use an http proxy",
         ) from error  # fmt: skip
 

@@ -136,10 +136,8 @@ class Dataset:
 
 def as_user_error(problem: Issue) -> UserError:
     """Return an issue as an error that can be raised."""
-    expected = f"the rule {problem.code} to hold"
-    return UserError(
-        f"{problem.where} {problem.path}", expected=expected, found=problem.message, fix=problem.cure
-    )
+    what = f"{problem.message} (rule {problem.code})"
+    return UserError(f"{problem.where} {problem.path}", what=what, fix=problem.cure)
 
 
 def recognise(data: Mapping[str, Json]) -> str | None:
@@ -195,7 +193,7 @@ def _parts(path: Path, shape: str, id_name: str, report: Report, wanted: bytes) 
             yield Part(f"{path.name}:{raw.number} {label(data.get(id_name))}", data)
         elif not wanted:
             found = f"an object with the keys {show(sorted(data))}"
-            report(issue("kind", f"{path.name}:{raw.number}", "$", f"expected a {shape} line, found {found}"))
+            report(issue("kind", f"{path.name}:{raw.number}", "$", f"this is no {shape} line, but {found}"))
 
 
 def open_dataset(path: Path) -> Dataset:
@@ -235,19 +233,18 @@ def _open_run(path: Path) -> Dataset:
     manifest = read_manifest(path)
     if not (path / RECORDS).is_file() and manifest.kind in _OTHERS:
         raise UserError(
-            str(path), expected=f"a run with {_OTHERS[manifest.kind]}", found="one that has made none",
+            str(path), what=f"this run has made no {_OTHERS[manifest.kind]}",
             fix=f"see what became of its items with `fabula run status {path}`",
         )  # fmt: skip
     if not (path / RECORDS).is_file() and manifest.kind != "katha":
         raise UserError(
-            str(path), expected="a run that builds records", found=f"a run of kind {manifest.kind}",
+            str(path), what=f"a run of kind {manifest.kind} builds no records of stories",
             fix="give the folder of a `fabula build katha` run",
         )  # fmt: skip
     if not (path / RECORDS).is_file():
         raise UserError(
             str(path),
-            expected="a finished run",
-            found=f"no {RECORDS}",
+            what=f"this run is not finished: it has no {RECORDS}",
             fix=f"see what is left with `fabula run status {path}`",
         )
     return Dataset(path, "run", manifest.as_json())
@@ -260,13 +257,12 @@ def _open_release(path: Path) -> Dataset:
     if not isinstance(made_with, int) or made_with > FORMAT:
         raise UserError(
             str(path / RELEASE),
-            expected=f"format {FORMAT} or lower",
-            found=f"format {made_with!r}",
+            what=f"format {made_with!r} is not known; this version reads up to {FORMAT}",
             fix="use the version of Fabula that made it, or a newer one",
         )
     if manifest.get("kind", "katha") != "katha":
         raise UserError(
-            str(path), expected="a release of stories", found=f"a release of kind {manifest['kind']}",
+            str(path), what=f"this is a release of kind {manifest['kind']}, not of stories",
             fix=f"check it with `fabula release verify {path}`",
         )  # fmt: skip
     return Dataset(path, "release", manifest)

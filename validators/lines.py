@@ -74,7 +74,7 @@ def is_blank(path: Path) -> bool:
 
 def _unreadable(path: Path, error: OSError) -> InputError:
     found, fix = error.strerror or str(error), "check the path and its permissions"
-    return InputError([UserError(str(path), expected="a file that can be read", found=found, fix=fix)])
+    return InputError([UserError(str(path), what=f"cannot be read: {found}", fix=fix)])
 
 
 def _raw_lines(handle: BinaryIO, name: str, report: Report) -> Iterator[RawLine]:

@@ -96,7 +96,6 @@ def check_reviewers(part: Part) -> Iterator[Issue]:
         yield issue("review-differs", part.where, "$.annotator_ids", message)
     adjudicated = part.data["resolution"] == "human_adjudicated"
     if adjudicated != (part.data["adjudicator_id"] is not None):
-        message = (
-            f"resolution {show(part.data['resolution'])} with adjudicator {show(part.data['adjudicator_id'])}"
-        )
+        resolution, person = part.data["resolution"], part.data["adjudicator_id"]
+        message = f"resolution is {show(resolution)}, but adjudicator_id is {show(person)}"
         yield issue("review-differs", part.where, "$.adjudicator_id", message)

@@ -109,7 +109,7 @@ def statistics_of(path: Path) -> dict[str, Json]:
             counts.add_variant(variant.data)
     if not seen and dataset.kind == "file":
         raise UserError(
-            str(path), expected="records of stories", found="none",
+            str(path), what="there are no records of stories in it",
             fix="give a file of records, a run or a release; fabula validate names the lines",
         )  # fmt: skip
     for fields in producer_fields(dataset):

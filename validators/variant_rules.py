@@ -65,10 +65,10 @@ def check_variant_labels(story: Story) -> Iterator[Issue]:
         data = variant.data
         yield from _expect(variant, "original_moral", record["moral_label"], "variant-moral")
         if data["contrastive_moral"] is not None and data["contrastive_moral"] == data["original_moral"]:
-            message = f"{show(data['contrastive_moral'])} is the original label"
+            message = f"{show(data['contrastive_moral'])} is the label of the original story"
             yield issue("variant-moral", variant.where, "$.contrastive_moral", message)
         if not data["semantic_delta"].strip():
-            yield issue("variant-delta", variant.where, "$.semantic_delta", "the description is empty")
+            yield issue("variant-delta", variant.where, "$.semantic_delta", "semantic_delta is empty")
         yield from _expect(variant, "narrative_type", record["narrative_type"], "variant-context")
         yield from _expect(variant, "subset", record["split"], "variant-context")
 

@@ -26,7 +26,7 @@ def check_ids(story: Story) -> Iterator[Issue]:
     """Check that ids are well-formed and that parts carry the id of their story."""
     record = story.record
     if not is_story_id(record["story_id"]):
-        yield issue("id-form", story.where, "$.story_id", f"found {show(record['story_id'])}")
+        yield issue("id-form", story.where, "$.story_id", f"{show(record['story_id'])} is not a valid id")
     for name in ("scenes", "transitions", "questions"):
         for position, part in enumerate(record[name]):
             if part["story_id"] != record["story_id"]:
@@ -46,14 +46,14 @@ def check_variant_id_forms(story: Story) -> Iterator[Issue]:
 def check_id(where: str, path: str, value: str) -> Iterator[Issue]:
     """Check the id of a part of a story: it becomes part of file names and keys."""
     if not is_part_id(value):
-        yield issue("id-form", where, path, f"found {show(value)}")
+        yield issue("id-form", where, path, f"{show(value)} is not a valid id")
 
 
 def check_language(story: Story) -> Iterator[Issue]:
     """Check that the language has the shape of a BCP 47 tag."""
     language = story.record["language"]
     if not is_language_tag(language):
-        yield issue("language-tag", story.where, "$.language", f"found {show(language)}")
+        yield issue("language-tag", story.where, "$.language", f"{show(language)} is not a language tag")
 
 
 def check_words(story: Story) -> Iterator[Issue]:

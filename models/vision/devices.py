@@ -38,7 +38,7 @@ class Place:
         there = available()
         if self.device not in there:
             raise ConfigError(
-                "device", expected=f"a device of this machine: {', '.join(there)}", found=self.device,
+                "device", what=f"this machine has no {self.device}; it has: {', '.join(there)}",
                 fix=f"set the device to {there[0]}, or use a machine that has one",
             )  # fmt: skip
         if self.device == "cpu" and self.dtype == "float16":
@@ -95,7 +95,7 @@ def library() -> Any:  # noqa: ANN401 - a module
 def missing(name: str) -> MissingRequirement:
     """Return the error for a library of the extra ``metrics`` that is not installed."""
     return MissingRequirement(
-        f"the library {name}", expected="it to be installed", found="it is not",
+        f"the library {name}", what="it is not installed",
         fix='pip install "fabula[metrics]"',
     )  # fmt: skip
 

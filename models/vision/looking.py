@@ -79,8 +79,9 @@ def opened(name: str, settings: VisionSettings, kind: Kind, defaults: Mapping[st
     now = None if began is None else _files_hash(name, canonical_text(given))
     if began != now:
         raise MissingRequirement(
-            f"weights of {name}", expected=f"the files that the run began with, {str(began)[:12]}",
-            found="nothing" if now is None else f"others, {now[:12]}",
+            f"weights of {name}",
+            what="the files that the run began with are gone" if now is None else
+            f"these are not the files that the run began with ({str(began)[:12]}, now {now[:12]})",
             fix="put them back, or give the command that began the run again: it looks at everything anew",
         )  # fmt: skip
     options = {**(defaults or {}), **given}

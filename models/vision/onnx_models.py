@@ -92,6 +92,6 @@ def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN4
 
 def _no_device(place: Place) -> ConfigError:
     return ConfigError(
-        "device", expected="a device that onnxruntime can use", found=place.device,
+        "device", what=f"onnxruntime cannot use {place.device} here",
         fix="set the device to cpu, or install onnxruntime-gpu in the place of onnxruntime",
     )  # fmt: skip

@@ -106,10 +106,9 @@ def open_vision(
     with redirect_stdout(sys.stderr):  # libraries tell there what they fetch; ours is for results
         model = loader(place, **given)
     if kind is not None and not isinstance(model, _PROTOCOLS[kind]):
-        found = next((one for one, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no model")
-        raise ConfigError(
-            f"model {name}", expected=f"a {kind}", found=found, fix=f"name a {kind}: {_listed(kind)}"
-        )
+        found = next((one for one, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no known kind")
+        what = f"a model of the kind {kind} is needed here, and this is: {found}"
+        raise ConfigError(f"model {name}", what=what, fix=f"name one such as {_listed(kind)}")
     return model
 
 
@@ -142,7 +141,7 @@ def loader_of(name: str) -> Loader:
             return cast("Loader", getattr(import_module(module), attribute))
         except (ImportError, AttributeError) as error:
             raise _nobody(name, str(error)) from error
-    raise _nobody(name, "no such name")
+    raise _nobody(name, "there is no such model")
 
 
 def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +166,7 @@ def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str
 
 def _nobody(name: str, found: str) -> ConfigError:
     return ConfigError(
-        f"model {name}", expected=f"one of {', '.join(names())}, or package.module:loader", found=found,
+        f"model {name}", what=f"{found}; there are {', '.join(names())}, and package.module:loader",
         fix="check the spelling, or install the plug-in that adds it",
     )  # fmt: skip
 

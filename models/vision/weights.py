@@ -172,7 +172,6 @@ def needed(source: Source, found: str) -> MissingRequirement:
     what = f"{source.file} of {source.repo}" if source.file else source.repo
     pinned = f" at {source.revision}" if source.revision else ""
     return MissingRequirement(
-        f"weights of {what}", expected=f"the weights{pinned}, fetched on first use or already there",
-        found=found,
+        f"weights of {what}", what=f"the weights{pinned} are not here, or cannot be used: {found}",
         fix=f"run once with network access, or fetch {what}{pinned} elsewhere and name it in the settings",
     )  # fmt: skip

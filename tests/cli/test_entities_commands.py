@@ -51,4 +51,4 @@ def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, tmp_path: 
     for command in ("validate", "stats"):
         done = fabula_command(command, str(tmp_path / "run"))
         assert done.returncode == 2
-        assert "expected a run with episodes, found one that has made none" in done.stderr
+        assert "this run has made no episodes" in done.stderr

@@ -84,7 +84,7 @@ def test_options_of_episodes_when_given_for_something_else_are_refused(
     (tmp_path / "a.jsonl").write_text("{}\n", "utf-8")
     done = fabula_command("stats", tmp_path / "a.jsonl", "--html", "x")
     assert done.returncode == 2
-    assert "error: --html: expected episodes" in done.stderr
+    assert "error: --html: this option is for episodes" in done.stderr
     done = fabula_command("stats", run, "--split", "none")
     assert done.returncode == 2
     assert "one of ids" in done.stderr

@@ -101,7 +101,7 @@ def test_device_when_it_is_not_there_is_refused_before_the_first_picture(
         pytest.skip("this machine has the device")
     done = evaluate(fabula_command, shot_set, outputs, "--metrics", "csd", "--device", "cuda")
     assert done.returncode == 2
-    assert "device: expected a device of this machine: cpu, found cuda" in done.stderr
+    assert "device: this machine has no cuda; it has: cpu" in done.stderr
     assert not (outputs.parent / "run").exists()
 
 

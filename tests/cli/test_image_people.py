@@ -74,5 +74,5 @@ def test_archives_when_of_images_are_put_together_and_calibrated(
         refused = fabula_command("calibrate", tmp_path / "both", "--human", tmp_path / "people.jsonl", *more)
         assert (
             refused.returncode == 2
-            and f"{more[0]}: expected an evaluation of storyboards or videos" in refused.stderr
+            and f"{more[0]}: only for an evaluation of storyboards or videos" in refused.stderr
         )

@@ -33,4 +33,4 @@ def test_check_vision_when_weights_are_missing_exits_with_3(fabula_command: Call
 
 def test_check_when_options_of_vision_are_given_for_a_spec_refuses(fabula_command: Callable) -> None:
     done = fabula_command("models", "check", "openai:gpt-4.1-mini", "--model", "x")
-    assert done.returncode == 2 and "they are for vision" in done.stderr
+    assert done.returncode == 2 and "these options are for `fabula models check vision`" in done.stderr

@@ -168,7 +168,7 @@ def test_stats_when_asked_for_json_counts_the_samples(fabula_command, sample_run
 def test_stats_when_a_file_holds_no_record_is_refused(fabula_command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("to do\n- count the stories\n")
     done = fabula_command("stats", tmp_path / "notes.txt")
-    assert done.returncode == 2 and "expected records of stories, found none" in done.stderr
+    assert done.returncode == 2 and "there are no records of stories in it" in done.stderr
     assert done.stdout == ""
 
 

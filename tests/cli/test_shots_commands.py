@@ -18,7 +18,7 @@ def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callabl
     for image in (source / "ViStory/01/image/The Fox").iterdir():
         image.unlink()
     bare = fabula_command("baseline", "copy-paste", "--release", source, "--out", tmp_path / "bare")
-    assert "1 times somebody on stage has no reference image and is left out" in bare.stderr
+    assert "no reference image and are left out: 1" in bare.stderr
     checked = fabula_command("outputs", "check", tmp_path / "cp", "--release", tmp_path / "run", "--json")
     (told,) = json.loads(checked.stdout)["outputs"]
     assert told["shots_valid"] == told["shots_requested"] == 5

@@ -151,7 +151,7 @@ def test_spec_when_it_names_an_encoder_says_so_and_only_some_services_have_one()
     assert (read.provider, read.name, read.base_url) == ("compatible", "bge-m3", "http://localhost:8000/v1")
     assert read.encodes and not parse_spec("openai:x").encodes
     for wrong in ("embedding:", "embedding:x", "embedding:embedding:openai:x"):
-        with pytest.raises(Exception, match="for vectors embedding: before it"):
+        with pytest.raises(Exception, match="for vectors, embedding: before it"):
             parse_spec(wrong)
-    with pytest.raises(Exception, match="a provider among openai, compatible for vectors"):
+    with pytest.raises(Exception, match="of vectors; there are: openai, compatible"):
         check_adapter(parse_spec("embedding:anthropic:x"))

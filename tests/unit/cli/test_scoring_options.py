@@ -26,7 +26,7 @@ def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name() 
 
 
 def test_options_when_they_are_for_videos_are_refused_for_storyboards() -> None:
-    with pytest.raises(ConfigError, match=r"--voting: expected an evaluation of videos \(events\)"):
+    with pytest.raises(ConfigError, match=r"--voting: only for an evaluation of videos \(events\)"):
         check_options("katha", GIVEN)
 
 

@@ -38,10 +38,10 @@ def test_set_when_value_is_no_toml_is_a_string(text: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("nope.a=1", "one of run, models, read_lines, work, count, number, shorten, assemble"),
-        ("work.nope=1", "one of suffix, ignored"),
-        ("count.nope=1", "this stage has none"),
-        ("run.nope=1", "one of workers, item_timeout, threshold, seed"),
+        ("nope.a=1", "there are: run, models, read_lines, work, count, number, shorten, assemble"),
+        ("work.nope=1", "there are: suffix, ignored"),
+        ("count.nope=1", "this stage has no settings"),
+        ("run.nope=1", "there are: workers, item_timeout, threshold, seed"),
         ("work.ignored=x", "valid integer"),
         ("run.workers=-1", "0 or more"),
         ("run.workers=true", "a number of processes"),

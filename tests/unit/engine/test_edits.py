@@ -70,7 +70,7 @@ def test_append_edit_when_somebody_keeps_the_file_says_so(
     monkeypatch.setattr(edits, "WAIT", 0.0)
 
     def compose() -> Edit:
-        with pytest.raises(RunBusy, match=r"edits\.jsonl.*kept it for 0 seconds"):
+        with pytest.raises(RunBusy, match=r"edits\.jsonl.*kept this file for 0 seconds"):
             append_edit(folder, lambda: EDIT)
         return EDIT
 

@@ -311,7 +311,7 @@ def test_execute_when_expand_refuses_its_input_passes_the_error_on(run: Callable
 
 def test_execute_when_expand_gives_an_id_twice_names_it(run: Callable, lines: Path) -> None:
     lines.write_text("a ant\nb bee\na ape\n")
-    with pytest.raises(InputError, match=r"item a: .*an id used twice"):
+    with pytest.raises(InputError, match=r"item a: two items have this id"):
         run()
 
 
@@ -357,7 +357,7 @@ def test_execute_when_items_are_chosen_runs_those(run: Callable, ran: Ran) -> No
     report = run(items=("b", "d"))
     assert report.totals == {"made": 2, "rejected": 0, "failed": 0, "pending": 2}
     assert ran(report)["work"] == 2
-    with pytest.raises(ConfigError, match="found x, y"):
+    with pytest.raises(ConfigError, match="no items x, y"):
         run(items=("x", "a", "y"))
 
 
@@ -374,7 +374,7 @@ def test_execute_when_stages_are_chosen_runs_those_and_writes_no_outputs(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"stages": ("nope",)}, "a stage: read_lines, work"),
+        ({"stages": ("nope",)}, "there are: read_lines, work"),
         ({"limit": -1}, "0 or more"),
         ({"workers": -1}, "0 or more"),
         ({"item_timeout": 0}, "more than 0 s"),
@@ -397,7 +397,7 @@ def test_execute_when_run_exists_keeps_its_creation_time_and_sources(
     request = RunRequest(tmp_path / "run", toy(), config, options=Options(workers=0))
     assert ran(execute(request)) == {}
     assert read_manifest(tmp_path / "run").created_at == "2023-11-14T22:13:20Z"
-    with pytest.raises(ConfigError, match="2023-11-14T22:13:20Z, when this run was created"):
+    with pytest.raises(ConfigError, match="created at 2023-11-14T22:13:20Z"):
         execute(RunRequest(tmp_path / "run", toy(), config, created_at="2026-01-01T00:00:00Z"))
 
 
@@ -432,7 +432,7 @@ def test_execute_when_folder_was_moved_with_its_edits_finds_them(
 
 
 def test_execute_when_new_without_sources_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="sources: expected at least one"):
+    with pytest.raises(ConfigError, match="sources: no file or folder is given"):
         execute(RunRequest(tmp_path / "run", toy(), resolve_config(toy())))
 
 
@@ -452,7 +452,7 @@ def test_execute_when_target_is_a_file_is_refused(run: Callable, tmp_path: Path)
 def test_execute_when_target_holds_other_files_is_refused(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("mine")
-    with pytest.raises(TargetError, match=r"other files, such as thesis\.tex"):
+    with pytest.raises(TargetError, match=r"other files and no run: thesis\.tex"):
         run()
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
 
@@ -460,7 +460,7 @@ def test_execute_when_target_holds_other_files_is_refused(run: Callable, tmp_pat
 def test_execute_when_run_is_of_another_kind_is_refused(run: Callable, tmp_path: Path) -> None:
     run()
     other = Pipeline("other", toy().stages, toy().finish)
-    with pytest.raises(RunError, match="one of kind toy"):
+    with pytest.raises(RunError, match="of kind toy, not other"):
         run(pipeline=other)
 
 
@@ -468,7 +468,7 @@ def test_execute_when_run_is_newer_is_refused(run: Callable, tmp_path: Path) -> 
     run()
     path = tmp_path / "run" / "run.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 7'))
-    with pytest.raises(RunError, match="format 7, of a newer fabula"):
+    with pytest.raises(RunError, match="format 7 is of a newer Fabula"):
         run()
 
 

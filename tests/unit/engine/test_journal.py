@@ -216,4 +216,4 @@ def test_put_when_disk_is_full_says_so(tmp_path: Path) -> None:
         pytest.skip("this system does not let us mount a small file system")
     acknowledged, message = fill(command)
     assert acknowledged > 0
-    assert "full disk" in message
+    assert "the disk is full" in message

@@ -18,7 +18,8 @@ def test_hold_when_held_says_who_holds_it(tmp_path: Path) -> None:
         note = holder(tmp_path)
         assert note is not None
         assert (note["pid"], note["host"]) == (os.getpid(), platform.node())
-        with pytest.raises(RunBusy, match=f"process {os.getpid()} on {platform.node()} holds it since 2"):  # noqa: SIM117
+        who = f"process {os.getpid()} on {platform.node()}"
+        with pytest.raises(RunBusy, match=f"{who} has been working on this run since 2"):  # noqa: SIM117
             with hold(tmp_path):
                 raise AssertionError("held twice")
     assert holder(tmp_path) is None

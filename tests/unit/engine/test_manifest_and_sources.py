@@ -76,7 +76,7 @@ def test_read_manifest_when_written_before_models_could_be_asked_has_none(tmp_pa
 
 
 def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="format 2, of a newer fabula"):
+    with pytest.raises(RunError, match="format 2 is of a newer Fabula"):
         read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
 
 
@@ -120,7 +120,7 @@ def test_read_manifest_when_a_value_was_damaged_names_it(
 
 
 def test_read_manifest_when_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"a run folder with run\.json"):
+    with pytest.raises(RunError, match=r"no run folder: run\.json"):
         read_manifest(tmp_path)
 
 
@@ -174,7 +174,7 @@ def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> Non
 def test_fingerprints_when_a_path_is_no_text_says_which(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"\xff.txt")
     path.write_text("a")
-    with pytest.raises(InputError, match=r"udcff\.txt'?: expected a path in Unicode"):
+    with pytest.raises(InputError, match=r"udcff\.txt'?: the name is not text"):
         fingerprints((Source("lines", path),), tmp_path)
 
 

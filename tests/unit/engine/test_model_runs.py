@@ -513,7 +513,7 @@ def test_run_when_no_model_answered_in_what_is_to_be_reused_asks_nobody(
     (tmp_path / "silent").mkdir()
     with Journal.open(tmp_path / "silent"):
         pass
-    with pytest.raises(RunError, match="silent: expected a run in which models have answered"):
+    with pytest.raises(RunError, match="silent: no model has answered in this run"):
         execute(asks(options=Options(workers=0, reuse=(tmp_path / "silent",))))
     assert server.count == 0
 

@@ -41,11 +41,11 @@ def test_options_when_given_as_toml_values_are_read() -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"concurency": 1}, "concurency: expected one of base_url"),
+        ({"concurency": 1}, "concurency: there is no such key; there are: base_url"),
         ({"concurrency": 0}, "concurrency: expected greater than or equal to 1, found 0"),
         ({"structured": "xml"}, "structured: expected 'schema', 'json' or 'prompt'"),
         ({"base_url": "localhost:8000"}, "base_url: expected an address that starts with http"),
-        ({"base_url": "http://u:p@host"}, "base_url: expected an address whose password"),
+        ({"base_url": "http://u:p@host"}, "base_url: expected the password of the address as ${VARIABLE}"),
         ({"base_url": "http://${U}@host"}, "base_url: expected an address without user"),
         ({"proxy": "ftp://host"}, "proxy: expected an address that starts with http"),
         ({"headers": {"X Y": "a"}}, "headers: expected header names"),

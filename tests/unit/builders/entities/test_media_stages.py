@@ -563,5 +563,5 @@ def test_needs_when_device_is_not_there_says_which_are(monkeypatch: pytest.Monke
     from fabula.models.vision import devices
 
     monkeypatch.setattr(devices, "available", lambda: ("cpu",))
-    with pytest.raises(ConfigError, match="a device of this machine: cpu"):
+    with pytest.raises(ConfigError, match="this machine has no cuda"):
         check_media(resolve_config(PIPELINE, None, ["detect_shots.device='cuda'"]))

@@ -85,7 +85,7 @@ def test_video_when_a_model_writes_is_told_of_before_and_asked_once(film: Path, 
         assert len(server.log) == calls
         pictures = {one.asked.schema_name: len(one.asked.images) for one in server.log}
     lines = told.getvalue().splitlines()
-    at = lines.index(f"about {plan.calls} calls of models to come, at prices that are not known")
+    at = lines.index(f"about {plan.calls} model calls to come, at prices that are not known")
     assert lines[at - 1].startswith("cluster_people: 1 made")
     assert "detect_shots: 1 made (0 run, 1 reused)" in lines
     assert pictures["entities_consolidate_people"] > 0 and pictures["entities_list_entities"] > 0
@@ -174,7 +174,7 @@ def test_style_when_a_model_judges_it_is_told_of_before_the_rest(film: Path, tmp
         )
         asked = [one.asked.schema_name for one in server.log]
     lines = told.getvalue().splitlines()
-    plans = [at for at, line in enumerate(lines) if "calls of models to come" in line]
+    plans = [at for at, line in enumerate(lines) if "model calls to come" in line]
     assert [lines[at].split()[1] for at in plans] == ["4", "14"]
     done = [
         at for at, line in enumerate(lines) if line.startswith(("judge_style: 14 made (14", "list_entities"))

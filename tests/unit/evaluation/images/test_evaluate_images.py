@@ -239,7 +239,7 @@ def test_needs_when_something_is_missing_are_listed_at_once(
         evaluate_images(
             shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("alignment",), settings=SETTINGS)
         )
-    with pytest.raises(ConfigError, match="no such name"):
+    with pytest.raises(ConfigError, match="there is no such model"):
         given = ImageOptions(metrics=("occm",), settings=("detect_characters.model=nobody",))
         evaluate_images(shot_set, [model_x], tmp_path / "run", given)
     assert not (tmp_path / "run").exists()

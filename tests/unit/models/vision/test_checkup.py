@@ -99,5 +99,5 @@ def test_check_when_a_library_is_missing_says_so_and_goes_on(monkeypatch: pytest
     check = check_models(["csd-vit-l", f"{TABLE}load_colour_encoder", "none"], Place(), {})
     first, *_, last = check.findings
     assert (first.status, first.fix) == ("missing", 'pip install "fabula[metrics]"')
-    assert last.status == "failed" and "no such name" in last.detail
+    assert last.status == "failed" and "there is no such model" in last.detail
     assert any(line.startswith("ok       fabula.testing") for line in check.lines())

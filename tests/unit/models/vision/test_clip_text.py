@@ -84,7 +84,9 @@ def test_weights_when_tensors_are_missing_are_refused_not_made_up(weights: Path,
 
 def test_model_when_it_reads_no_text_is_refused_where_one_is_needed() -> None:
     place = "fabula.testing.table_detector:load_colour_encoder"
-    with pytest.raises(ConfigError, match=r"expected a text encoder, found encoder[\s\S]*clip-vit-l-14"):
+    with pytest.raises(
+        ConfigError, match=r"the kind text encoder is needed here, and this is: encoder[\s\S]*clip-vit-l-14"
+    ):
         open_vision(place, Place(), kind="text encoder")
 
 

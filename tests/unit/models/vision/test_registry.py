@@ -21,7 +21,7 @@ def test_open_when_a_loader_is_named_by_its_place_gives_its_model() -> None:
 
 
 def test_open_when_the_model_is_of_another_kind_says_which() -> None:
-    with pytest.raises(ConfigError, match="a predictor, found detector"):
+    with pytest.raises(ConfigError, match="the kind predictor is needed here, and this is: detector"):
         open_vision(TABLE, Place(), kind="predictor")
 
 
