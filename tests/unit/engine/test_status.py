@@ -134,7 +134,7 @@ def test_looking_when_folder_is_no_such_run_is_refused(run: Callable, tmp_path: 
     with pytest.raises(RunError, match=r"run\.json"):
         look(tmp_path, toy())
     run()
-    with pytest.raises(RunError, match="one of kind toy"):
+    with pytest.raises(RunError, match="a run of kind toy, not"):
         look(tmp_path / "run", Pipeline("other", toy().stages, toy().finish))
     (tmp_path / "run" / "journal.sqlite").unlink()
     with pytest.raises(RunError, match="no journal"):

@@ -583,7 +583,7 @@ def test_a_run_that_somebody_works_on_is_refused_and_left_free_afterwards(make_r
 def test_a_folder_that_is_no_run_gets_no_lock_file(tmp_path):
     (tmp_path / "notes").mkdir()
     for name in ("notes", "nothing"):
-        with pytest.raises(RunError, match="a run folder"):
+        with pytest.raises(RunError, match="no run folder"):
             pack(tmp_path / name, tmp_path / "out", OPTIONS)
     assert [path.name for path in tmp_path.rglob("*")] == ["notes"]
 
