@@ -89,7 +89,7 @@ def test_open_dataset_when_folder_is_of_a_newer_version_refuses(writer, tmp_path
     folder = writer(tmp_path / "folder", sample_bundles(1))
     manifest = folder / ("run.json" if writer is write_run else "release.json")
     manifest.write_bytes(pretty_bytes({**json.loads(manifest.read_bytes()), "format": 2}))
-    with pytest.raises(UserError, match=r"format 2 is (not known|of a newer Fabula); this version reads up to 1"):
+    with pytest.raises(UserError, match=r"format 2 is .*; this version reads up to 1"):
         open_dataset(folder)
 
 
