@@ -118,8 +118,8 @@ def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
         (("--dry-run",), 2, "--judge: expected at least one judge"),
         (("--judge", "openai:x"), 2, "--outputs: a folder of storyboards is needed"),
         (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
-        (("--preset", "kathatrace-pool", "--dry-run"), 2, "none for qwen2.5-vl-7b"),
-        (("--judge", "gemini", "--dry-run"), 2, "none for gemini"),
+        (("--preset", "kathatrace-pool", "--dry-run"), 2, "no address: qwen2.5-vl-7b"),
+        (("--judge", "gemini", "--dry-run"), 2, "no address: gemini"),
     ],
 )
 def test_evaluation_when_something_is_missing_says_so(
