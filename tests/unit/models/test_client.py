@@ -316,6 +316,23 @@ def test_rate_when_limited_spaces_calls_and_gives_back_what_was_not_used(clock: 
     assert clock.now - start == pytest.approx(1.5, abs=0.3)
 
 
+@pytest.mark.parametrize("usage", [Usage(10, 10**9), Usage(10**9, 5), Usage(10, None), None], ids=repr)
+def test_rate_when_the_usage_cannot_be_believed_holds_nobody_up_for_long(
+    clock: FakeClock, usage: Usage | None
+) -> None:
+    model = Scripted([Reply("ok", "{}", usage=usage), OK], clock)
+    asked = client(model, tokens_per_minute=6000)
+
+    async def play() -> None:
+        for _ in range(3):
+            await asked.call(REQUEST)
+
+    start = clock.now
+    clock.run(play())
+    # The bound of such a call is about 1,100 tokens: 11 s. A billion would take months.
+    assert clock.now - start < 15.0
+
+
 def test_rate_when_a_call_fails_unpaid_gives_its_tokens_back(clock: FakeClock) -> None:
     model = Scripted([fault("bad_request"), OK], clock)
     asked = client(model, tokens_per_minute=60)
