@@ -32,6 +32,7 @@ SELECT stage, model, sum(attempts > 0), sum(attempts),
     sum(attempts > 0 AND {doubt} IS 'overclaimed')
 FROM calls GROUP BY stage, model
 """
+_AT_MOST = ": booked at the most that a call can cost"
 _UNANSWERED = """
 SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP BY stage, model
 """
@@ -191,14 +192,11 @@ class ModelUse:
         if self.taken_over:
             text += f"; {self.taken_over} replies taken over from other runs"
         if self.unread:
-            text += (
-                f"; the tokens of {self.unread} could not be read and count at the most that they can cost"
-            )
+            replies = "reply gives" if self.unread == 1 else "replies give"
+            text += f"; {self.unread} {replies} no count of tokens that can be read{_AT_MOST}"
         if self.overclaimed:
-            text += (
-                f"; the service claims more tokens for {self.overclaimed} than the request can have used:"
-                " they count at the most that it can cost"
-            )
+            replies = "reply claims" if self.overclaimed == 1 else "replies claim"
+            text += f"; {self.overclaimed} {replies} more tokens than the request can have used{_AT_MOST}"
         return text
 
 

@@ -103,7 +103,7 @@ def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
     assert charged(server) < use.cost < LIMIT
     assert read_report(request.folder) == report
     told = "\n".join(report.lines())
-    assert "the service claims more tokens for 1 than the request can have used" in told
+    assert "1 reply claims more tokens than the request can have used: booked at the most" in told
     claims = [call.reply for call in answered(request.folder / JOURNAL) if call.reply.claimed is not None]
     (reply,) = claims
     assert reply.claimed is not None and reply.claimed.output_tokens == 10**9
@@ -128,8 +128,8 @@ def test_report_when_counts_could_not_be_read_says_how_many(asks: Asks, server: 
     request = asks(many(5))
     report = execute(request)
     assert report.models[0].unread == 2
-    (line,) = [line for line in report.lines() if "could not be read" in line]
-    assert "the tokens of 2 could not be read and count at the most that they can cost" in line
+    (line,) = [line for line in report.lines() if "count of tokens" in line]
+    assert "2 replies give no count of tokens that can be read: booked at the most" in line
     assert read_report(request.folder) == report
 
 
