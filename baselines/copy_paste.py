@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import TargetError
 from ..media.images import Picture, encode, open_picture
 from ..releases.shot_tree import ShotSet, ShotStory
-from ..schemas.canonical import write_atomic
+from ..schemas.canonical import canonical_bytes, write_atomic
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,40 +24,79 @@ WIDTH = HEIGHT * 16 // 9
 GROUND = (128, 128, 128)
 
 
+UNFINISHED = ".unfinished.json"
+"""File in the folder until every picture is there; it says of which set they are."""
+
+
 def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
     """Write the baseline's outputs for a set: ``<story>/shot_01.png`` and so on.
 
+    A folder that was begun for the same set is continued: pictures that are there are whole, and stay.
+
     Args:
         shot_set: the set; a character without a usable reference image is left out of its shots.
-        out: a new folder.
+        out: a new folder, or one that an interrupted call left behind.
 
     Returns:
-        How many pictures were written.
+        How many pictures there are.
 
     Raises:
-        TargetError: the folder is there already, or cannot be written.
+        TargetError: the folder is there already, was begun for another set, or cannot be written.
     """
-    if out.exists():
-        raise TargetError(
-            str(out), expected="a folder that is not there yet", found="something there",
-            fix="choose another with --out",
-        )  # fmt: skip
-    written = 0
+    pictures = 0
     try:
+        _begin(shot_set, out)
         for story in shot_set.stories:
             folder = out / story.story_id
-            folder.mkdir(parents=True)
-            opened = _first_references(shot_set, story)
-            for shot in story.script.shots:
-                cast = [opened[key] for key in dict.fromkeys(story.script.cast(shot)) if key in opened]
-                write_atomic(folder / f"shot_{shot.index:02d}.png", [stitch(cast)])
-                written += 1
+            folder.mkdir(exist_ok=True)
+            for part in folder.glob(".*.part"):  # of a picture that was being written
+                part.unlink()
+            places = {folder / f"shot_{shot.index:02d}.png": shot for shot in story.script.shots}
+            missing = [place for place in places if not place.exists()]
+            opened = _first_references(shot_set, story) if missing else {}
+            for place in missing:
+                cast = [
+                    opened[key] for key in dict.fromkeys(story.script.cast(places[place])) if key in opened
+                ]
+                write_atomic(place, [stitch(cast)])
+            pictures += len(places)
+        (out / UNFINISHED).unlink()
     except OSError as error:
         raise TargetError(
             str(out), expected="a folder that can be written", found=error.strerror or str(error),
             fix="check the path, its permissions and the space on the disk",
         ) from error  # fmt: skip
-    return written
+    return pictures
+
+
+def _begin(shot_set: ShotSet, out: Path) -> None:
+    """Make the folder, or see that it is the unfinished one of this set.
+
+    Raises:
+        TargetError: it is something else.
+    """
+    mark, note = out / UNFINISHED, canonical_bytes({"method": METHOD, "set": shot_set.sha256})
+    if mark.is_file():
+        if mark.read_bytes() != note:
+            raise TargetError(
+                str(out), what="a call that was interrupted began this folder for another set of scripts",
+                fix="give that set again, or choose another folder with --out",
+            )  # fmt: skip
+        return
+    if out.exists() and not (out.is_dir() and _is_bare(out)):
+        raise TargetError(
+            str(out), expected="a folder that is not there yet", found="something there",
+            fix="choose another with --out",
+        )  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    for part in out.glob(f".{UNFINISHED}.*.part"):
+        part.unlink()
+    write_atomic(mark, [note])
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether nothing is in a folder but what a killed first step left."""
+    return all(path.name.startswith(f".{UNFINISHED}.") for path in folder.iterdir())
 
 
 def stitch(pictures: Sequence[Picture]) -> bytes:

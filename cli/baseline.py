@@ -26,11 +26,14 @@ def _baseline() -> None:
 @guarded
 def copy_paste(
     release: Annotated[Path, typer.Option("--release", help="Set of shot scripts.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="A new folder; its name is the method's.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="A new folder, or an interrupted one; its name is the method's.")
+    ],
     as_json: JsonOption = False,
 ) -> int:
     """Write shots that are the first reference images of who is on stage, side by side.
 
+    A command that was stopped goes on when it is given again; pictures that are there stay.
     It copies, so similarity and copy-paste rate are as high as they can be, and the script is not followed.
     """
     from ..baselines.copy_paste import write_copy_paste

@@ -1,15 +1,19 @@
 """The copy-paste baseline."""
 
 import io
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from fabula.baselines.copy_paste import HEIGHT, WIDTH, write_copy_paste
+from fabula.baselines.copy_paste import HEIGHT, UNFINISHED, WIDTH, write_copy_paste
 from fabula.errors import TargetError
 from fabula.evaluation.images.outputs import check_shots
 from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
+from fabula.testing.endurance import rounds
 
 
 @pytest.fixture
@@ -47,3 +51,67 @@ def test_copy_paste_when_done_again_is_byte_identical_and_refuses_to_overwrite(
         assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
     with pytest.raises(TargetError):
         write_copy_paste(shot_set, tmp_path / "a")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fabula.baselines.copy_paste import write_copy_paste
+from fabula.releases.shot_tree import read_shot_set
+
+left, before = int(sys.argv[1]), sys.argv[2] == "before"
+real = Path.replace
+
+def replace(self, target):
+    global left
+    left -= 1
+    if left == 0 and before:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done = real(self, target)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+Path.replace = replace
+write_copy_paste(read_shot_set(Path(sys.argv[3]))[0], Path(sys.argv[4]))
+"""
+
+
+@pytest.mark.endurance
+def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
+    shot_set: ShotSet, tmp_path: Path
+) -> None:
+    write_copy_paste(shot_set, tmp_path / "whole")
+    wanted = {
+        path.relative_to(tmp_path / "whole"): path.read_bytes()
+        for path in (tmp_path / "whole").rglob("*.png")
+    }
+    files = len(wanted) + 1  # the pictures, and the note that they are not finished
+    kills = [(number, when) for number in range(1, files + 1) for when in ("before", "after")]
+    count = rounds(len(kills))
+    for number, when in kills[:: len(kills) // count][:count]:
+        out = tmp_path / f"{number}-{when}"
+        command = [sys.executable, "-c", KILLED, str(number), when, str(tmp_path / "set"), str(out)]
+        done = subprocess.run(command, check=False, capture_output=True, timeout=120)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        there = {path: path.stat().st_mtime_ns for path in out.rglob("shot_*.png")}
+        assert len(there) == max(0, number - 1 - (when == "before"))
+        assert write_copy_paste(shot_set, out) == len(wanted)
+        found = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        assert found == wanted, "nothing else is left: no part, no note"
+        assert {path: path.stat().st_mtime_ns for path in there} == there, (
+            "what was there was not drawn again"
+        )
+
+
+def test_copy_paste_when_it_was_begun_for_another_set_is_refused_and_left_alone(
+    shot_set: ShotSet, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    write_copy_paste(shot_set, out)
+    other = read_shot_set(draw_shot_set(tmp_path / "other", stories=3))[0]
+    (out / UNFINISHED).write_text("{}")
+    before = sorted(path.name for path in out.iterdir())
+    with pytest.raises(TargetError, match="began this folder for another set"):
+        write_copy_paste(other, out)
+    assert sorted(path.name for path in out.iterdir()) == before
