@@ -96,22 +96,23 @@ def _require_public(folder: Path, document: Mapping[str, Json]) -> None:
 
 def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
     found: list[Issue] = []
+    again = "import the package again" if IMPORTED in document else "pack the run again"
     try:
         found += check_listing(folder, document)
         found += check_release_document(folder, document)
         found += check_records(folder, document, lambda _name, _row: None)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
         raise _refused(
-            str(folder / RELEASE), "what packing or importing writes", str(error), "make the release again"
+            str(folder / RELEASE), "what packing or importing writes", str(error), again
         ) from error
     if found:
         raise InputError(
             [
                 UserError(
                     f"{folder}/{one.where}",
-                    expected="the release as it was made",
+                    expected="what packing or importing wrote",
                     found=one.message,
-                    fix=one.cure,
+                    fix=again,
                 )
                 for one in found
             ]

@@ -1,4 +1,4 @@
-"""The folder that a release is packed into: checked first, filled beside itself, renamed when whole."""
+"""The folder that something is made in: checked first, filled beside itself, renamed when whole."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _MARK = ".packing-"
 
 
 def require_free(target: Path) -> None:
-    """Check that a release can be put at a path.
+    """Check that a new folder can be put at a path.
 
     Raises:
         TargetError: something is there already, or the parent folder cannot be written.
@@ -37,7 +37,7 @@ def require_free(target: Path) -> None:
             str(target),
             expected="a folder that does not exist yet, or an empty one",
             found="a folder with files",
-            fix="choose another --out, or remove the folder; a published version is never overwritten",
+            fix="choose another --out, or remove the folder yourself: nothing is overwritten",
         )
 
 
@@ -153,7 +153,7 @@ def _unwritable(target: Path, error: OSError) -> TargetError:
         error = OSError(f"{why.partition(': ')[0].rpartition('] ')[2]} ({Path(copy).name}{others})")
     return TargetError(
         str(target),
-        expected="a place that can be written, with room for the release",
+        expected="a place that can be written, with enough room",
         found=f"{error.strerror or error} ({error.filename})" if error.filename else str(error),
         fix="choose another --out, or free the disk",
     )
