@@ -1,15 +1,20 @@
-"""``fabula schemas``: the published JSON Schemas."""
+"""``fabula schemas``: the published JSON Schemas, and the words that fields may hold."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from . import words
 from .common import JsonOption, emit, example, guarded, say
 
 app = typer.Typer(
-    name="schemas", no_args_is_help=True, rich_markup_mode=None, help="The published JSON Schemas."
+    name="schemas",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The published JSON Schemas, and the words that fields may hold.",
 )
+words.register(app)
 
 
 @app.command("list", epilog=example("fabula schemas list"))

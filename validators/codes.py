@@ -63,10 +63,12 @@ _RECORD = {
     "id-repeated": Code("Story, question, variant and pair ids occur once.", "rename one of the two"),
     "story-reference": Code("Every part carries the id of its story.", "set story_id to the record's id"),
     "language-tag": Code("The language is a BCP 47 tag.", "use a tag such as en, hi or zh-Hans"),
-    "unlisted-value": Code("Closed word lists are kept to.", "use one of the listed values"),
+    "unlisted-value": Code(
+        "Closed word lists are kept to.", "use one of the listed values; `fabula schemas words` prints them"
+    ),
     "unfamiliar-value": Code(
         "Open word lists are kept to where possible; other values are kept.",
-        "use a listed value if one fits",
+        "use a listed value if one fits; `fabula schemas words` prints them",
         "warning",
     ),
     "scene-count": Code("A story has at least two scenes.", "split the story into more scenes"),

@@ -125,9 +125,8 @@ class _GivenRecord:
     def _check_label(self, name: str, value: Json) -> None:
         words = vocabulary(name)
         if value is not None and (not isinstance(value, str) or words.resolve(value) not in words.values):
-            self._problem(
-                name, f"one of: {', '.join(words.values)}", repr(value)[:60], "use one of these words"
-            )
+            cure = f"use one of these words; `fabula schemas words {name}` says what they mean"
+            self._problem(name, f"one of: {', '.join(words.values)}", repr(value)[:60], cure)
 
     def _list(self, name: str, value: Json) -> list[Json]:
         if (

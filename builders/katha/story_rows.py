@@ -233,9 +233,8 @@ class StoryRows:
             words = vocabulary(name)
             if value and value.strip() and words.resolve(value) not in words.values:
                 expected = f"one of: {', '.join(words.values)}"
-                self.reader.problem(
-                    f"{row.where}, {name}", expected, repr(value[:60]), "use one of these words"
-                )
+                cure = f"use one of these words; `fabula schemas words {name}` says what they mean"
+                self.reader.problem(f"{row.where}, {name}", expected, repr(value[:60]), cure)
 
 
 def _resolved(name: str, value: str | None) -> str | None:

@@ -75,7 +75,8 @@ def _check_words(row: Row, given: GivenScript, reader: Reader) -> None:
     for place, (words, value) in values.items():
         listed = vocabulary(words).values
         if value is not None and value not in listed:
-            reader.problem(f"{row.where}, {place}", f"one of: {', '.join(listed)}", repr(value), "correct it")
+            cure = f"use one of these words; `fabula schemas words {words}` says what they mean"
+            reader.problem(f"{row.where}, {place}", f"one of: {', '.join(listed)}", repr(value), cure)
 
 
 def given_cast(given: Json, base: str) -> list[Json]:

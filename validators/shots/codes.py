@@ -115,7 +115,9 @@ _FACTS = {
     ),
     "facts-character": Code("Facts are about characters of the script.", "correct the key", "warning"),
     "facts-word": Code(
-        "Styles, cultures and genders are words of the lists.", "use a listed word", "warning"
+        "Styles, cultures and genders are words of the lists.",
+        "use a listed word; `fabula schemas words` prints them",
+        "warning",
     ),
     "facts-realistic": Code(
         "Humans of a realistic story are realistic, of another one they are not.",
