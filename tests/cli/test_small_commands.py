@@ -1,6 +1,8 @@
 """init, doctor, schemas, prompts, version, help, and what happens when we are at fault."""
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from fabula.cli.checkup import checkup
 from fabula.cli.common import guarded
 from fabula.cli.main import app
 from fabula.errors import ConfigError
+
+PYPROJECT = Path(fabula.__file__).parent / "pyproject.toml"
 
 
 def test_readme_walk_when_followed_ends_in_a_sound_release(fabula_command, tmp_path: Path) -> None:
@@ -145,3 +149,25 @@ def test_guard_when_user_error_and_json_prints_it_as_json(capsys: pytest.Capture
         wrong(as_json=True)
     assert stop.value.exit_code == 2
     assert json.loads(capsys.readouterr().out)["error"]["type"] == "ConfigError"
+
+
+@pytest.mark.skipif(not PYPROJECT.is_file(), reason="an installed wheel has no pyproject.toml")
+def test_doctor_when_nothing_is_installed_names_what_pyproject_lists_for_each_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extras = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["optional-dependencies"]
+
+    def named(extra: str) -> set[str]:
+        names = {re.split(r"[<>=\[ ]", line)[0] for line in extras[extra]}
+        others = re.findall(
+            r"\[(.*)\]", " ".join(line for line in extras[extra] if line.startswith("fabula["))
+        )
+        inner = {name for listed in others for other in listed.split(",") for name in named(other)}
+        return (names - {"fabula"}) | inner
+
+    monkeypatch.setattr("fabula.cli.checkup._version", lambda name: None)
+    found = {finding.name: finding.detail for finding in checkup(tmp_path)}
+    for extra in extras:
+        told = found[f"extra {extra}"].removeprefix("not installed: ").partition("; pip install")[0]
+        assert set(told.split(", ")) == named(extra), extra
+    assert {"extra entities", "extra all"} <= found.keys()
