@@ -113,10 +113,12 @@ class InputError(UserError):
 
     Args:
         problems: the problems, in input order. At least one.
-        shown: how many of them the message spells out.
+        shown: how many of them the message spells out; those that differ in their place only are one.
     """
 
     exit_code = ExitCode.FINDINGS
+    PLACES: ClassVar[int] = 20
+    """So many more places of a problem that repeats are named."""
 
     def __init__(self, problems: Sequence[UserError], *, shown: int = 20) -> None:
         if not problems:
@@ -129,14 +131,26 @@ class InputError(UserError):
         )
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems[: self._shown]]
-        rest = len(self.problems) - self._shown
+        groups: dict[tuple[str, str], list[UserError]] = {}
+        for problem in self.problems:
+            groups.setdefault((problem.what, problem.fix), []).append(problem)
+        shown = list(groups.values())[: self._shown]
+        lines = [line for group in shown for line in _as_one(group)]
+        rest = len(self.problems) - sum(map(len, shown))
         if rest > 0:
             lines.append(f"... and {rest} more")
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (InputError, (self.problems,))
+
+
+def _as_one(group: Sequence[UserError]) -> list[str]:
+    """Return the lines of problems that differ in their place only: the first, and where else it is so."""
+    places = [problem.where for problem in group[1 : 1 + InputError.PLACES]]
+    more = len(group) - 1 - len(places)
+    same = f"  the same at {', '.join(places)}" + (f" and {more} more places" if more else "")
+    return [str(group[0]), *([same] if places else [])]
 
 
 class BudgetStop(FabulaError):

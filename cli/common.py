@@ -4,16 +4,18 @@ import errno
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar, cast
 
 import typer
 
-from ..errors import ExitCode, FabulaError
+from ..errors import ExitCode, FabulaError, UserError
+from .findings import finding_lines
 
 if TYPE_CHECKING:
     from ..schemas.issue import Issue
+    from .folders import Misfit
 
 P = ParamSpec("P")
 Place = TypeVar("Place", bound=Path | None)
@@ -102,15 +104,23 @@ class Findings(Protocol):
         ...
 
 
-def show_findings(report: Findings, *, as_json: bool, strict: bool = False) -> int:
-    """Print findings; return the exit code: 1 for an error, and for a warning too where strict."""
+def show_findings(report: Findings, *, as_json: bool, strict: bool = False, everything: bool = False) -> int:
+    """Print findings; return the exit code: 1 for an error, and for a warning too where strict.
+
+    For people those that repeat are told once, unless everything is asked for; JSON always holds them all.
+    """
     if as_json:
         emit(report.as_json())
     else:
-        for issue in report.issues:
-            say(f"{issue.level}: {issue}")
-        say(report.summary())
+        say_findings(report, everything=everything)
     return int(any(strict or issue.level == "error" for issue in report.issues))
+
+
+def say_findings(report: Findings, *, everything: bool, owner: str = "") -> None:
+    """Print the findings of a report and its summary; see :func:`.findings.finding_lines`."""
+    for line in finding_lines(report.issues, everything=everything, owner=owner):
+        say(line)
+    say(report.summary())
 
 
 def released(given: Place) -> Place:
@@ -139,10 +149,12 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
         as_json = bool(kwargs.get("as_json"))
         try:
             code = command(*args, **kwargs) or ExitCode.OK
+            for found in _misfits(run, kwargs) if code == ExitCode.FINDINGS else ():
+                warn(f"note: {found.text}")
             sys.stdout.flush()
         except FabulaError as error:
-            _report(error, error.exit_code, as_json=as_json)
-            code = error.exit_code
+            text, code = _with_folders(run, error, kwargs)
+            _report(error, text, code, as_json=as_json)
         except KeyboardInterrupt:
             warn("interrupted")
             code = ExitCode.INTERRUPTED
@@ -165,17 +177,36 @@ def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
     traceback.print_exception(error)
     warn("This is a bug in fabula. Please report it with the traceback above.")
     if as_json:
-        _report(error, ExitCode.BUG, as_json=True)
+        _report(error, str(error), ExitCode.BUG, as_json=True)
     return ExitCode.BUG
 
 
-def _report(error: Exception, code: ExitCode, *, as_json: bool) -> None:
+def _with_folders(
+    command: Callable[..., None], error: FabulaError, given: Mapping[str, object]
+) -> tuple[str, ExitCode]:
+    """Return what is said of an error, and its code: with what a path is, where the command takes none such.
+
+    A folder of another kind is what went wrong, whatever the command stumbled over.
+    """
+    if not isinstance(error, UserError):
+        return str(error), error.exit_code
+    found = _misfits(command, given)
+    code = ExitCode.USAGE if found and error.exit_code == ExitCode.MISSING else error.exit_code
+    if any(one.alone for one in found) or code != error.exit_code:
+        return "\n".join(one.text for one in found), code
+    return "\n  note: ".join([str(error), *(one.text for one in found)]), code
+
+
+def _misfits(command: Callable[..., None], given: Mapping[str, object]) -> list["Misfit"]:
+    from .folders import misfits
+    from .main import name_of
+
+    return list(misfits(name_of(command), given))
+
+
+def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:
     if as_json:
-        document: dict[str, Any] = {
-            "type": type(error).__name__,
-            "message": str(error),
-            "exit_code": int(code),
-        }
+        document: dict[str, Any] = {"type": type(error).__name__, "message": text, "exit_code": int(code)}
         emit({"error": document})
     else:
-        warn(f"error: {error}")
+        warn(f"error: {text}")

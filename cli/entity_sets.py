@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show, warn
+from .findings import AllOption, finding_lines
 
 if TYPE_CHECKING:
     from ..releases.entity_tree import EntitySet
@@ -48,6 +49,7 @@ def import_entitybench(
     ],
     out: OutOption,
     created_at: CreatedAtOption = None,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Import episodes in the official EntityBench form into a folder that is used like that of a run.
@@ -58,6 +60,9 @@ def import_entitybench(
     from ..releases.entity_import import import_episodes
 
     made = import_episodes(source, out, created_at)
+    if not as_json:
+        for line in finding_lines(made.lost, everything=everything):
+            say(line)
     show(made, as_json=as_json)
     return int(bool(made.lost))
 

@@ -1,6 +1,7 @@
 """Entry point of the ``fabula`` command. It lists the verbs and does nothing else."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -79,6 +80,16 @@ def _root(
     ] = False,
 ) -> None:
     """Build, validate, release and evaluate visual-story benchmarks."""
+
+
+def name_of(command: Callable[..., object]) -> str:
+    """Return what a command is called after ``fabula``, such as ``release pack``; empty for a stranger."""
+    nouns = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
+    for noun in (app, *nouns):
+        for info in noun.registered_commands:
+            if info.callback is command:
+                return str(info.name) if noun is app else f"{noun.info.name} {info.name}"
+    return ""
 
 
 def main() -> None:

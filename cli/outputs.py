@@ -7,7 +7,8 @@ import typer
 
 from ..errors import ConfigError
 from . import keyframes
-from .common import JsonOption, emit, example, guarded, released, say
+from .common import JsonOption, emit, example, guarded, released, say, say_findings
+from .findings import AllOption, finding_lines
 from .suites import SuiteOption, given_suite
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def check(
     language: LanguageOption = None,
     timestamp: TimestampOption = None,
     first_shot: FirstShotOption = 1,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """List missing, unreadable, wrongly numbered and incomplete outputs. Exits with 1 if there are any.
@@ -81,9 +83,10 @@ def check(
     folder = released(release)
     if folder is not None and suite is None and _is_of_shots(folder):
         options = shot_options(mode, language, timestamp, first_shot)
-        return _check_shots(folders, folder, (splits, ocr), options, as_json=as_json)
+        return _check_shots(folders, folder, (splits, ocr), options, everything=everything, as_json=as_json)
     if suite is not None or folder is None or _is_of_events(folder):
-        return _check_videos(folders, given_suite(suite, folder), (splits, ocr), as_json=as_json)
+        given = given_suite(suite, folder)
+        return _check_videos(folders, given, (splits, ocr), everything=everything, as_json=as_json)
     from ..evaluation.judges.outputs import check_methods
     from ..evaluation.judges.rendered import rendered_in
     from ..media.ocr import open_reader
@@ -99,8 +102,8 @@ def check(
             rendered = {"rendered": [text.as_json() for text in texts]} if reader else {}
             shown.append({**report.as_json(), **rendered})
             continue
-        for issue in report.issues:
-            say(f"{issue.level}: {report.method}/{issue}")
+        for line in finding_lines(report.issues, everything=everything, owner=f"{report.method}/"):
+            say(line)
         for text in texts:
             say(f"text: {report.method}/{text}")
         say(report.summary())
@@ -131,6 +134,7 @@ def _check_shots(
     only_stories: tuple[list[str] | None, bool],
     options: "CheckOptions",
     *,
+    everything: bool,
     as_json: bool,
 ) -> int:
     """Check pictures of shots against a set; options that say something of storyboards only are refused."""
@@ -141,9 +145,7 @@ def _check_shots(
     shot_set, _ = read_shot_set(place)
     reports = [check_shots(folder, shot_set, options) for folder in folders]
     for report in () if as_json else reports:
-        for issue in report.issues:
-            say(f"{issue.level}: {report.method}/{issue}")
-        say(report.summary())
+        say_findings(report, everything=everything, owner=f"{report.method}/")
     if as_json:
         emit({"outputs": [report.as_json() for report in reports]})
     return int(any(not report.complete for report in reports))
@@ -167,7 +169,12 @@ def _is_of_events(release: Path) -> bool:
 
 
 def _check_videos(
-    folders: list[Path], place: Path, only_stories: tuple[list[str] | None, bool], *, as_json: bool
+    folders: list[Path],
+    place: Path,
+    only_stories: tuple[list[str] | None, bool],
+    *,
+    everything: bool,
+    as_json: bool,
 ) -> int:
     """Check videos against a suite; options that say something of storyboards only are refused."""
     from ..evaluation.completion.check_videos import check_video_methods
@@ -176,9 +183,7 @@ def _check_videos(
     _refuse(only_stories, "videos of a suite")
     reports = check_video_methods(folders, load_suite(place))
     for report in () if as_json else reports:
-        for issue in report.issues:
-            say(f"{issue.level}: {report.method}/{issue}")
-        say(report.summary())
+        say_findings(report, everything=everything, owner=f"{report.method}/")
     if as_json:
         emit({"outputs": [report.as_json() for report in reports]})
     return int(any(not report.ok for report in reports))

@@ -8,6 +8,7 @@ import typer
 
 from . import release_diff
 from .common import JsonOption, emit, example, guarded, released, say, show_findings
+from .findings import AllOption
 
 app = typer.Typer(
     name="release", no_args_is_help=True, rich_markup_mode=None, help="Package, verify and compare releases."
@@ -139,6 +140,7 @@ def verify(
         Path | None,
         typer.Option("--salt", help="The salt of its commitments [PATH-hidden.salt if there]."),
     ] = None,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Check everything again: checksums, rules, loaders, metadata. Exits with 1 if there are findings.
@@ -152,4 +154,4 @@ def verify(
     report = verify(folder, quick=quick, hidden=hidden, salt=salt)
     if folder != path:  # a version on a Hub is called by its name, wherever the cache has it
         report = replace(report, path=path)
-    return show_findings(report, as_json=as_json)
+    return show_findings(report, as_json=as_json, everything=everything)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show_findings
+from .findings import AllOption
+from .folders import refuse_misfits
 
 if TYPE_CHECKING:
     from ..builders.shots.references import Sees
@@ -47,6 +49,7 @@ def references(
     detector: Annotated[
         str | None, typer.Option("--detector", help="Report images in which this detector finds nobody.")
     ] = None,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Put reference images into a set of shot scripts, with their source and rights.
@@ -57,9 +60,10 @@ def references(
     """
     from ..builders.shots.references import Terms, import_references
 
+    refuse_misfits("import references", folder=folder, out=out)
     terms = Terms(source=source, rights=rights)
     report = import_references(folder, out, terms, None if detector is None else _looks(detector))
-    return show_findings(report, as_json=as_json, strict=False)
+    return show_findings(report, as_json=as_json, everything=everything)
 
 
 def _looks(name: str) -> "Sees":

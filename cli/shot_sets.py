@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show
+from .findings import AllOption, finding_lines
 
 SetArgument = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="Set of shot scripts.", show_default=False)
@@ -45,6 +46,7 @@ def import_vistory(
     ],
     out: OutOption,
     created_at: CreatedAtOption = None,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Import a set of shot scripts in the official ViStoryBench tree, and list all that is wrong with it.
@@ -55,6 +57,9 @@ def import_vistory(
     from ..releases.shot_import import import_set
 
     made = import_set(source, out, created_at)
+    if not as_json:
+        for line in finding_lines(made.report.issues, everything=everything):
+            say(line)
     show(made, as_json=as_json)
     return int(not made.report.ok)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .common import JsonOption, example, guarded, released, show_findings
+from .findings import AllOption
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +31,7 @@ def validate(
         ),
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Check schemas and every rule. Exits with 1 if there are findings."""
@@ -43,4 +45,4 @@ def validate(
         report = read_shot_set(folder)[1]
     else:
         report = read_entity_set(folder)[1] if holds_episodes(folder) else check(folder)
-    return show_findings(report, as_json=as_json, strict=strict)
+    return show_findings(report, as_json=as_json, strict=strict, everything=everything)

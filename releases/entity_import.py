@@ -53,9 +53,7 @@ class ImportedEpisodes:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
-        for issue in self.lost:
-            yield f"{issue.level}: {issue}"
+        """Yield it as lines for people, without the findings."""
         yield self.report.summary()
         counts = ", ".join(f"{count} {name}" for name, count in self.entity_set.counts().items())
         yield f"{self.out}: {counts}"

@@ -45,9 +45,7 @@ class ImportedSet:
         return told | self.report.as_json()
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
-        for issue in self.report.issues:
-            yield f"{issue.level}: {issue}"
+        """Yield it as lines for people, without the findings."""
         yield self.report.summary()
         counts = ", ".join(f"{count} {name}" for name, count in self.shot_set.counts().items())
         yield f"{self.out}: {counts}"

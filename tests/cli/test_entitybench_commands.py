@@ -90,4 +90,4 @@ def test_options_of_episodes_when_given_for_something_else_are_refused(
     assert "one of ids" in done.stderr
     retried = fabula_command("run", "retry", run)
     assert retried.returncode == 2
-    assert "import-entities" in retried.stderr
+    assert "`fabula import entitybench` made" in retried.stderr

@@ -1,0 +1,231 @@
+"""What a folder is, which command fits it, and what a command takes: one sentence for a wrong folder."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from ..errors import ConfigError
+
+LOOKED_AT = 2000
+"""Entries of a folder that are looked at for pictures and videos."""
+MEDIA = frozenset((".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".webm", ".mkv", ".mov", ".avi"))
+
+
+@dataclass(frozen=True, slots=True)
+class What:
+    """A kind of folder: its words after "is", the commands that it is for, and its words after "takes"."""
+
+    words: str
+    fits: tuple[str, ...] = ()
+    taken: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A path that is nothing that a command takes.
+
+    Attributes:
+        text: what it is, and what fits, in sentences.
+        alone: whether that says it all: it is of a kind that other commands take.
+    """
+
+    text: str
+    alone: bool
+
+
+_RUN = ("run status", "run show")
+_OF_SCORES = ("score", "compare", "report", *_RUN)
+_OF_RECORDS = ("validate", "stats", "release pack")
+_OF_RELEASE = ("release verify", "release diff", "publish", "stats")
+
+KINDS: dict[str, What] = {
+    "run katha": What("a run of `fabula build katha`", (*_OF_RECORDS, "edit", "extend", *_RUN)),
+    "run events": What("a run of `fabula build events`", ("release pack", *_RUN)),
+    "run shots": What("a run of `fabula build shots`", (*_OF_RECORDS, "edit", "evaluate images", *_RUN)),
+    "run entities": What("a run of `fabula build entities`", (*_OF_RECORDS, "export entities", *_RUN)),
+    "run import-shots": What(
+        "a set of scripts that `fabula import vistory` made", (*_OF_RECORDS, "evaluate images")
+    ),
+    "run import-entities": What(
+        "a set of episodes that `fabula import entitybench` made", (*_OF_RECORDS, "export entities")
+    ),
+    "run evaluate-katha": What("an evaluation of storyboards", _OF_SCORES, "an evaluation"),
+    "run evaluate-events": What("an evaluation of videos", _OF_SCORES, "an evaluation"),
+    "run evaluate-images": What("an evaluation of pictures of shots", _OF_SCORES, "an evaluation"),
+    "archive": What("the archive of an evaluation", ("score", "compare", "report"), "an evaluation"),
+    "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
+    "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),
+    "release shots": What("a release of shot scripts", (*_OF_RELEASE, "evaluate images", "outputs check")),
+    "release entities": What("a release of episodes", (*_OF_RELEASE, "export entities")),
+    "hidden": What(
+        "the hidden test of a release, which only its makers may see", ("release verify RELEASE --hidden",)
+    ),
+    "package katha": What("an official KathaBench package", ("import katha",)),
+    "package shots": What("an official tree of shot scripts", ("import vistory", "validate", "stats")),
+    "package entities": What("an official tree of episodes", ("import entitybench", "validate", "stats")),
+    "outputs": What(
+        "a folder of pictures or videos", ("outputs check", "evaluate katha --outputs", "import references")
+    ),
+    "empty": What("an empty folder"),
+    "file": What("a file"),
+    "missing": What("not there"),
+    "folder": What("a folder without a run, a release, an evaluation, pictures or videos"),
+}
+"""What a path can be -> what it is called and which commands take it."""
+
+
+def recognise(path: Path) -> str:
+    """Return what a path is: a key of :data:`KINDS`. Nothing is changed, and no content is checked."""
+    with suppress(OSError):
+        if not path.exists():
+            return "missing"
+        if not path.is_dir():
+            return "file"
+        return _of_folder(path)
+    return "folder"
+
+
+def _of_folder(path: Path) -> str:  # noqa: PLR0911 - a table of what lies in which folder
+    for name, prefix in (("run.json", "run "), ("release.json", "release ")):
+        if (path / name).is_file():
+            found = _kind_in(path / name, prefix)
+            if found == "release katha" and path.name.endswith("-hidden"):
+                return "hidden"
+            return found
+    if (path / "judgements.jsonl").is_file() or (path / "evaluation.json").is_file():
+        return "archive"
+    if (path / "annotations.jsonl").is_file():
+        return "package katha"
+    if any(next((path / tree).glob("*/story.json"), None) for tree in ("", "ViStory")):
+        return "package shots"
+    if any(next((path / tree).glob("*.json"), None) for tree in ("data/scripts", "scripts")):
+        return "package entities"
+    entries = list(islice(path.rglob("*"), LOOKED_AT))
+    if not entries:
+        return "empty"
+    return "outputs" if any(entry.suffix.lower() in MEDIA for entry in entries) else "folder"
+
+
+def _kind_in(path: Path, prefix: str) -> str:
+    """Return the kind that a run or release says it is of; stories where it says nothing that is known."""
+    kind: object = None
+    with suppress(OSError, ValueError, RecursionError):
+        document = json.loads(path.read_bytes())
+        kind = document.get("kind") if isinstance(document, dict) else None
+    found = f"{prefix}{kind}"
+    return found if found in KINDS else f"{prefix}katha" if kind is None else "folder"
+
+
+BUILT = ("run katha", "run events", "run shots", "run entities")
+IMPORTED = ("run import-shots", "run import-entities")
+EVALUATED = ("run evaluate-katha", "run evaluate-events", "run evaluate-images")
+RELEASED = ("release katha", "release events", "release shots", "release entities")
+OF_SHOTS = ("run shots", "run import-shots", "release shots", "package shots")
+OF_ENTITIES = ("run entities", "run import-entities", "release entities", "package entities")
+SCORED = (*EVALUATED, "archive")
+_ANY_DATA = ("release katha", "release events", "file", *OF_SHOTS)
+
+_READ = (
+    "run katha", "run events", "release katha", "release events", "hidden", "package katha", "file",
+    *OF_SHOTS, *OF_ENTITIES,
+)  # fmt: skip
+
+TAKES: dict[str, tuple[str, ...]] = {
+    "edit run": ("run katha", "run shots"),
+    "extend run": ("run katha",),
+    "extend sources": ("file", "folder"),
+    "publish folder": RELEASED,
+    "stats path": _READ,
+    "validate path": _READ,
+    "calibrate run": SCORED,
+    "score run": SCORED,
+    "compare first": SCORED,
+    "compare second": SCORED,
+    "report run": SCORED,
+    "build katha sources": ("file", "folder"),
+    "build shots sources": ("file", "folder"),
+    "build events seeds": ("file",),
+    "build entities videos": ("file", "outputs"),
+    "release diff old": (*RELEASED, "hidden"),
+    "release diff new": (*RELEASED, "hidden"),
+    "release pack run": (*BUILT, *IMPORTED),
+    "release pack since": RELEASED,
+    "release verify path": (*RELEASED, "hidden", "file"),
+    "release verify hidden": ("hidden",),
+    "run status run": (*BUILT, *EVALUATED),
+    "run show run": (*BUILT, *EVALUATED),
+    "run retry run": (*BUILT, *EVALUATED),
+    "outputs check folders": ("outputs",),
+    "outputs check release": _ANY_DATA,
+    "outputs keyframes videos": ("outputs",),
+    "outputs keyframes release": OF_SHOTS,
+    "import katha source": ("package katha",),
+    "import vistory source": OF_SHOTS,
+    "import entitybench source": OF_ENTITIES,
+    "import references folder": ("outputs",),
+    "import references out": ("run shots", "run import-shots", "package shots"),
+    "import archive folders": SCORED,
+    "evaluate katha release": ("release katha",),
+    "evaluate katha outputs": ("outputs",),
+    "evaluate events release": ("release events",),
+    "evaluate events suite": ("file", "release events", "run events"),
+    "evaluate events outputs": ("outputs",),
+    "evaluate images release": OF_SHOTS,
+    "evaluate images outputs": ("outputs",),
+    "export vistory folder": OF_SHOTS,
+    "export shots folder": OF_SHOTS,
+    "export lite folder": OF_SHOTS,
+    "export entitybench folder": OF_ENTITIES,
+    "export entities folder": OF_ENTITIES,
+    "export katha folder": ("release katha",),
+    "export archive folder": SCORED,
+    "baseline copy-paste release": OF_SHOTS,
+    "score release": _ANY_DATA,
+    "report release": _ANY_DATA,
+}
+"""Command and parameter -> what it takes. A parameter that is not here is never looked at."""
+
+
+def misfits(command: str, given: Mapping[str, object]) -> Iterator[Misfit]:
+    """Yield what is to be said of each path that is nothing that a command takes: what it is, and what fits.
+
+    Args:
+        command: such as ``release pack``.
+        given: its parameters by name.
+    """
+    for name, value in given.items():
+        takes = TAKES.get(f"{command} {name}")
+        for path in _paths(value) if takes else ():
+            kind = recognise(path)
+            if takes and kind not in takes and not (kind == "missing" and "@" in str(path)):
+                yield Misfit(_sentence(command, path, kind, takes), bool(KINDS[kind].fits))
+
+
+def refuse_misfits(command: str, **given: object) -> None:
+    """Refuse paths that are nothing that a command takes, for commands that would find nothing wrong in them.
+
+    Raises:
+        ConfigError: as said of the first.
+    """
+    for found in misfits(command, given):
+        raise ConfigError(f"fabula {command}", what=found.text, fix="give a path of the kind that it takes")
+
+
+def _paths(value: object) -> Iterable[Path]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [Path(one) for one in values if isinstance(one, Path | str)]
+
+
+def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> str:
+    words = _either([KINDS[one].taken or KINDS[one].words for one in takes if one != "folder"])
+    fits = [f"`fabula {one}`" for one in KINDS[kind].fits]
+    other = f" Commands for it: {', '.join(fits)}." if fits else ""
+    return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{other}"
+
+
+def _either(words: list[str]) -> str:
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} or {last}" if first else last
