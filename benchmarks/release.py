@@ -1,8 +1,10 @@
 """Measure the main job at several sizes: build, build again, validate, pack, verify.
 
     python benchmarks/release.py --sizes 1000,2500,5000
+    python benchmarks/release.py --characters 50000,100000
 
-The peer of the validators is plain ``jsonschema``, doing the schema alone, on the same records.
+The peer of the validators is plain ``jsonschema``, doing the schema alone, on the same records. The second
+form measures what the rules read off one text without a full stop, by its length.
 """
 
 import argparse
@@ -15,7 +17,9 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from measure import fabula
 
+from fabula.builders.katha.rules import Rules
 from fabula.schemas.export import json_schema
+from fabula.schemas.text import normalize_text
 from fabula.testing.made_stories import write_stories
 
 
@@ -57,11 +61,35 @@ def measure_size(folder: Path, count: int) -> None:
     row("verify", count, verified.seconds, verified.mebibytes)
 
 
+SENTENCES = {
+    "no full stop": "the fox ran and the hen saw him because he was hungry ",
+    "commas": "a, ",
+    "capital letters": "A ",
+    "Chinese": "狐狸跑到河边然后看见了鸟",
+}
+
+
+def measure_text(characters: int) -> None:
+    """Print the seconds that reading one text takes, for several kinds of endless sentences."""
+    for name, unit in SENTENCES.items():
+        text = normalize_text((unit * (characters // len(unit) + 1))[:characters])
+        started = time.perf_counter()
+        Rules().analyze({"normalized_text": text, "language": "en"})
+        print(f"| {name} | {characters:,} | {time.perf_counter() - started:.2f} |", flush=True)
+
+
 def main() -> None:
     """Measure each size in turn and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,2500,5000", help="numbers of stories, separated by commas")
-    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
+    parser.add_argument("--characters", help="lengths of one text, separated by commas; nothing else then")
+    given = parser.parse_args()
+    if given.characters:
+        print("| text | characters | seconds |\n|---|---:|---:|")
+        for characters in given.characters.split(","):
+            measure_text(int(characters))
+        return
+    sizes = [int(size) for size in given.sizes.split(",")]
     folder = Path(tempfile.mkdtemp(prefix="fabula-bench-"))
     print("| step | stories | seconds | stories/s | peak MiB | note |\n|---|---|---|---|---|---|")
     try:
