@@ -81,5 +81,5 @@ def test_folders_when_missing_or_of_one_name_are_refused(three: Suite, tmp_path:
     both: list[Any] = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
     for folder in both:
         folder.mkdir(parents=True)
-    with pytest.raises(ConfigError, match="x more than once"):
+    with pytest.raises(ConfigError, match="several folders are called x"):
         check_video_methods(both, three)
