@@ -131,7 +131,7 @@ def verify(
         Path, typer.Argument(help="Release folder, user/name@tag, or a release.json.", show_default=False)
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Checksums, schemas and rules only; no loaders.")
+        bool, typer.Option("--quick", help="Checksums, schemas, rules and tables only.")
     ] = False,
     hidden: Annotated[
         Path | None, typer.Option("--hidden", help="Its hidden-test folder [PATH-hidden if there].")

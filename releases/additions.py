@@ -135,12 +135,18 @@ def add(
     )
 
 
+def review_lines(reviews: Reviews, packed: Collection[str]) -> bytes:
+    """Return the file of the accepting reviews of packed stories, one line each in the order of their ids."""
+    rows = [row for story_id, row in sorted(reviews.rows.items()) if story_id in packed and is_accepting(row)]
+    return b"".join(canonical_bytes(row) + b"\n" for row in rows)
+
+
 def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> bool:
     """Write the accepting reviews of packed stories; return whether there is one."""
-    rows = [row for story_id, row in sorted(reviews.rows.items()) if story_id in packed and is_accepting(row)]
-    if rows:
-        (folder / REVIEWS).write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
-    return bool(rows)
+    content = review_lines(reviews, packed)
+    if content:
+        (folder / REVIEWS).write_bytes(content)
+    return bool(content)
 
 
 def _document(release: Path) -> dict[str, Json]:

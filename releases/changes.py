@@ -4,6 +4,7 @@ Parts that have a number or an id of their own (scenes, transitions, questions) 
 a question put in between does not seem to change all that follow. Other lists are aligned by their values.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from ..schemas.canonical import Json, canonical_text
+from ..schemas.paths import parsed, value_at
 
 Kind = Literal["added", "removed", "changed", "reordered"]
 Steps = tuple[str | int, ...]
@@ -66,6 +68,24 @@ def pattern_of(path: str) -> str:
 def path_text(steps: Steps) -> str:
     """Return a JSON path; names that are no plain words stand in brackets and quotes."""
     return "$" + "".join(_step_text(step) for step in steps)
+
+
+_PART = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\[(\"(?:[^\"\\]|\\.)*\")\]")
+
+
+def has_path(document: Json, path: str) -> bool:
+    """Return whether a document has something at a path that :func:`path_text` wrote."""
+    try:
+        value_at(document, parsed(path, _PART, _step_of))
+    except (LookupError, ValueError):
+        return False
+    return True
+
+
+def _step_of(match: re.Match[str]) -> str | int:
+    if match[3] is not None:
+        return str(json.loads(match[3]))
+    return match[1] if match[1] is not None else int(match[2])
 
 
 def _step_text(step: str | int) -> str:

@@ -1,4 +1,4 @@
-"""Whether ``changes.json`` agrees with the release that it is in."""
+"""Whether ``changes.json`` agrees with the release that it is in: all of it that follows from one version."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,18 +8,28 @@ from typing import Any
 from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .layout import CHANGES, RELEASE
+from .changes import Change, changes_between, has_path
+from .changes_since import changes_document
+from .diffing import MAIN, Move, RecordChange, ReleaseDiff, gone_from
+from .diffing_hidden import HiddenChange, hidden_counts_of
+from .diffing_images import ImageChange
+from .diffing_sides import Side
+from .diffing_steps import ABOUT_CHANGED, due_reasons
+from .diffing_subsets import SubsetChange
+from .layout import ANNOTATIONS, CHANGES, RELEASE, files_in
+from .subsets import read_subsets
 from .version_step import Step, Version, is_enough
 
 _CURE = "pack the run again, with --since"
 
 
-def check_changes(folder: Path, document: Mapping[str, Any]) -> Iterator[Issue]:
-    """Yield every disagreement between ``changes.json`` and ``release.json``; a first release has neither.
+def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = True) -> Iterator[Issue]:
+    """Yield every disagreement between ``changes.json`` and the release; a first release has no such file.
 
     Args:
         folder: the release.
         document: its ``release.json``.
+        exact: compare the reasons for the step word by word; another version may word them otherwise.
     """
     previous = document.get("previous")
     there = (folder / CHANGES).is_file()
@@ -31,11 +41,16 @@ def check_changes(folder: Path, document: Mapping[str, Any]) -> Iterator[Issue]:
     if previous is None or not there:
         return
     changes = json.loads((folder / CHANGES).read_bytes())
-    for name, wanted in (("previous", previous), ("version", document.get("version"))):
-        if changes.get(name) != wanted:
-            yield Issue(CHANGES, f"$.{name}", "changes", f"not the one in {RELEASE}", _CURE)
     yield from _check_step(changes)
     yield from _check_ids(changes, document.get("records", {}))
+    new = Side(folder, document)
+    found = _rebuilt(changes, new, exact=exact)
+    wanted = {**changes_document(found, str(document["version"])), "previous": previous}
+    for change in changes_between(changes, wanted):
+        message = "should not be there" if change.kind == "removed" else f"should be {_short(change.new)}"
+        yield Issue(CHANGES, change.path, "changes", message, _CURE)
+    yield from _check_paths(found, new)
+    yield from _check_parts(found, new)
 
 
 def _check_step(changes: Mapping[str, Any]) -> Iterator[Issue]:
@@ -60,3 +75,114 @@ def _check_ids(changes: Mapping[str, Any], records: Mapping[str, Mapping[str, Js
     for name, ids in changes["removed"].items():
         for one in sorted(there.get(name, set()).intersection(ids)):
             yield Issue(CHANGES, "$.removed", "changes", f"{one} is in {name}", _CURE)
+
+
+def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDiff:
+    """Return what packing found: of the version before as it is stated, of this one as it is."""
+    version = str(changes["previous"]["version"])
+    added = {name: tuple(ids) for name, ids in changes["added"].items()}
+    removed = {name: tuple(ids) for name, ids in changes["removed"].items()}
+    names = new.records.keys() | removed.keys()
+    before = {
+        name: {*new.records.get(name, ())} - {*added.get(name, ())} | {*removed.get(name, ())}
+        for name in names
+    }
+    old = Side(
+        Path(),
+        {"version": version, "records": {name: dict.fromkeys(ids, "") for name, ids in before.items()}},
+    )
+    found: dict[str, Any] = {
+        "added": added,
+        "removed": removed,
+        "gone": gone_from(removed.get(MAIN.get(str(new.document.get("kind")), ANNOTATIONS), ()), new),
+        "changed": _changed(changes),
+        "moved": _moved(changes, new),
+        "schema": (str(changes["schema"]["old"]), str(new.document.get("schema_version"))),
+        "subsets": tuple(_subsets(changes, new)),
+        "images": tuple(ImageChange(**one, old=None, new=None) for one in changes.get("images", ())),
+        "hidden": _hidden(changes["hidden_test"], new),
+        "about": (),
+    }
+    stated = [(Step[str(one["step"]).upper()], str(one["why"])) for one in changes["reasons"]]
+    reasons = _reasons(stated, list(due_reasons(old, new, found))) if exact else stated
+    return ReleaseDiff(old, new, **found, fields={}, documents={}, statistics=(), reasons=tuple(reasons))
+
+
+_Reasons = list[tuple[Step, str]]
+
+
+def _reasons(stated: _Reasons, due: _Reasons) -> _Reasons:
+    """Return the reasons that follow from the records, and what is stated of the rest.
+
+    What was said about the version before is not known here.
+    """
+    about = [one for one in stated if one[0] is Step.PATCH and one[1].startswith(ABOUT_CHANGED)][:1]
+    known = [one for one in due if not (about and one[1].startswith("no record changed"))]
+    return sorted([*known, *about], key=lambda one: -one[0])
+
+
+def _changed(changes: Mapping[str, Any]) -> list[RecordChange]:
+    records: dict[tuple[str, str], list[Change]] = {}
+    for one in changes["changed"]:
+        records.setdefault((one["file"], one["id"]), []).append(Change(one["path"], one["kind"]))
+    return [RecordChange(file, name, tuple(parts)) for (file, name), parts in records.items()]
+
+
+def _moved(changes: Mapping[str, Any], new: Side) -> list[Move]:
+    ids = [one["id"] for one in changes["moved"]]
+    rows = new.rows(ANNOTATIONS, ids) if ids else {}
+    return [Move(one["id"], one["old"], rows[one["id"]]["split"]) for one in changes["moved"]]
+
+
+def _subsets(changes: Mapping[str, Any], new: Side) -> Iterator[SubsetChange]:
+    there = read_subsets(new.folder)
+    for one in changes.get("subsets", ()):
+        now = there.get(one["name"])
+        came, went = tuple(one["came"]), tuple(one["went"])
+        members = () if now is None else now[1]
+        asked = (one["asked"]["old"], None if now is None else now[0].asked)
+        sizes = (len(members) - len(came) + len(went), len(members))
+        yield SubsetChange(one["name"], one["kind"], asked, sizes, came, went)
+
+
+def _hidden(stated: Mapping[str, Any], new: Side) -> HiddenChange:
+    kept = stated["commitments"] or {"kept": None, "gone": None, "new": None}
+    after = hidden_counts_of(new.document)
+    return HiddenChange(stated["before"], after, kept["kept"], kept["gone"], kept["new"])
+
+
+def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
+    """Yield changes at places that the records do not have."""
+    for name in sorted({one.file for one in found.changed}):
+        records = [one for one in found.changed if one.file == name]
+        rows = new.rows(name, [one.id for one in records])
+        for record in records:
+            for change in record.changes:
+                if change.kind != "removed" and not has_path(rows[record.id], change.path):
+                    message = f"{record.id} of {name} has nothing at {change.path}"
+                    yield Issue(CHANGES, "$.changed", "changes", message, _CURE)
+
+
+def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
+    """Yield what is said of subsets, images and commitments and is not so."""
+    subsets = read_subsets(new.folder)
+    for one in found.subsets:
+        members = set(subsets[one.name][1]) if one.name in subsets else set()
+        kind_fits = (one.kind == "removed") == (one.name not in subsets)
+        if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
+            yield Issue(CHANGES, "$.subsets", "changes", f"{one.name} has other members", _CURE)
+    files = set(files_in(new.folder))
+    for image in found.images:
+        if (image.kind != "removed") != (image.path in files):
+            message = f"{image.path} is said to be {image.kind}"
+            yield Issue(CHANGES, "$.images", "changes", message, _CURE)
+    part = new.document.get("commitments")
+    values = part["values"] if isinstance(part, dict) else ()
+    if found.hidden.kept is not None and found.hidden.kept + (found.hidden.fresh or 0) != len(values):
+        message = f"{RELEASE} holds {len(values)} commitments"
+        yield Issue(CHANGES, "$.hidden_test.commitments", "changes", message, _CURE)
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."

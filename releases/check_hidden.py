@@ -1,16 +1,31 @@
 """Nothing of a hidden-test story may be in a public file, and the public release commits to each."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..validators.dataset import REVIEWS
 from .commitments import SCHEME, commitments_of
+from .composition import PARTS, SIZES
 from .hidden_marks import marks_of, public_has_whole
 from .hidden_search import CURE, search
-from .layout import ANNOTATIONS, RELEASE, WITHDRAWN
+from .layout import (
+    ANNOTATIONS,
+    CANARY,
+    HIDDEN_SPLIT,
+    JSONL_FILES,
+    RELEASE,
+    SUMS,
+    VARIANTS,
+    WITHDRAWN,
+    files_in,
+)
 
+_SHARED = ("about", "canary", "created_at", "inputs", "license", "prompts", "run", "tools")
+"""What both folders of one pack say, word by word."""
 _OTHER = "find the hidden folder and the salt that were packed together"
 
 
@@ -33,6 +48,12 @@ def check_hidden(
         yield Issue(
             hidden.name, "$.version", "hidden-version", message, "put the folders of one pack together"
         )
+    for name in _SHARED:
+        if name in secret and name in document and secret[name] != document[name]:
+            message = f"not what the hidden folder says under {name}"
+            yield Issue(
+                RELEASE, f"$.{name}", "hidden-version", message, "put the folders of one pack together"
+            )
     if secret.get("counts") != document.get("hidden_test"):
         yield Issue(RELEASE, "$.hidden_test", "hidden-count", "not the counts of the hidden folder", CURE)
     records = document.get("records", {})
@@ -47,6 +68,38 @@ def check_hidden(
     if public_has_whole(public, marks):
         yield Issue(ANNOTATIONS, "$", "hidden-leak", "holds the whole text of a hidden story", CURE)
     yield from search(public, marks, salt)
+
+
+def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
+    """Yield what a folder of hidden-test stories holds beside them, or says of them and is not so.
+
+    Args:
+        folder: the hidden folder.
+        document: its ``release.json``.
+    """
+    known = {*JSONL_FILES, REVIEWS, CANARY, RELEASE, SUMS}
+    for path in files_in(folder):
+        if path not in known:
+            yield Issue(
+                path, "$", "file-extra", "no file of a hidden folder, though it may be listed", "remove it"
+            )
+    counts = Counter[str]()
+    for row in _rows(folder / ANNOTATIONS):
+        counts.update({"stories": 1, **{part: len(row[part]) for part in PARTS}})
+        if row["split"] != HIDDEN_SPLIT:
+            message = f"{row['story_id']} is of the split {row['split']}"
+            yield Issue(ANNOTATIONS, "$", "hidden-split", message, "pack the run again")
+    counts["variants"] = sum(1 for _ in _rows(folder / VARIANTS))
+    stated = document.get("counts")
+    if not isinstance(stated, dict) or any(stated.get(size) != counts[size] for size in SIZES):
+        message = f"{stated} are stated, {dict(counts)} are there"
+        yield Issue(RELEASE, "$.counts", "release-counts", message, "pack the run again")
+
+
+def _rows(path: Path) -> Iterator[dict[str, Json]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            yield json.loads(line)
 
 
 def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:
@@ -74,7 +127,10 @@ def check_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes) -
     """
     version = document.get("version")
     if "commitments" not in document:
-        yield _issue(f"version {version} commits to no hidden stories", "give a later version")
+        cure = (
+            "fetch or pack this version again; if it is from before there were commitments, give a later one"
+        )
+        yield _issue(f"version {version} commits to no hidden stories", cure)
         return
     promised = {str(value) for value in document["commitments"]["values"]}
     actual = commitments_of(hidden, salt)

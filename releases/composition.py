@@ -4,10 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
+
+if TYPE_CHECKING:
+    from ..validators.statistics import StatisticsCollector
 
 _INDEX = re.compile(r"\[\d+\]")
 _RULES = re.compile(r"rules@\d+")
@@ -100,3 +103,35 @@ class Composition:
             source["references"].add(provenance["source_reference"])
         else:
             source["without"] += 1
+
+
+@dataclass(slots=True)
+class Counted:
+    """All that is counted over the public records, when they are packed and when they are verified.
+
+    Attributes:
+        statistics: the collector behind ``statistics.json``.
+        composition: what the card and the manifest say beyond it.
+        moral_labels: moral label -> stories.
+    """
+
+    statistics: "StatisticsCollector"
+    composition: Composition = field(default_factory=Composition)
+    moral_labels: Counter[str | None] = field(default_factory=Counter)
+
+    def add_record(self, record: Json) -> None:
+        """Count one record."""
+        self.composition.add_record(record)
+        self.composition.add_variants(record["split"], 0)
+        self.moral_labels[record["moral_label"]] += 1
+        self.statistics.add_record(record)
+
+    def add_variant(self, split: str, variant: Json) -> None:
+        """Count one variant of a story of a split."""
+        self.composition.add_variants(split, 1)
+        self.statistics.add_variant(variant)
+
+    def add_producers(self, fields: Sequence[Json]) -> None:
+        """Count who made the fields of one record."""
+        self.composition.add_producers(fields)
+        self.statistics.add_producers(fields)

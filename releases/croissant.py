@@ -14,6 +14,9 @@ from .layout import DATA
 from .shapes import KATHA, Shape
 from .tables import Column, Table
 
+Entries = Mapping[str, Mapping[str, Json]]
+"""Path -> size and SHA-256 of a file."""
+
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 ENCODINGS = {
     ".jsonl": "application/jsonlines",
@@ -57,34 +60,27 @@ _TYPES: dict[str, Json] = {
 }
 
 
-def croissant_document(facts: Facts, sizes: Mapping[str, int], hashes: Mapping[str, str]) -> dict[str, Json]:
+def croissant_document(facts: Facts, files: Entries) -> dict[str, Json]:
     """Return the Croissant metadata of a release of stories; see :func:`describe`."""
     own: dict[str, Json] = {
         "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
         **{f"rai:{name}": value for name, value in responsible_ai(facts).items()},
     }
-    return describe(facts, KATHA, own, sizes, hashes)
+    return describe(facts, KATHA, own, files)
 
 
-def describe(
-    facts: Described,
-    shape: Shape,
-    own: Mapping[str, Json],
-    sizes: Mapping[str, int],
-    hashes: Mapping[str, str],
-) -> dict[str, Json]:
+def describe(facts: Described, shape: Shape, own: Mapping[str, Json], files: Entries) -> dict[str, Json]:
     """Return the Croissant metadata of a release.
 
     Args:
         facts: what is known about the release.
         shape: that of its kind.
         own: what only this kind says: keywords, and the responsible-AI properties.
-        sizes: path of a data file -> its size in bytes.
-        hashes: path of a data file -> its SHA-256 in hexadecimal.
+        files: path of a data file -> its size and SHA-256, as ``release.json`` has them.
     """
     about = facts.options.as_json()
     present = [
-        table for table in shape.tables if any(path.startswith(f"{DATA}/{table.name}/") for path in sizes)
+        table for table in shape.tables if any(path.startswith(f"{DATA}/{table.name}/") for path in files)
     ]
     return {
         "@context": CONTEXT,
@@ -102,21 +98,21 @@ def describe(
         "citeAs": about["citation"],
         "isLiveDataset": False,
         **own,
-        "distribution": [*_files(sizes, hashes), *(_file_set(table) for table in present)],
+        "distribution": [*_files(files), *(_file_set(table) for table in present)],
         "recordSet": [_record_set(table) for table in present],
     }
 
 
-def _files(sizes: Mapping[str, int], hashes: Mapping[str, str]) -> Iterator[dict[str, Json]]:
-    for path in sorted(sizes):
+def _files(files: Entries) -> Iterator[dict[str, Json]]:
+    for path in sorted(files):
         yield {
             "@type": "cr:FileObject",
             "@id": path,
             "name": path,
             "contentUrl": path,
-            "contentSize": f"{sizes[path]} B",
+            "contentSize": f"{files[path]['bytes']} B",
             "encodingFormat": ENCODINGS[Path(path).suffix],
-            "sha256": hashes[path],
+            "sha256": files[path]["sha256"],
         }
 
 

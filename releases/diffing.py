@@ -178,7 +178,7 @@ def diff_sides(old: Side, new: Side) -> ReleaseDiff:
     found: dict[str, Any] = {
         "added": added,
         "removed": removed,
-        "gone": _gone(removed.get(_main(new), ()), new),
+        "gone": gone_from(removed.get(_main(new), ()), new),
         "changed": changed,
         "moved": moved,
         "schema": (str(old.document.get("schema_version")), str(new.document.get("schema_version"))),
@@ -249,7 +249,8 @@ def _changed_records(old: Side, new: Side, differing: _Ids) -> tuple[list[Record
     return changed, moved
 
 
-def _gone(removed: Iterable[str], new: Side) -> list[Gone]:
+def gone_from(removed: Iterable[str], new: Side) -> list[Gone]:
+    """Return the stories that only the old release has, with what the new one says of each."""
     reasons = _listed(new.document.get("withdrawn"))
     left_out = _listed(new.document.get("left_out"))
     gone = []

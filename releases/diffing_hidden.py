@@ -55,7 +55,7 @@ class HiddenChange:
 
 def hidden_change(old: Mapping[str, Json], new: Mapping[str, Json]) -> HiddenChange:
     """Compare what two ``release.json`` say about their hidden tests."""
-    before, after = (_counts(document) for document in (old, new))
+    before, after = (hidden_counts_of(document) for document in (old, new))
     promised, promises = _commitments(old), _commitments(new)
     if promised is None or promises is None or promised[0] != promises[0]:
         return HiddenChange(before, after)
@@ -63,7 +63,8 @@ def hidden_change(old: Mapping[str, Json], new: Mapping[str, Json]) -> HiddenCha
     return HiddenChange(before, after, len(past & present), len(past - present), len(present - past))
 
 
-def _counts(document: Mapping[str, Json]) -> dict[str, Json]:
+def hidden_counts_of(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what is counted -> how many of the hidden test, as a ``release.json`` states it."""
     counts = document.get("hidden_test")
     return dict(counts) if isinstance(counts, dict) else {}
 

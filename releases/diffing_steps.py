@@ -19,6 +19,7 @@ QUIET: dict[str, frozenset[str]] = {
 ASIDE = frozenset((PRODUCERS,))
 """JSONL files beside the records: whatever changes in them asks for a patch."""
 
+ABOUT_CHANGED = "what is said about the release changed: "
 NOUNS = {
     ANNOTATIONS: ("story", "stories"),
     VARIANTS: ("contrastive variant", "contrastive variants"),
@@ -53,7 +54,7 @@ def due_reasons(old: Side, new: Side, found: Mapping[str, Any]) -> Iterator[tupl
     due += found["hidden"].reasons()
     if found["about"]:
         names = ", ".join(change.path.removeprefix("$.") for change in found["about"])
-        due.append((Step.PATCH, f"what is said about the release changed: {names}"))
+        due.append((Step.PATCH, f"{ABOUT_CHANGED}{names}"))
     if not due and (old.sha256 is None or old.sha256 != new.sha256):
         due.append((Step.PATCH, "no record changed; the documents beside them may have"))
     yield from sorted(due, key=lambda one: -one[0])

@@ -66,6 +66,12 @@ def _write_official(run: Path, draft: Path, records: Sequence[EpisodeRecord]) ->
     write_tree(draft, entity_set)
 
 
+def _official(folder: Path, records: Sequence[EpisodeRecord]) -> Iterator[str]:
+    yield from (f"{SCRIPTS}/{record.episode_id}.json" for record in records)
+    entity_set, _ = read_entity_set(folder, rules=False)
+    yield from (f"{SPLITS}/{split.name}.json" for split in entity_set.splits)
+
+
 def _check_record(record: EpisodeRecord, where: str) -> Iterator[Issue]:
     if record.entry.story_name not in (None, record.episode_id):
         message = f"expected {record.episode_id}, found {record.entry.story_name}"
@@ -163,6 +169,7 @@ ENTITY_KIND = FlatKind(
     templates=("entity_card.j2", "entity_license.j2", "entity_responsible_ai.j2"),
     statistics=_statistics,
     write_official=_write_official,
+    official=_official,
     check_record=_check_record,
     check_official=_check_official,
     summary=_summary,

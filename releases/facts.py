@@ -13,6 +13,7 @@ from .layout import SPLIT_FILES
 from .licence import Licence
 from .options import PackOptions
 from .selection import LeftOut
+from .shapes import KATHA, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,16 @@ class Facts:
     since: Since | None = None
     withdrawn: Sequence[LeftOut] = ()
     withdrawn_hidden: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of releases of stories."""
+        return KATHA
+
+    @property
+    def size(self) -> int:
+        """How many stories are public."""
+        return self.composition.totals["stories"]
 
     @property
     def splits(self) -> list[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
@@ -17,6 +18,10 @@ from .layout import RELEASE
 from .loading import read_release_document
 from .read_back import OFFLINE
 
+_OTHERS = (
+    "made by Fabula {}, or with other versions of its libraries than are here: what they state was compared "
+    "with the data, not every byte"
+)
 TELLING_IDS = frozenset(
     {
         "file-missing", "file-extra", "file-not-plain", "file-hash", "checksum", "checksums",
@@ -25,6 +30,7 @@ TELLING_IDS = frozenset(
 )  # fmt: skip
 """Codes of findings that tell ids and names of files, and nothing that stands in a record."""
 UNTOLD = "breaks this rule; what exactly is in a hidden story, so it is not printed here"
+Documents = Literal["bytes", "facts", "imported"]
 _BY_ITSELF = "to see it, verify the hidden folder by itself, and keep secret what that prints"
 
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
@@ -40,20 +46,37 @@ class VerifyReport(CheckReport):
         checked: what was looked at -> how many.
         path: its folder.
         version: its version, if ``release.json`` could be read.
-        quick: whether only hashes, schemas and rules were checked.
+        quick: whether only hashes, schemas, rules and tables were checked.
+        documents: how its documents were compared with those that its data make: ``bytes``; ``facts`` where
+            another version of Fabula or of its libraries made them; ``imported`` where they are those of an
+            imported package and were not compared; None where nothing was asked of them.
+        made_with: the version of Fabula that packed it, if it says so.
     """
 
     path: Path
     version: str | None
     quick: bool
+    documents: Documents | None = None
+    made_with: str | None = None
 
     def about(self) -> dict[str, Json]:
         """Return which release was verified, and how."""
-        return {"path": str(self.path), "version": self.version, "quick": self.quick}
+        return {
+            "path": str(self.path),
+            "version": self.version,
+            "quick": self.quick,
+            "documents": self.documents,
+        }
 
     def summary(self) -> str:
         """Return what was checked and how many findings each code has, as lines for people."""
         lines = [f"{self.path}: version {self.version or 'unknown'}; checked {self.looked}"]
+        if self.documents == "bytes":
+            lines.append("  documents: made again from the data, and compared byte for byte")
+        elif self.documents == "facts":
+            lines.append(f"  documents: {_OTHERS.format(self.made_with or 'unknown')}")
+        elif self.documents == "imported":
+            lines.append("  documents: those of an imported package; not compared with its data")
         counts = Counter(issue.code for issue in self.issues)
         lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
         if self.path.is_file():  # a release.json by itself: only its commitments were looked at
@@ -69,6 +92,7 @@ class Findings:
 
     issues: list[Issue] = field(default_factory=list)
     checked: dict[str, int] = field(default_factory=dict)
+    documents: Documents | None = None
 
     def gather(self, name: str, found: Iterable[Issue]) -> None:
         """Take the issues of one check; what it cannot read is an issue too."""
@@ -96,9 +120,17 @@ class Findings:
 
     def report(self, folder: Path, document: Mapping[str, Json], *, quick: bool) -> VerifyReport:
         """Return what was found in a release."""
-        version = document.get("version")
+        version, tools = document.get("version"), document.get("tools")
         issues = tuple(sorted(set(self.issues)))
-        return VerifyReport(issues, self.checked, folder, None if version is None else str(version), quick)
+        return VerifyReport(
+            issues,
+            self.checked,
+            folder,
+            None if version is None else str(version),
+            quick,
+            self.documents,
+            str(tools.get("fabula")) if isinstance(tools, dict) else None,
+        )
 
 
 def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:

@@ -34,6 +34,7 @@ class FlatKind:
         statistics: folder with the official files, records -> content of ``statistics.json``; it has
             ``totals`` and ``producers``.
         write_official: run, new folder, records; writes the official files.
+        official: folder, records; the paths of the official files that the records ask for.
         check_record: yields what is wrong with a record beyond its schema.
         check_official: folder, records; yields where the official files are not what the records say.
         summary: statistics -> what the release is, in two sentences.
@@ -56,6 +57,7 @@ class FlatKind:
     templates: tuple[str, str, str]
     statistics: Callable[[Path, Sequence[Any]], dict[str, Json]]
     write_official: Callable[[Path, Path, Sequence[Any]], None]
+    official: Callable[[Path, Sequence[Any]], Iterator[str]]
     check_record: Callable[[Any, str], Iterator[Issue]]
     check_official: Callable[[Path, Sequence[Any]], Iterator[Issue]]
     summary: Callable[[Mapping[str, Any]], str]

@@ -7,42 +7,32 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..engine.manifest import read_manifest
 from ..engine.privacy import keep_private
 from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json, pretty_bytes
 from .additions import Additions, Wanted, add, wanted
-from .card import render_card, render_licence
 from .changes_since import compare_with_previous, open_previous
 from .commitments import salt_beside, write_salt
 from .composition import SIZES
-from .croissant import croissant_document
 from .diffing_sides import Side
-from .documents import checksums, file_entries, hidden_document, release_document, source_manifest
+from .documents import (
+    checksums,
+    file_entries,
+    hidden_document,
+    origin_of,
+    release_document,
+    story_documents,
+)
 from .facts import Facts
 from .flat_kinds import flat_kind
-from .layout import (
-    CARD,
-    CHANGES,
-    CROISSANT,
-    LICENSE,
-    MORAL_BALANCE,
-    README,
-    RELEASE,
-    SOURCE_MANIFEST,
-    STATISTICS,
-    SUMS,
-    VOTE_FILES,
-    hidden_folder,
-)
+from .layout import RELEASE, SUMS, VOTE_FILES, hidden_folder
 from .licence import Licence, licence, one_licence
 from .options import PackOptions
 from .reviews import Reviews, check_against
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
-from .shapes import KATHA
 from .target import remove_half_placed, require_free, require_outside, staged, taken_back
 from .write_data import DataFiles, write_data
 
@@ -135,7 +125,7 @@ def pack(run: Path, out: Path, options: PackOptions) -> PackResult:
             more = add(want, finished, selection, options, (draft, hidden_draft))
             facts = _facts(finished, selection, data, options, released_under, more)
             if previous is not None:
-                document = release_document(facts, finished, data.public_hashes, {})
+                document = release_document(facts, origin_of(finished), data.public_hashes, {})
                 side = Side(draft, document, facts.statistics)
                 news = compare_with_previous(previous, side, options, finished.folder, selection.hidden)
                 facts = replace(facts, options=news.options, since=news)
@@ -200,13 +190,13 @@ def _facts(
 ) -> Facts:
     from ..validators.statistics import HiddenCounts, moral_balance
 
-    labels: Counter[str | None] = data.moral_labels
+    labels: Counter[str | None] = data.counted.moral_labels
     return Facts(
         options=options,
         licence=released_under,
         created_at=run.created_at,
-        composition=data.composition,
-        statistics=data.statistics.result(HiddenCounts(**data.hidden)),
+        composition=data.counted.composition,
+        statistics=data.counted.statistics.result(HiddenCounts(**data.hidden)),
         balance=moral_balance(labels.elements()),
         hidden={size: data.hidden.get(size, 0) for size in SIZES},
         left_out=tuple(selection.left_out),
@@ -220,38 +210,13 @@ def _facts(
 
 
 def _write_public(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles) -> None:
-    card = render_card(facts).encode("utf-8")
-    documents: dict[str, bytes] = {
-        STATISTICS: pretty_bytes(facts.statistics),
-        MORAL_BALANCE: pretty_bytes(facts.balance),
-        SOURCE_MANIFEST: pretty_bytes(source_manifest(facts, run)),
-        LICENSE: render_licence(facts).encode("utf-8"),
-        CARD: card,
-        README: card,
-    }
-    if facts.since is not None:
-        documents[CHANGES] = pretty_bytes(facts.since.changes)
+    documents = story_documents(facts, origin_of(run), data.public_hashes, file_entries(draft))
     for name, content in documents.items():
         (draft / name).write_bytes(content)
-    entries = file_entries(draft)
-    described = {
-        path: entry for path, entry in entries.items() if path in KATHA.described or path in data.rows
-    }
-    croissant = croissant_document(
-        facts,
-        {path: entry["bytes"] for path, entry in described.items()},
-        {path: entry["sha256"] for path, entry in described.items()},
-    )
-    (draft / CROISSANT).write_bytes(pretty_bytes(croissant))
-    _seal(draft, release_document(facts, run, data.public_hashes, file_entries(draft)))
 
 
 def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, data: DataFiles, selection: Selection) -> None:
-    document = hidden_document(facts, run, selection, data.hidden_hashes, file_entries(draft))
-    _seal(draft, document)
-
-
-def _seal(draft: Path, document: dict[str, Any]) -> None:
+    document = hidden_document(facts, origin_of(run), selection, data.hidden_hashes, file_entries(draft))
     (draft / RELEASE).write_bytes(pretty_bytes(document))
     (draft / SUMS).write_bytes(checksums(draft))
 

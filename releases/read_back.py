@@ -39,7 +39,7 @@ def expected_rows(folder: Path, shape: Shape = KATHA) -> Digests:
     """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order."""
     digests: Digests = {}
     for split_file, table, row in shape.rows(folder):
-        digests.setdefault((table.name, split_file), []).append(_digest(row))
+        digests.setdefault((table.name, split_file), []).append(digest_of(row))
     return digests
 
 
@@ -109,7 +109,7 @@ def _compare(
 ) -> Iterator[Issue]:
     count = 0
     for row in rows:
-        if count >= len(wanted) or _digest(row) != wanted[count]:
+        if count >= len(wanted) or digest_of(row) != wanted[count]:
             key = {name: row.get(name) for name in table.key}
             yield _different(reader, place, f"row {count} ({key}) is not what the JSONL files say")
             return
@@ -135,7 +135,8 @@ def _is_list(column: Column) -> bool:
     return column.kind in ("texts", "integers")
 
 
-def _digest(row: Mapping[str, Json]) -> bytes:
+def digest_of(row: Mapping[str, Json]) -> bytes:
+    """Return what tells a row of a table from every other (16 bytes)."""
     return hashlib.blake2b(canonical_bytes(dict(row)), digest_size=16).digest()
 
 

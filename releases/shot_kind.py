@@ -4,6 +4,7 @@ A reference image is part of a release only where its rights name a licence that
 or the public domain. The others stand in ``references_left_out.jsonl``, with source, rights and hash.
 """
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
-from ..schemas.canonical import Json, jsonl_lines, sha256_file, write_atomic
+from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ..schemas.issue import Issue
 from ..schemas.shots import ReferenceImage, ShotRecord
 from .flat_kind import FlatKind
@@ -20,7 +21,7 @@ from .licence import licence
 from .shapes import SHOT_SETS
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_statistics import statistics_of_shots
-from .shot_subsets import DOCUMENT, read_subset_document
+from .shot_subsets import DOCUMENT, is_subset_document, read_subset_document
 from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
 from .suite_facts import UNSTATED, SuiteFacts
 
@@ -114,6 +115,19 @@ def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> No
         write_atomic(draft / LEFT_OUT, jsonl_lines(image.as_json() for image in ordered))
 
 
+def _official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[str]:
+    shot_set, _ = read_shot_set(folder)
+    yield from (f"{FOLDER}/{record.story_id}/{SCRIPT}" for record in records)
+    yield from (f"{FOLDER}/{one.story_id}/{one.file}" for one in with_provenance(shot_set))
+    yield f"{FOLDER}/{REFERENCES}"
+    if any(record.facts for record in records):
+        yield f"{FOLDER}/{STORIES}"
+    if (folder / LEFT_OUT).is_file():
+        yield LEFT_OUT
+    if read_subset_document(folder, [record.story_id for record in records]) is not None:
+        yield DOCUMENT
+
+
 def _check_record(record: ShotRecord, where: str) -> Iterator[Issue]:
     try:
         record.parsed()
@@ -138,6 +152,7 @@ def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Iss
         if not may_be_released(image.rights):
             message = f"rights {image.rights!r}: no licence by its SPDX id, and not the public domain"
             yield Issue(where, "$", "rights", message, "take the image out, and pack again")
+    yield from _check_beside(folder, shot_set, records)
     stated = folder / FOLDER / REFERENCES
     for line in stated.read_bytes().splitlines():
         image = ReferenceImage.model_validate_json(line)
@@ -145,6 +160,25 @@ def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Iss
         if (image.story_id, image.file) not in listed or sha256_file(path) != image.sha256:
             where = f"{FOLDER}/{image.story_id}/{image.file}"
             yield Issue(where, "$", "official", f"not the image of {REFERENCES}", _CURE)
+
+
+def _check_beside(folder: Path, shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[Issue]:
+    """Yield what is wrong with the files that not every set has: the images left out, and the subset."""
+    path = folder / LEFT_OUT
+    if path.is_file():
+        images = [ReferenceImage.model_validate_json(line) for line in path.read_bytes().splitlines()]
+        images.sort(key=lambda one: (one.story_id, one.file))
+        if not images or b"".join(jsonl_lines(one.as_json() for one in images)) != path.read_bytes():
+            yield Issue(LEFT_OUT, "$", "official", "not written as packing writes it", _CURE)
+        for image in images:
+            if may_be_released(image.rights) or image.story_id not in shot_set.by_id:
+                message = f"{image.story_id}/{image.file}: no image that packing would leave out"
+                yield Issue(LEFT_OUT, "$", "official", message, _CURE)
+    document = read_subset_document(folder, [record.story_id for record in records])
+    if document is not None:
+        stated = json.loads(document)
+        if document != pretty_bytes(stated) or not is_subset_document(stated, shot_set):
+            yield Issue(DOCUMENT, "$", "official", "not what the stories of the subset give", _CURE)
 
 
 def _differences(shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[tuple[str, str]]:
@@ -225,6 +259,7 @@ SHOT_KIND = FlatKind(
     templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
     statistics=_statistics,
     write_official=_write_official,
+    official=_official,
     check_record=_check_record,
     check_official=_check_official,
     summary=_summary,

@@ -106,6 +106,30 @@ def subset_document(shot_set: ShotSet, ids: Collection[str]) -> dict[str, Json]:
     }
 
 
+def is_subset_document(document: Json, shot_set: ShotSet) -> bool:
+    """Return whether what ``lite.json`` says of a subset follows from its stories.
+
+    What it says of the whole, whose other stories nobody can see here, is taken as it is stated.
+
+    Raises:
+        InputError: ``stories.jsonl`` is damaged. LookupError, TypeError, AttributeError: the document is.
+    """
+    facts = read_story_facts(shot_set)
+    own = [shot_traits(story, facts.get(story.story_id)) for story in shot_set.stories]
+    whole = {
+        name: Counter({value: row["full"] for value, row in field["values"].items()})
+        for name, field in document["fields"].items()
+    }
+    counts = {name: _counts(own, place) for place, name in enumerate(FIELDS)} | {CHARACTERS: _cast(own)}
+    wanted = {
+        "ids": [story.id for story in own],
+        "stories": {"full": document["stories"]["full"], "subset": len(own)},
+        "shots_per_story": {"full": document["shots_per_story"]["full"], "subset": _mean(own)},
+        "fields": {name: field_closeness(whole[name], counts[name]) for name in counts},
+    }
+    return bool(document == wanted)
+
+
 def write_subset(
     shot_set: ShotSet, ids: Collection[str], out: Path, created_at: str | None = None
 ) -> dict[str, Json]:

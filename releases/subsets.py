@@ -124,16 +124,23 @@ def _require(
     )
 
 
-def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
-    """Write a file per subset, and ``subsets.json``; nothing where there is none."""
+def subset_files(subsets: Sequence[Subset]) -> dict[str, bytes]:
+    """Return path -> content of a file per subset, and of ``subsets.json``; nothing where there is none."""
     if not subsets:
-        return
-    for subset in subsets:
-        path = folder / subset.request.file
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in subset.members))
+        return {}
     document = {"format": FORMAT, "subsets": [subset.as_json() for subset in subsets]}
-    (folder / SUBSETS).write_bytes(pretty_bytes(document))
+    members = {
+        subset.request.file: b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in subset.members)
+        for subset in subsets
+    }
+    return {**members, SUBSETS: pretty_bytes(document)}
+
+
+def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
+    """Write :func:`subset_files` into a folder."""
+    for name, content in subset_files(subsets).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]]]:
@@ -154,6 +161,22 @@ def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]
         raise _unreadable(folder, error) from error
     except (OSError, ValueError, LookupError, TypeError, ConfigError) as error:
         raise _unreadable(folder, error) from error
+
+
+def stated_subsets(folder: Path) -> list[Subset]:
+    """Return the subsets of a release as it states them.
+
+    Raises:
+        InputError: what it says of its subsets cannot be read.
+    """
+    subsets = read_subsets(folder)
+    if not subsets:
+        return []
+    entries = {one["name"]: one for one in json.loads((folder / SUBSETS).read_bytes())["subsets"]}
+    return [
+        Subset(request, members, entries[name].get("kept"), entries[name]["closeness"])
+        for name, (request, members) in subsets.items()
+    ]
 
 
 def subset_members(folder: Path, file: str) -> tuple[str, ...]:

@@ -2,18 +2,48 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from ..schemas.canonical import Json
-from .croissant import describe
-from .documents import head, inputs_of
+from ..schemas.canonical import Json, pretty_bytes
+from .croissant import Entries, describe
+from .documents import Origin, head, sealed
 from .front_matter import configurations, front_matter_text, language_codes, size_category
-from .layout import CHANGES, FORMAT
-from .run_folder import FinishedRun
+from .layout import CARD, CHANGES, FORMAT, LICENSE, README, SOURCE_MANIFEST, STATISTICS
 from .suite_facts import SuiteFacts
 from .templates import render, render_plain, render_properties
 
 _CHANGES = (CHANGES, "what changed since the version before, by record and path")
+
+
+def flat_documents(
+    facts: SuiteFacts, origin: Origin, records: Mapping[str, str], files: Entries
+) -> dict[str, bytes]:
+    """Return path -> content of every document of a flat release.
+
+    Args:
+        facts: what is known about the release.
+        origin: what :func:`.documents.origin_of` says of the run that it was packed from.
+        records: id -> SHA-256 of the record's canonical JSON.
+        files: size and hash of the files on disk; see :func:`.documents.sealed`.
+    """
+    card = suite_card(facts).encode("utf-8")
+    made = {
+        STATISTICS: pretty_bytes(facts.statistics),
+        SOURCE_MANIFEST: pretty_bytes(suite_manifest(facts, origin)),
+        LICENSE: suite_licence(facts).encode("utf-8"),
+        CARD: card,
+        README: card,
+    }
+    if facts.since is not None:
+        made[CHANGES] = pretty_bytes(facts.since.changes)
+    return sealed(
+        made,
+        files,
+        (*facts.kind.shape.described, *facts.rows),
+        partial(suite_croissant, facts),
+        partial(suite_document, facts, origin, records),
+    )
 
 
 def suite_card(facts: SuiteFacts) -> str:
@@ -55,15 +85,13 @@ def suite_licence(facts: SuiteFacts) -> str:
     )
 
 
-def suite_croissant(
-    facts: SuiteFacts, sizes: Mapping[str, int], hashes: Mapping[str, str]
-) -> dict[str, Json]:
+def suite_croissant(facts: SuiteFacts, files: Entries) -> dict[str, Json]:
     """Return the Croissant metadata of a flat release."""
     own: dict[str, Json] = {
         "keywords": list(facts.kind.keywords),
         **{f"rai:{name}": value for name, value in _responsible(facts).items()},
     }
-    return describe(facts, facts.kind.shape, own, sizes, hashes)
+    return describe(facts, facts.kind.shape, own, files)
 
 
 def _responsible(facts: SuiteFacts) -> dict[str, Any]:
@@ -79,26 +107,26 @@ def _responsible(facts: SuiteFacts) -> dict[str, Any]:
     return {**properties, "machineAnnotationTools": machines or ["none"]}
 
 
-def suite_manifest(facts: SuiteFacts, run: FinishedRun) -> dict[str, Json]:
+def suite_manifest(facts: SuiteFacts, origin: Origin) -> dict[str, Json]:
     """Return the content of ``source_manifest.json``."""
-    return {"format": FORMAT, "rights_scope": facts.kind.rights_scope, "inputs": inputs_of(run)}
+    return {"format": FORMAT, "rights_scope": facts.kind.rights_scope, "inputs": origin["inputs"]}
 
 
 def suite_document(
-    facts: SuiteFacts, run: FinishedRun, records: Mapping[str, str], files: Mapping[str, Json]
+    facts: SuiteFacts, origin: Origin, records: Mapping[str, str], files: Entries
 ) -> dict[str, Json]:
     """Return the content of ``release.json``.
 
     Args:
         facts: what is known about the release.
-        run: the run that it was packed from.
+        origin: what :func:`.documents.origin_of` says of the run that it was packed from.
         records: id -> SHA-256 of the record's canonical JSON.
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
     previous = {} if facts.since is None else {"previous": facts.since.previous}
     return {
-        **head(facts, run, "public"),
-        "kind": facts.kind.shape.kind,
+        **head(facts, origin, facts.kind.shape.kind, "public"),
+        "languages": facts.languages,
         **previous,
         "counts": facts.totals,
         "left_out": {facts.kind.unit: [entry.as_json() for entry in facts.left_out], "files": []},

@@ -14,6 +14,7 @@ from .selection import LeftOut
 if TYPE_CHECKING:
     from .changes_since import Since
     from .flat_kind import FlatKind
+    from .shapes import Shape
 
 
 UNSTATED = "und"
@@ -57,6 +58,16 @@ class SuiteFacts:
     left_out: Sequence[LeftOut]
     rows: Mapping[str, int]
     since: "Since | None" = None
+
+    @property
+    def shape(self) -> "Shape":
+        """The shape of releases of this kind."""
+        return self.kind.shape
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return self.totals[self.kind.unit]
 
     @property
     def totals(self) -> dict[str, int]:

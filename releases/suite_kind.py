@@ -35,6 +35,10 @@ def _write_official(run: Path, draft: Path, records: Sequence[SuiteRecord]) -> N
     write_suite(draft / SUITE, Suite({record.unit: record.entry for record in records}))
 
 
+def _official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[str]:  # noqa: ARG001 - of a kind
+    yield SUITE
+
+
 def _check_record(record: SuiteRecord, where: str) -> Iterator[Issue]:
     size = f"{len(record.entry.event_list)}_events"
     if stated := [label for label in record.entry.labels if label.endswith("_events") and label != size]:
@@ -93,6 +97,7 @@ SUITE_KIND = FlatKind(
     templates=("suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"),
     statistics=_statistics,
     write_official=_write_official,
+    official=_official,
     check_record=_check_record,
     check_official=_check_official,
     summary=_summary,

@@ -11,22 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
-from ..schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
+from ..schemas.canonical import canonical_bytes, sha256_bytes
 from .changes_since import compare_with_previous, open_previous
 from .diffing_sides import Side
-from .documents import checksums, file_entries
+from .documents import file_entries, origin_of
 from .flat_kind import FlatKind
-from .layout import (
-    CARD,
-    CHANGES,
-    CROISSANT,
-    LICENSE,
-    README,
-    RELEASE,
-    SOURCE_MANIFEST,
-    STATISTICS,
-    SUMS,
-)
 from .licence import one_licence
 from .loading import read_rows
 from .options import PackOptions
@@ -34,7 +23,7 @@ from .packing import PackResult
 from .parquet import TableWriter
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut
-from .suite_documents import suite_card, suite_croissant, suite_document, suite_licence, suite_manifest
+from .suite_documents import flat_documents, suite_document
 from .suite_facts import SuiteFacts
 from .target import require_free, require_outside, staged
 
@@ -77,7 +66,7 @@ def pack_flat(run: Path, out: Path, options: PackOptions, kind: FlatKind) -> Pac
             statistics = kind.statistics(draft, records)
             facts = SuiteFacts(kind, options, released_under, finished.created_at, statistics, left_out, rows)
             if previous is not None:
-                side = Side(draft, suite_document(facts, finished, hashes, {}), statistics)
+                side = Side(draft, suite_document(facts, origin_of(finished), hashes, {}), statistics)
                 since = compare_with_previous(previous, side, options, finished.folder, ())
                 facts = replace(facts, options=since.options, since=since)
             _write_documents(draft, finished, facts, hashes)
@@ -126,29 +115,9 @@ def _write_data(draft: Path, records: Sequence[Any], kind: FlatKind) -> tuple[di
 
 
 def _write_documents(draft: Path, run: FinishedRun, facts: SuiteFacts, hashes: dict[str, str]) -> None:
-    card = suite_card(facts).encode("utf-8")
-    documents: dict[str, bytes] = {
-        STATISTICS: pretty_bytes(facts.statistics),
-        SOURCE_MANIFEST: pretty_bytes(suite_manifest(facts, run)),
-        LICENSE: suite_licence(facts).encode("utf-8"),
-        CARD: card,
-        README: card,
-    }
-    if facts.since is not None:
-        documents[CHANGES] = pretty_bytes(facts.since.changes)
+    documents = flat_documents(facts, origin_of(run), hashes, file_entries(draft))
     for name, content in documents.items():
         (draft / name).write_bytes(content)
-    entries = file_entries(draft)
-    shown = (*facts.kind.shape.described, *facts.rows)
-    described = {path: one for path, one in entries.items() if path in shown}
-    croissant = suite_croissant(
-        facts,
-        {path: one["bytes"] for path, one in described.items()},
-        {path: one["sha256"] for path, one in described.items()},
-    )
-    (draft / CROISSANT).write_bytes(pretty_bytes(croissant))
-    (draft / RELEASE).write_bytes(pretty_bytes(suite_document(facts, run, hashes, file_entries(draft))))
-    (draft / SUMS).write_bytes(checksums(draft))
 
 
 def _notes(facts: SuiteFacts) -> Iterator[str]:

@@ -10,33 +10,29 @@ from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..validators.dataset import IMPORTED
 from .canary import check_canary
-from .check_card import check_card
 from .check_changes import check_changes
 from .check_croissant import check_croissant
-from .check_documents import check_documents, check_left_out
+from .check_documents import check_documents, check_left_out, made_by_these_tools
 from .check_files import check_listing, check_records, check_release_document, check_sums
-from .check_hidden import check_commitments, check_hidden, check_promises
+from .check_hidden import check_commitments, check_hidden, check_hidden_folder, check_promises
 from .check_subsets import check_subsets
+from .check_tables import check_table_bytes, check_tables
 from .commitments import read_salt, salt_beside
-from .composition import Composition
-from .findings import DAMAGE, Findings, VerifyReport, document_of, read_back
+from .findings import Findings, VerifyReport, document_of, read_back
 from .flat_kinds import flat_kind
 from .hidden_search import search_rows
 from .layout import (
-    ANNOTATIONS,
     CANARY,
-    CARD,
     CHANGES,
     CROISSANT,
-    PRODUCERS,
     RELEASE,
     SUBSETS,
-    VARIANTS,
     files_in,
     hidden_folder,
 )
 from .loading import kind_of
 from .official import WHOLE
+from .recount_facts import recount_stories
 from .suite_verification import verify_flat
 
 __all__ = ["VerifyReport", "verify"]
@@ -46,6 +42,7 @@ def verify(
     path: str | Path,
     *,
     quick: bool = False,
+    readers: bool = True,
     hidden: str | Path | None = None,
     salt: str | Path | None = None,
 ) -> VerifyReport:
@@ -54,7 +51,8 @@ def verify(
     Args:
         path: the folder of the release. A ``release.json`` by itself, of any version, is enough to prove that
             it committed to the stories of ``hidden``; then nothing else is checked.
-        quick: check hashes, schemas, rules and hidden stories only; documents and readers are left out.
+        quick: check hashes, schemas, rules, tables and hidden stories only; its documents are left out.
+        readers: read it with the libraries of its users too; without them only pyarrow reads its tables.
         hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
         salt: the salt of the commitments to them; ``<hidden>.salt`` is taken when it is there.
 
@@ -74,9 +72,9 @@ def verify(
         )
     flat = flat_kind(kind_of(folder))
     if flat is not None:
-        return verify_flat(folder, flat, quick=quick)
+        return verify_flat(folder, flat, quick=quick, readers=readers)
     findings = Findings()
-    document, composition = _check_data(folder, findings)
+    document = _check_data(folder, findings)
     public = document.get("visibility") != "hidden"
     sibling = hidden_folder(folder.absolute()) if hidden is None else Path(hidden)
     beside = public and (hidden is not None or sibling.is_dir())
@@ -88,16 +86,13 @@ def verify(
         findings.gather(RELEASE, check_promises(document))
     findings.gather(CANARY, check_canary(folder, document))
     if beside:
-        found = Findings()
-        _check_data(sibling, found)
-        findings.take(found, sibling.name, "hidden")
-        findings.gather("hidden", check_hidden(folder, document, sibling, secret))
-        if secret is not None and (salt is not None or "commitments" in document):
-            _gather_commitments(document, sibling, secret, findings)
-    if not quick:
-        findings.gather(RELEASE, check_left_out(document))
-        if public and IMPORTED not in document:  # an import has the documents of its package, not ours
-            _check_public(folder, document, composition, findings)
+        _check_sibling(folder, document, sibling, secret, findings)
+    if not public:
+        findings.gather("hidden", check_hidden_folder(folder, document))
+    elif IMPORTED not in document:
+        _check_public(folder, document, findings, quick=quick, readers=readers)
+    elif not quick:
+        findings.documents = "imported"
     findings.hush()
     return findings.report(folder, document, quick=quick)
 
@@ -133,6 +128,18 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
     return findings.report(path, document, quick=True)
 
 
+def _check_sibling(
+    folder: Path, document: Mapping[str, Json], hidden: Path, secret: bytes | None, findings: Findings
+) -> None:
+    """Check the hidden folder beside a public release, and what the two say of each other."""
+    found = Findings()
+    found.gather("hidden", check_hidden_folder(hidden, _check_data(hidden, found)))
+    findings.take(found, hidden.name, "hidden")
+    findings.gather("hidden", check_hidden(folder, document, hidden, secret))
+    if secret is not None:
+        _gather_commitments(document, hidden, secret, findings)
+
+
 def _gather_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes, findings: Findings) -> None:
     """Take what is wrong with the commitments, and count the stories that they were compared with."""
     findings.gather("commitments", check_commitments(document, hidden, salt))
@@ -160,25 +167,12 @@ def _hidden_rows(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
         yield from search_rows(folder)
 
 
-def _check_data(folder: Path, findings: Findings) -> tuple[Mapping[str, Json], Composition]:
+def _check_data(folder: Path, findings: Findings) -> Mapping[str, Json]:
     """Check the bytes of all files and the rules of all records, in a public folder or a hidden one."""
-    document = document_of(folder, findings)
-    composition = _check_bytes(folder, document, findings)
-    findings.gather("rules", _check_rules(folder, findings))
-    return document, composition
+    document, seen = document_of(folder, findings), Counter[str]()
 
-
-def _check_bytes(folder: Path, document: Mapping[str, Json], findings: Findings) -> Composition:
-    composition, seen = Composition(), Counter[str]()
-    splits: dict[str, str] = {}
-
-    def visit(name: str, row: Json) -> None:
+    def visit(name: str, _: Json) -> None:
         seen[name] += 1
-        try:
-            _count(composition, splits, name, row)
-        except DAMAGE:
-            # The schema check reports the record; here it only falls out of the counts.
-            return
 
     findings.gather("files", check_listing(folder, document))
     findings.gather("SHA256SUMS", check_sums(folder))
@@ -186,17 +180,8 @@ def _check_bytes(folder: Path, document: Mapping[str, Json], findings: Findings)
         findings.gather(RELEASE, check_release_document(folder, document))
         findings.gather("records", check_records(folder, document, visit))
     findings.checked |= {"files": len(files_in(folder)), **{name: seen[name] for name in sorted(seen)}}
-    return composition
-
-
-def _count(composition: Composition, splits: dict[str, str], name: str, row: Json) -> None:
-    if name == ANNOTATIONS:
-        splits[row["story_id"]] = row["split"]
-        composition.add_record(row)
-    elif name == VARIANTS:
-        composition.add_variants(splits[row["base_story_id"]], 1)
-    elif name == PRODUCERS:
-        composition.add_producers(row["fields"])
+    findings.gather("rules", _check_rules(folder, findings))
+    return document
 
 
 def _check_rules(folder: Path, findings: Findings) -> Iterator[Issue]:
@@ -214,14 +199,26 @@ def _check_rules(folder: Path, findings: Findings) -> Iterator[Issue]:
 
 
 def _check_public(
-    folder: Path, document: Mapping[str, Json], composition: Composition, findings: Findings
+    folder: Path, document: Mapping[str, Json], findings: Findings, *, quick: bool, readers: bool
 ) -> None:
-    findings.gather("documents", check_documents(folder, document, composition))
-    findings.gather(CARD, check_card(folder))
+    findings.gather("tables", check_tables(folder))
+    if quick:
+        return
+    exact = made_by_these_tools(document)
+
+    def documents() -> Iterator[Issue]:
+        again = recount_stories(folder, document, exact=exact)
+        yield from check_documents(folder, document, again, exact=exact)
+        yield from check_left_out(document)
+
+    findings.documents = "bytes" if exact else "facts"
+    findings.gather("documents", documents())
+    findings.gather("tables", check_table_bytes(folder, document))
     findings.gather(SUBSETS, check_subsets(folder))
-    findings.gather(CHANGES, check_changes(folder, document))
+    findings.gather(CHANGES, check_changes(folder, document, exact=exact))
     findings.gather(CROISSANT, _check_metadata(folder))
-    findings.gather("read back", read_back(folder, findings))
+    if readers:
+        findings.gather("read back", read_back(folder, findings))
 
 
 def _check_metadata(folder: Path) -> Iterator[Issue]:

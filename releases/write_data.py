@@ -7,19 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, Self
 
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
-from .composition import PARTS, Composition
+from .composition import PARTS, Counted
 from .layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS
 from .parquet import TableWriter
 from .reviews import Reviews
 from .run_folder import FinishedRun
 from .selection import Selection
 from .tables import record_rows, variant_row
-
-if TYPE_CHECKING:
-    from ..validators.statistics import StatisticsCollector
 
 Hashes = dict[str, dict[str, str]]
 
@@ -29,17 +26,13 @@ class DataFiles:
     """What was counted and hashed while the data files were written.
 
     Attributes:
-        composition: counts over the public records.
-        statistics: the collector behind ``statistics.json``.
-        moral_labels: moral label -> public stories.
+        counted: counts over the public records.
         hidden: counts of the hidden-test stories.
         public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
         rows: Parquet path -> number of rows.
     """
 
-    statistics: "StatisticsCollector"
-    composition: Composition = field(default_factory=Composition)
-    moral_labels: Counter[str | None] = field(default_factory=Counter)
+    counted: Counted
     hidden: Counter[str] = field(default_factory=Counter)
     public_hashes: Hashes = field(default_factory=dict)
     hidden_hashes: Hashes = field(default_factory=dict)
@@ -68,7 +61,7 @@ def write_data(
     from ..validators.statistics import StatisticsCollector
 
     public, hidden = folders
-    data = DataFiles(StatisticsCollector())
+    data = DataFiles(Counted(StatisticsCollector()))
     with ExitStack() as stack:
         writer = stack.enter_context(TableWriter(public))
         open_files = stack.enter_context(_Lines(public))
@@ -78,7 +71,7 @@ def write_data(
             story_id, provenance = bundle["record"]["story_id"], bundle["record"]["provenance"]
             provenance["dataset_license"] = provenance["dataset_license"] or license_id
             if story_id in selection.public:
-                _count_public(data, bundle)
+                _count_public(data.counted, bundle)
                 for table, row in record_rows(bundle["record"]):
                     writer.add(table, SPLIT_FILES[bundle["record"]["split"]], row)
                 open_files.add(bundle)
@@ -94,17 +87,13 @@ def write_data(
     return data
 
 
-def _count_public(data: DataFiles, bundle: Json) -> None:
+def _count_public(counted: Counted, bundle: Json) -> None:
     record = bundle["record"]
-    data.composition.add_record(record)
-    data.composition.add_variants(record["split"], len(bundle["variants"]))
-    data.composition.add_producers(bundle["producers"])
-    data.composition.add_checks(bundle["checks"])
-    data.moral_labels[record["moral_label"]] += 1
-    data.statistics.add_record(record)
-    data.statistics.add_producers(bundle["producers"])
+    counted.add_record(record)
+    counted.add_producers(bundle["producers"])
+    counted.composition.add_checks(bundle["checks"])
     for variant in bundle["variants"]:
-        data.statistics.add_variant(variant)
+        counted.add_variant(record["split"], variant)
 
 
 def _count_hidden(data: DataFiles, bundle: Json) -> None:

@@ -1,0 +1,487 @@
+"""Forgeries that hide themselves: a file says something else, and every checksum that covers it is made true.
+
+Whoever writes the whole release anew has packed another one, and only its published hash tells; whoever
+changes a part of it contradicts the rest, and that is found.
+"""
+
+import json
+import re
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fabula.builders.events import SuiteOptions, build_suite
+from fabula.releases import PackOptions, pack, verify
+from fabula.releases.documents import checksums, file_entries
+from fabula.releases.entity_import import import_episodes
+from fabula.releases.layout import (
+    CARD,
+    CROISSANT,
+    LICENSE,
+    README,
+    RELEASE,
+    SOURCE_MANIFEST,
+    STATISTICS,
+    SUMS,
+)
+from fabula.releases.shapes import SHAPES
+from fabula.releases.shot_facts import with_provenance, write_facts
+from fabula.releases.shot_import import import_set
+from fabula.releases.shot_tree import read_shot_set
+from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
+from fabula.testing.drawn_shots import draw_shot_set
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.written_episodes import write_episodes
+
+KINDS = ("katha", "events", "shots", "entities")
+CREATED = "2026-01-01T00:00:00Z"
+OLDER = Path(__file__).parents[2] / "golden" / "releases" / "older"
+FLAT = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",), contact="ana@example.org")
+
+
+def found(folder: Path) -> list[str]:
+    """What verifying finds before the libraries of users read the release."""
+    return [str(issue) for issue in verify(folder, readers=False).issues]
+
+
+def read_rows(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def edit(name: str, change: Callable[[Json], Any]) -> Callable[[Path], None]:
+    """A change of a JSON document."""
+
+    def forge(folder: Path) -> None:
+        document = json.loads((folder / name).read_bytes())
+        change(document)
+        (folder / name).write_bytes(pretty_bytes(document))
+
+    return forge
+
+
+def write(*names: str, old: str, new: str) -> Callable[[Path], None]:
+    """A change of what stands in texts."""
+
+    def forge(folder: Path) -> None:
+        for name in names:
+            text = (folder / name).read_text("utf-8")
+            assert re.search(old, text), (name, old)
+            (folder / name).write_text(re.sub(old, new, text, count=1), "utf-8")
+
+    return forge
+
+
+def main_file(folder: Path) -> str:
+    kind = json.loads((folder / RELEASE).read_bytes())["kind"]
+    return next(iter(SHAPES[kind].record_ids))
+
+
+def first_table(folder: Path) -> Path:
+    return min((folder / "data").rglob("*.parquet"))
+
+
+def of_parquet(change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    def forge(folder: Path) -> None:
+        path = first_table(folder)
+        pq.write_table(change(pq.read_table(path)), path)
+
+    return forge
+
+
+def other_cell(table: Any) -> Any:
+    place = next(i for i, field in enumerate(table.schema) if field.type == pa.string())
+    values = table.column(place).to_pylist()
+    values[-1] = "forged"
+    return table.set_column(place, table.schema.field(place), pa.array(values))
+
+
+def noted_column(table: Any) -> Any:
+    fields = [table.schema.field(0).with_metadata({"note": "forged"}), *list(table.schema)[1:]]
+    return table.cast(pa.schema(fields))
+
+
+def add_bytes(folder: Path) -> None:
+    """Bytes that no reader looks at, between the rows and what the file says of them."""
+    path = first_table(folder)
+    content = path.read_bytes()
+    size = int.from_bytes(content[-8:-4], "little")
+    cut = len(content) - 8 - size
+    path.write_bytes(content[:cut] + b"a hidden note" + content[cut:])
+
+
+def add_file(folder: Path) -> None:
+    (folder / "PEER_REVIEW.md").write_text("Accepted by everybody.\n")
+
+
+def drop(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def without_last_record(folder: Path) -> None:
+    path = folder / main_file(folder)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def reseal(folder: Path) -> None:
+    """Make every checksum true again: of records and files in release.json, Croissant and SHA256SUMS."""
+    document = json.loads((folder / RELEASE).read_bytes())
+    for name, key in SHAPES[document["kind"]].record_ids.items():
+        if (folder / name).is_file():
+            document["records"][name] = {row[key]: digest(row) for row in read_rows(folder / name)}
+    entries = file_entries(folder)
+    if (folder / CROISSANT).is_file():
+        metadata = json.loads((folder / CROISSANT).read_bytes())
+        nodes = [one for one in metadata["distribution"] if one.get("contentUrl", "") in {"", *entries}]
+        for node in nodes:
+            if "contentUrl" in node:
+                entry = entries[node["contentUrl"]]
+                node |= {"sha256": entry["sha256"], "contentSize": f"{entry['bytes']} B"}
+        (folder / CROISSANT).write_bytes(pretty_bytes({**metadata, "distribution": nodes}))
+    document["files"] = file_entries(folder)
+    (folder / RELEASE).write_bytes(pretty_bytes(document))
+    (folder / SUMS).write_bytes(checksums(folder))
+
+
+def claim(folder: Path) -> None:
+    """Somebody reviewed it, say card and README."""
+    write(CARD, README, old=r"No (human|person) has reviewed", new="Three experts have reviewed")(folder)
+
+
+FACTS: dict[str, Callable[[Path], None]] = {
+    "count in the card": write(CARD, README, old=r"(?m)^(\| \w+ \|) \d+ \|$", new=r"\1 9,999 |"),
+    "count in a sentence": write(CARD, README, old=r"(?m)^\d+ (?=\w+ )", new="9,999 "),
+    "version in the card": write(CARD, README, old=r"Version 0\.1\.0", new="Version 1.0.0"),
+    "licence in the front matter": write(CARD, README, old="license: cc-by-4.0", new="license: cc0-1.0"),
+    "title of the card": write(CARD, README, old=r"(?m)^# .+$", new="# The Gold Standard"),
+    "README alone": write(README, old=r"(?m)^\d+ (?=\w+ )", new="9,999 "),
+    "licence notice": write(LICENSE, old="CC-BY-4.0", new="CC0-1.0"),
+    "licence address": write(LICENSE, old="licenses/by/4.0", new="licenses/by-nc/4.0"),
+    "statistics": edit(STATISTICS, lambda one: one["totals"].update(dict.fromkeys(one["totals"], 9999))),
+    "sources": edit(SOURCE_MANIFEST, lambda one: one.update(inputs=[{"name": "y"}])),
+    "Croissant description": edit(
+        CROISSANT, lambda one: one.update(description=re.sub(r"\d+", "9999", one["description"], count=1))
+    ),
+    "Croissant licence": edit(CROISSANT, lambda one: one.update(license="https://example.org/mine")),
+    "Croissant creator": edit(CROISSANT, lambda one: one["creator"][0].update(name="Somebody Else")),
+    "Croissant name": edit(CROISSANT, lambda one: one.update(name="gold-standard")),
+    "Croissant date": edit(CROISSANT, lambda one: one.update(datePublished="2020-01-01")),
+    "Croissant citation": edit(CROISSANT, lambda one: one.update(citeAs="@misc{else}")),
+    "about: title": edit(RELEASE, lambda one: one["about"].update(title="The Gold Standard")),
+    "about: creators": edit(RELEASE, lambda one: one["about"].update(creators=["Somebody Else"])),
+    "about: citation": edit(RELEASE, lambda one: one["about"].update(citation="@misc{else}")),
+    "counts": edit(RELEASE, lambda one: one["counts"].update(dict.fromkeys(one["counts"], 9999))),
+    "licence": edit(RELEASE, lambda one: one.update(license="CC0-1.0")),
+    "version": edit(RELEASE, lambda one: one.update(version="1.0.0")),
+    "date": edit(RELEASE, lambda one: one.update(created_at="2020-01-01T00:00:00Z")),
+    "previous": edit(RELEASE, lambda one: one.update(previous={"version": "0.0.1", "sha256": "0" * 64})),
+    "a file added": add_file,
+    "licence dropped": drop(LICENSE),
+    "statistics dropped": drop(STATISTICS),
+    "README dropped": drop(README),
+    "Croissant dropped": drop(CROISSANT),
+    "a table dropped": lambda folder: first_table(folder).unlink(),
+    "a table alone": of_parquet(other_cell),
+    "rows of a table": of_parquet(lambda table: table.slice(0, len(table) - 1)),
+    "a column of a table": of_parquet(lambda table: table.append_column("note", table.column(0))),
+    "metadata of a table": of_parquet(lambda table: table.replace_schema_metadata({"note": "forged"})),
+    "metadata of a column": of_parquet(noted_column),
+    "a record dropped": without_last_record,
+}  # fmt: skip
+"""What contradicts the data in any version."""
+
+WORDS: dict[str, Callable[[Path], None]] = {
+    "a claim of review": claim,
+    "a licence widened": write(LICENSE, old=r"\Z", new="You may also relicense everything.\n"),
+    "about: contact": edit(RELEASE, lambda one: one["about"].update(contact="eve@example.org")),
+    "a key of release.json": edit(RELEASE, lambda one: one.update(endorsed_by="everybody")),
+    "left out": edit(RELEASE, lambda one: one["left_out"].update(files=[{"name": "x", "reason": "y"}])),
+    "keywords": edit(CROISSANT, lambda one: one.update(keywords=["gold"])),
+    "how it was annotated": edit(CROISSANT, lambda one: one.update({"rai:dataAnnotationPlatform": "X"})),
+    "rights of the sources": edit(SOURCE_MANIFEST, lambda one: one.update(rights_scope="Do what you like.")),
+    "a key of the statistics": edit(STATISTICS, lambda one: one.update(agreement=0.99)),
+    "bytes of a table": add_bytes,
+}  # fmt: skip
+"""What only the same version can tell, as another words it otherwise."""
+
+
+def make(kind: str, folder: Path) -> Path:
+    """Pack a small release of a kind."""
+    if kind == "katha":
+        options = PackOptions("0.1.0", subsets=("lite=5", "few=2:lite"), contact="ana@example.org")
+        return pack(write_run(folder / "run", sample_bundles(24)), folder / "katha", options).folder
+    if kind == "events":
+        seeds = folder / "seeds.jsonl"
+        prompts = [
+            "A dog rolls over, begs for a treat, and then catches it.",
+            "A man opens a door, and then leaves.",
+        ]
+        seeds.write_bytes(b"".join(canonical_bytes({"prompt": one}) + b"\n" for one in prompts))
+        build_suite([seeds], folder / "run", SuiteOptions(workers=0, created_at=CREATED))
+    elif kind == "shots":
+        source = draw_shot_set(folder / "data")
+        shot_set, _ = read_shot_set(source)
+        rights = {"Mira": "CC0-1.0", "Old Tomas": "public domain"}
+        images = with_provenance(shot_set)
+        write_facts(
+            shot_set.folder,
+            (),
+            [one.model_copy(update={"rights": rights.get(one.character)}) for one in images],
+        )
+        import_set(source, folder / "run", CREATED)
+    else:
+        import_episodes(write_episodes(folder / "data"), folder / "run", CREATED)
+    return pack(folder / "run", folder / kind, FLAT).folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: make(kind, tmp_path_factory.mktemp(kind)) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Releases that an earlier version packed."""
+    folder = tmp_path_factory.mktemp("older")
+    for path in OLDER.glob("*.tar.xz"):
+        with tarfile.open(path) as archive:
+            archive.extractall(folder, filter="data")
+    return {kind: folder / kind for kind in KINDS}
+
+
+def copy(folder: Path, target: Path, *, whole: bool = False) -> Path:
+    copied = Path(shutil.copytree(folder, target / folder.name))
+    for name in ("-hidden", "-hidden.salt") if whole else ():
+        beside = folder.with_name(folder.name + name)
+        (shutil.copytree if beside.is_dir() else shutil.copy)(beside, target / beside.name)
+    return copied
+
+
+def said_by_another(folder: Path) -> None:
+    """Say that another version of Fabula packed it."""
+    edit(RELEASE, lambda one: one["tools"].update(fabula="0.0.9"))(folder)
+    reseal(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_verify_when_nothing_was_touched_makes_the_same_bytes_again(made: dict[str, Path], kind: str) -> None:
+    report = verify(made[kind], readers=False)
+    assert report.issues == ()
+    assert report.documents == "bytes"
+    assert "made again from the data, and compared byte for byte" in report.summary()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_verify_when_an_older_version_packed_it_compares_what_it_states(
+    older: dict[str, Path], kind: str
+) -> None:
+    report = verify(older[kind], readers=False)
+    assert report.issues == ()
+    assert report.documents == "facts"
+    assert "made by Fabula 0.1.0, or with other versions" in report.summary()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_consistent_forgery_is_found(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    missed = []
+    for name, forge in {**FACTS, **WORDS}.items():
+        folder = copy(made[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
+        forge(folder)
+        reseal(folder)
+        issues = found(folder)
+        assert not any(
+            code in text for text in issues for code in ("[checksum]", "[file-hash]", "[record-hash]")
+        )
+        missed += [] if issues else [name]
+    assert missed == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fact_that_another_version_states_is_compared(
+    older: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    missed = []
+    for name, forge in FACTS.items():
+        folder = copy(older[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
+        forge(folder)
+        reseal(folder)
+        missed += [] if found(folder) else [name]
+    assert missed == ["sources"]  # release.json of that version does not name them
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sources_when_release_json_names_them_are_compared_whatever_the_version(
+    made: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    folder = copy(made[kind], tmp_path)
+    said_by_another(folder)
+    report = verify(folder, readers=False)
+    assert (report.issues, report.documents, report.made_with) == ((), "facts", "0.0.9")
+    FACTS["sources"](folder)
+    reseal(folder)
+    assert [one.where for one in verify(folder, readers=False).issues] == [SOURCE_MANIFEST]
+
+
+def relabel(folder: Path) -> None:
+    """Another moral label in records and tables, and nothing else."""
+    rows = read_rows(folder / "annotations.jsonl")
+    split = {"public_test": "test"}.get(rows[0]["split"], rows[0]["split"])
+    rows[0]["moral_label"] = "greed" if rows[0]["moral_label"] != "greed" else "honesty"
+    (folder / "annotations.jsonl").write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
+    path = folder / "data/stories" / f"{split}.parquet"
+    table = pq.read_table(path)
+    labels = table.column("moral_label").to_pylist()
+    labels[table.column("story_id").to_pylist().index(rows[0]["story_id"])] = rows[0]["moral_label"]
+    place = table.schema.get_field_index("moral_label")
+    pq.write_table(table.set_column(place, "moral_label", pa.array(labels)), path)
+
+
+def call_gold(folder: Path) -> None:
+    """Say in records that people accepted a story."""
+    rows = read_rows(folder / "annotations.jsonl")
+    for row in rows:
+        row["validation_status"] = "human_adjudicator_accepted"
+    (folder / "annotations.jsonl").write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
+
+
+def swap_members(folder: Path) -> None:
+    path = folder / "subsets/few.jsonl"
+    members = [row["story_id"] for row in read_rows(path)]
+    lite = [row["story_id"] for row in read_rows(folder / "subsets/lite.jsonl")]
+    members[0] = next(one for one in lite if one not in members)
+    path.write_bytes(b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in sorted(members)))
+
+
+def drop_commitments(folder: Path) -> None:
+    edit(RELEASE, lambda one: one.pop("commitments"))(folder)
+
+
+def drop_commitments_everywhere(folder: Path) -> None:
+    drop_commitments(folder)
+    write(CARD, README, old=r"`release\.json` commits to every hidden story[^\n]*\n[^\n]*\n", new="")(folder)
+
+
+def other_canary(folder: Path) -> None:
+    canary = json.loads((folder / RELEASE).read_bytes())["canary"]
+    for name in (RELEASE, CARD, README, "CANARY.txt"):
+        write(name, old=re.escape(canary), new=f"{canary[:-4]}0000")(folder)
+
+
+STORIES: dict[str, Callable[[Path], None]] = {
+    "label in records and tables": relabel,
+    "gold in the records": call_gold,
+    "reviews added": lambda folder: (folder / "human_validation.jsonl").write_bytes(b"{}\n"),
+    "a gold subset added": lambda folder: (folder / "human_gold_1k.jsonl").write_bytes(b"{}\n"),
+    "members of a subset": swap_members,
+    "closeness of a subset": edit("subsets.json", lambda one: one["subsets"][0].update(kept=5)),
+    "a subset dropped": drop("subsets/few.jsonl"),
+    "checks": edit(RELEASE, lambda one: one["checks"].update(faithful={"passed": 23})),
+    "splits": edit(RELEASE, lambda one: one["splits"].update(train=99)),
+    "hidden test": edit(RELEASE, lambda one: one["hidden_test"].update(stories=400)),
+    "balance": edit("moral_balance_requirements.json", lambda one: one.update(tolerance_status="x")),
+    "producers": write("producers.jsonl", old=r"rules@1", new="author"),
+    "withdrawn": edit(RELEASE, lambda one: one.update(withdrawn={"stories": [], "hidden_test_stories": 7})),
+    "left out of the hidden test": edit(RELEASE, lambda one: one["left_out"].update(stories=[
+        {"id": "x", "code": "rights", "reason": "y", "stage": "release", "status": "left_out"}])),
+    "no commitments": drop_commitments,
+    "no commitments anywhere": drop_commitments_everywhere,
+    "changes without a version before": lambda folder: (folder / "changes.json").write_bytes(b"{}\n"),
+    "called a hidden folder": edit(RELEASE, lambda one: one.update(visibility="hidden")),
+    "called another kind": edit(RELEASE, lambda one: one.update(kind="events")),
+    "canary": edit(RELEASE, lambda one: one.update(canary="fabula-canary-0")),
+    "canary text": write("CANARY.txt", old="exists to test models", new="exists to train models"),
+}  # fmt: skip
+
+
+def test_every_forgery_of_a_release_of_stories_is_found(made: dict[str, Path], tmp_path: Path) -> None:
+    missed = []
+    for name, forge in STORIES.items():
+        folder = copy(made["katha"], tmp_path / name.replace(" ", "_"))
+        forge(folder)
+        if name != "called another kind":
+            reseal(folder)
+        missed += [] if found(folder) else [name]
+    assert missed == []
+
+
+@pytest.mark.parametrize("forge", [drop_commitments, drop_commitments_everywhere])
+def test_commitments_when_missing_beside_the_hidden_folder_and_its_salt_are_a_finding(
+    made: dict[str, Path], older: dict[str, Path], tmp_path: Path, forge: Callable[[Path], None]
+) -> None:
+    for number, source in enumerate((made["katha"], older["katha"])):
+        folder = copy(source, tmp_path / str(number))
+        for name in ("-hidden", "-hidden.salt"):
+            beside = made["katha"].with_name(f"katha{name}")
+            (shutil.copytree if beside.is_dir() else shutil.copy)(beside, folder.with_name(f"katha{name}"))
+        forge(folder)
+        reseal(folder)
+        issues = verify(folder, quick=True).issues
+        assert any(
+            one.code == "commitment" and "commits to no hidden stories" in one.message for one in issues
+        )
+
+
+CHANGES: dict[str, Callable[[Json], Any]] = {
+    "version": lambda one: one.update(version="0.3.0"),
+    "version before": lambda one: one["previous"].update(version="0.0.1"),
+    "hash of the version before": lambda one: one["previous"].update(sha256="0" * 64),
+    "step": lambda one: one.update(step="patch"),
+    "reasons": lambda one: one.update(reasons=[{"step": one["step"], "why": "typing errors"}]),
+    "a reason more": lambda one: one["reasons"].append({"step": "patch", "why": "typing errors"}),
+    "added": lambda one: one["added"].pop("annotations.jsonl"),
+    "removed": lambda one: one["removed"].update({"annotations.jsonl": ["kb25k_0002"]}),
+    "removed, never there": lambda one: one["removed"].update({"annotations.jsonl": ["kb25k_9999"]}),
+    "gone": lambda one: one["gone"].append({"id": "kb25k_9999", "how": "removed", "reason": None}),
+    "moved": lambda one: one["moved"].append({"id": "kb25k_0001", "old": "train", "new": "public_test"}),
+    "changed": lambda one: one.update(changed=[]),
+    "a place that is not there": lambda one: one["changed"][0].update(path="$.scenes[99].action"),
+    "schema": lambda one: one["schema"].update(new="9.9.9"),
+    "subset": lambda one: one["subsets"][0]["stories"].update(new=99),
+    "hidden test": lambda one: one["hidden_test"]["after"].update(stories=99),
+    "commitments": lambda one: one["hidden_test"]["commitments"].update(kept=99),
+    "a key more": lambda one: one.update(approved=True),
+}  # fmt: skip
+
+
+def test_every_forgery_of_the_changes_is_found(made: dict[str, Path], tmp_path: Path) -> None:
+    bundles = sample_bundles(27)
+    bundles[0]["record"]["scenes"][1]["action"] = "rests"
+    for bundle in bundles:
+        rehash(bundle)
+    run = write_run(tmp_path / "run", bundles)
+    options = PackOptions("auto", since=made["katha"], subsets=("lite=6",))
+    folder = pack(run, tmp_path / "next", options).folder
+    document = json.loads((folder / RELEASE).read_bytes())
+    assert found(folder) == []
+    assert document["previous"]["version"] == "0.1.0"
+    content = (folder / "changes.json").read_bytes()
+    for visible in ("bytes", "facts"):
+        missed = []
+        for name, change in CHANGES.items():
+            edit("changes.json", change)(folder)
+            reseal(folder)
+            report = verify(folder, readers=False)
+            assert report.documents == visible
+            missed += [] if report.issues else [name]
+            (folder / "changes.json").write_bytes(content)
+            reseal(folder)
+        assert missed == ([] if visible == "bytes" else ["reasons", "a reason more"])
+        shutil.rmtree(folder.with_name("next-hidden"), ignore_errors=True)  # it says who packed it
+        said_by_another(folder)
+
+
+def test_verify_when_only_parquet_was_changed_is_enough_quickly_for_all_kinds(
+    made: dict[str, Path], tmp_path: Path
+) -> None:
+    for kind in KINDS:
+        folder = copy(made[kind], tmp_path)
+        assert verify(folder, quick=True).issues == ()
+        of_parquet(other_cell)(folder)
+        reseal(folder)
+        assert {issue.code for issue in verify(folder, quick=True).issues} == {"table"}
