@@ -1,6 +1,7 @@
 """Whether ``changes.json`` agrees with the release that it is in: all of it that follows from one version."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
     Args:
         folder: the release.
         document: its ``release.json``.
-        exact: compare the reasons for the step word by word; another version may word them otherwise.
+        exact: compare the reasons for the step word by word; else their numbers, as another version may word
+            them otherwise.
     """
     previous = document.get("previous")
     there = (folder / CHANGES).is_file()
@@ -41,7 +43,14 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
     if previous is None or not there:
         return
     changes = json.loads((folder / CHANGES).read_bytes())
-    yield from _check_step(changes)
+    try:
+        before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
+    except ConfigError as problem:
+        yield Issue(CHANGES, "$.version", "changes", f"{problem.found} is no semantic version", _CURE)
+        return
+    step = Step[str(changes["step"]).upper()]
+    if not is_enough(before, step, now):
+        yield Issue(CHANGES, "$.step", "changes", f"a {step} step makes {now} of {before}", _CURE)
     yield from _check_ids(changes, document.get("records", {}))
     new = Side(folder, document)
     found = _rebuilt(changes, new, exact=exact)
@@ -51,17 +60,6 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
         yield Issue(CHANGES, change.path, "changes", message, _CURE)
     yield from _check_paths(found, new)
     yield from _check_parts(found, new)
-
-
-def _check_step(changes: Mapping[str, Any]) -> Iterator[Issue]:
-    try:
-        before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
-    except ConfigError as problem:
-        yield Issue(CHANGES, "$.version", "changes", f"{problem.found} is no semantic version", _CURE)
-        return
-    step = Step[str(changes["step"]).upper()]
-    if not is_enough(before, step, now):
-        yield Issue(CHANGES, "$.step", "changes", f"a {step} step makes {now} of {before}", _CURE)
 
 
 def _check_ids(changes: Mapping[str, Any], records: Mapping[str, Mapping[str, Json]]) -> Iterator[Issue]:
@@ -104,7 +102,9 @@ def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDi
         "about": (),
     }
     stated = [(Step[str(one["step"]).upper()], str(one["why"])) for one in changes["reasons"]]
-    reasons = _reasons(stated, list(due_reasons(old, new, found))) if exact else stated
+    reasons = _reasons(stated, list(due_reasons(old, new, found)))
+    if not exact and _counts(stated) == _counts(reasons):  # in the words of another version
+        reasons = stated
     return ReleaseDiff(old, new, **found, fields={}, documents={}, statistics=(), reasons=tuple(reasons))
 
 
@@ -119,6 +119,10 @@ def _reasons(stated: _Reasons, due: _Reasons) -> _Reasons:
     about = [one for one in stated if one[0] is Step.PATCH and one[1].startswith(ABOUT_CHANGED)][:1]
     known = [one for one in due if not (about and one[1].startswith("no record changed"))]
     return sorted([*known, *about], key=lambda one: -one[0])
+
+
+def _counts(reasons: _Reasons) -> list[tuple[Step, list[str]]]:
+    return [(step, re.findall(r"\d+", why)) for step, why in reasons]
 
 
 def _changed(changes: Mapping[str, Any]) -> list[RecordChange]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..schemas.canonical import Json
 from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
+from .decodings import plain
 from .layout import ANNOTATIONS, VARIANTS
 
 _MARK = 120
@@ -45,19 +46,22 @@ class Marks:
         quotes: how the texts of hidden stories begin and end.
         stories: id -> text of the hidden stories.
         whole: every text of a hidden story or of its variants, as a whole.
+        clean: keys of contents in which nothing was found; most texts come again, in tables.
+
+    All texts are as :func:`.decodings.plain` leaves them.
     """
 
-    ids: re.Pattern[bytes]
+    ids: re.Pattern[str]
     quotes: frozenset[str]
     stories: Mapping[str, str]
     whole: frozenset[str]
+    clean: set[tuple[int, int]] = field(default_factory=set)
     _by_words: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
     _wordless: re.Pattern[str] = field(default_factory=lambda: re.compile("(?!)"))
     _groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     _sizes: list[tuple[str, int]] = field(default_factory=list)
     _shortest: int = 0
     _fewest: float = math.inf
-    _clean: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         wordless = []
@@ -82,19 +86,21 @@ class Marks:
         )
         self._groups = {group: np.array(numbers, np.intp) for group, numbers in holders.items()}
 
+    def named(self, text: str) -> str | None:
+        """Return the id of a hidden story that a text names, or None."""
+        return next((match[0] for match in self.ids.finditer(text) if _stands_alone(match)), None)
+
     def findings(self, text: str) -> list[str]:
         """Return what a text tells of hidden stories; nothing where it is too short to tell.
 
         What is returned goes into logs: of hidden texts it holds a few words at most.
         """
-        if len(text) < SHORTEST or (key := hash(text)) in self._clean:
+        if len(text) < SHORTEST:
             return []
         quote = self._quoted(text)
         found = [] if quote is None else [f"holds {described(quote)}"]
         if len(text) >= self._shortest:
             found += self._alike(text)
-        if not found:
-            self._clean.add(key)  # most texts come again, in tables
         return found
 
     def _quoted(self, text: str) -> str | None:
@@ -150,9 +156,9 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
     for _, text in _texts(public):
         marks.difference_update(_ends(text))
     return Marks(
-        ids=_any_of(name for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)),
+        ids=_any_of(plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)),
         quotes=frozenset(mark for _, mark in marks),
-        stories={row["story_id"]: row["story_text"] for row in _rows(hidden / ANNOTATIONS)},
+        stories={row["story_id"]: plain(row["story_text"]) for row in _rows(hidden / ANNOTATIONS)},
         whole=frozenset(text for whole, text in _texts(hidden) if whole),
     )
 
@@ -164,6 +170,10 @@ def public_has_whole(public: Path, marks: Marks) -> bool:
 
 def _texts(folder: Path) -> Iterator[tuple[bool, str]]:
     """Yield the texts of the stories of a folder and of their variants, and whether each is a whole story."""
+    yield from ((whole, plain(text)) for whole, text in _own_texts(folder))
+
+
+def _own_texts(folder: Path) -> Iterator[tuple[bool, str]]:
     for row in _rows(folder / ANNOTATIONS):
         yield from ((True, row[name]) for name in ("source_text", "story_text"))
         yield from ((False, scene["scene_text"]) for scene in row["scenes"])
@@ -186,20 +196,31 @@ def _ends(text: str) -> Iterator[tuple[str, str]]:
         yield "ending", text[-_MARK:]
 
 
-def _any_of(words: Iterable[str]) -> re.Pattern[bytes]:
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds any of the words, as a prefix tree that stays fast with many of them."""
-    unique = sorted({word.encode("utf-8") for word in words})
-    return re.compile(_tree(unique) if unique else rb"(?!)", re.DOTALL)
+    unique = sorted(set(words))
+    return re.compile(_tree(unique) if unique else "(?!)", re.DOTALL)
 
 
-def _tree(words: Sequence[bytes]) -> bytes:
+def _tree(words: Sequence[str]) -> str:
     # The words are sorted, so what the first and the last share, all share.
-    prefix = bytes(
+    prefix = "".join(
         one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(words[0], words[-1], strict=False))
     )
     rest = [word[len(prefix) :] for word in words]
     branches = [_tree(list(group)) for _, group in groupby(filter(None, rest), key=lambda word: word[0])]
     if not branches:
         return re.escape(prefix)
-    optional = b"?" if b"" in rest else b""
-    return re.escape(prefix) + b"(?:" + b"|".join(branches) + b")" + optional
+    optional = "?" if "" in rest else ""
+    return re.escape(prefix) + "(?:" + "|".join(branches) + ")" + optional
+
+
+def _stands_alone(match: re.Match[str]) -> bool:
+    start, end = match.span()
+    return not _is_letter(match.string[max(start - 1, 0) : start]) and not _is_letter(
+        match.string[end : end + 1]
+    )
+
+
+def _is_letter(char: str) -> bool:
+    return char.isascii() and char.isalnum()  # scripts without spaces put an id between their letters

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .hidden_marks import SHORTEST, Marks
+from .decodings import key_of, readings
+from .hidden_marks import Marks
 from .layout import HIDDEN_SPLIT, files_in
 
 CURE = "do not publish this release; pack the run again"
@@ -18,7 +19,6 @@ _SPLIT_COLUMNS = ("split", "subset")
 _ARCHIVES = {
     b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf": "7z",
     b"\x28\xb5\x2f\xfd": "zstandard", b"SQLite format 3\x00": "SQLite",
-    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16",
 }  # fmt: skip
 _BLOCK = 1 << 20
 
@@ -42,7 +42,7 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
 
     Args:
         public: the public release.
-        marks: what to look for.
+        marks: what to look for, however it is encoded; see :mod:`.decodings`.
         salt: the secret salt of the commitments, which no public file may hold either.
     """
     for path in files_in(public):
@@ -53,14 +53,14 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
         if kind is not None:
             message = f"a {kind} file, which cannot be searched for hidden stories"
             yield Issue(path, "$", "hidden-unsearched", message, "take it out, or unpack it into the release")
-        elif path.endswith(".parquet"):
-            try:
-                yield from _search_table(file, path, marks)
-            except ValueError as error:  # pyarrow's errors about damaged files are such
-                message = f"cannot be searched for hidden stories: {str(error)[:100]}"
-                yield Issue(path, "$", "hidden-unsearched", message, "pack the run again")
         else:
-            yield from _search_file(file, path, marks, binary=b"\0" in head)
+            try:
+                contents = _table(file, path) if path.endswith(".parquet") else _file(file, path)
+                for where, content in contents:
+                    yield from _search_content(content, where, marks)
+            except ValueError as error:  # pyarrow's errors about damaged files are such, and what is too much
+                message = f"cannot be searched for hidden stories: {str(error)[:100]}"
+                yield Issue(path, "$", "hidden-unsearched", message, "take it out, or pack the run again")
         if salt is not None and _holds(file, (salt, salt.hex().encode("ascii"))):
             yield Issue(path, "$", "hidden-leak", "holds the salt of the commitments", CURE)
 
@@ -72,50 +72,49 @@ def _has_split(file: Path) -> bool:
     return False
 
 
-def _search_file(file: Path, path: str, marks: Marks, *, binary: bool) -> Iterator[Issue]:
-    by_line = path.endswith((".jsonl", ".csv"))
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            yield from _named(line, f"{path}:{number}", marks)
-            if by_line:
-                yield from _told(_strings(_parsed(line)), f"{path}:{number}", marks)
-    if not by_line and not binary:
-        content = file.read_bytes()
-        texts = _strings(_parsed(content)) if path.endswith(".json") else [content.decode("utf-8", "replace")]
-        yield from _told(texts, path, marks)
+def _file(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
+    """Yield what is searched of a file, with its place: its lines, the whole, the strings of JSON."""
+    if path.endswith(".jsonl"):
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                yield from ((f"{path}:{number}", content) for content in (line, *_strings(_parsed(line))))
+        return
+    content = file.read_bytes()
+    for number, line in enumerate(content.splitlines(), 1):
+        yield f"{path}:{number}", line
+    yield path, content
+    if path.endswith(".json"):
+        yield from ((path, text) for text in _strings(_parsed(content)))
 
 
-def _search_table(file: Path, path: str, marks: Marks) -> Iterator[Issue]:
+def _table(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
+    """Yield the texts of a Parquet file, of each column and of what stands beside the rows."""
+    yield from ((f"{path} metadata", note) for note in _notes(file))
     for name, values in _columns(file):
-        yield from _named("\n".join(values).encode("utf-8", "replace"), f"{path} {name}", marks)
-        yield from _told(values, f"{path} {name}", marks)
+        yield f"{path} {name}", "\n".join(values)
+        yield from ((f"{path} {name}", value) for value in values)
 
 
-def _named(content: bytes, where: str, marks: Marks) -> Iterator[Issue]:
-    named = next((match[0] for match in marks.ids.finditer(content) if _stands_alone(match)), None)
-    if named is not None:
-        message = f"holds {named.decode('utf-8', 'replace')!r} of a hidden story"
-        yield Issue(where, "$", "hidden-leak", message, CURE)
-
-
-def _told(texts: Iterable[str], where: str, marks: Marks) -> Iterator[Issue]:
-    for text in texts:
-        for message in marks.findings(text) if len(text) >= SHORTEST else ():
+def _search_content(content: bytes | str, where: str, marks: Marks) -> Iterator[Issue]:
+    if (key := key_of(content)) in marks.clean:
+        return
+    found = False
+    for text in readings(content):
+        named = marks.named(text)
+        messages = [] if named is None else [f"holds {named!r} of a hidden story"]
+        for message in (*messages, *marks.findings(text)):
+            found = True
             yield Issue(where, "$", "hidden-leak", message, CURE)
-
-
-def _stands_alone(match: re.Match[bytes]) -> bool:
-    start, end = match.span()
-    return not match.string[max(start - 1, 0) : start].isalnum() and not match.string[end : end + 1].isalnum()
+    if not found:
+        marks.clean.add(key)
 
 
 def _parsed(content: bytes) -> Json:
-    """Return the JSON that a content is; else its text, as it would read in JSON."""
+    """Return the JSON that a content is; nothing where it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        text = content.decode("utf-8", "replace")
-        return text.replace("\\n", " ").replace('\\"', '"') if "\\" in text else text
+        return None
 
 
 def _strings(value: Json) -> Iterator[str]:
@@ -128,6 +127,28 @@ def _strings(value: Json) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _strings(part)
+
+
+def _notes(file: Path) -> Iterator[str]:
+    """Yield what a Parquet file says beside its rows: of itself, of its schema, of each column."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as table:
+        yield str(table.metadata.created_by)
+        waiting: list[Any] = [table.metadata, table.schema_arrow, *table.schema_arrow]
+        while waiting:
+            one = waiting.pop()
+            for key, value in (one.metadata or {}).items():
+                yield from (key.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
+            kind = getattr(one, "type", None)
+            waiting += [kind.field(number) for number in range(getattr(kind, "num_fields", 0))]
+        yield "\n".join(_names(table.schema_arrow))
+
+
+def _names(fields: Iterable[Any]) -> Iterator[str]:
+    for field in fields:
+        yield field.name
+        yield from _names(field.type.field(number) for number in range(field.type.num_fields))
 
 
 def _columns(file: Path, only: tuple[str, ...] | None = None) -> Iterator[tuple[str, list[str]]]:

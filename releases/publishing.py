@@ -149,7 +149,7 @@ def _sound(folder: Path) -> Local:
             raise _unsound(
                 folder / path, "no hidden files in a release", "a file whose path begins with a dot"
             )
-    report = verify(folder, readers=False)
+    report = verify(folder, quick=True)
     problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
     if problems:
         raise InputError(problems)

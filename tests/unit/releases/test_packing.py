@@ -10,8 +10,7 @@ import pytest
 from fabula.engine.lock import hold
 from fabula.engine.report import ItemReport
 from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
-from fabula.releases import PackOptions, pack, target, verify
-from fabula.releases import packing as packing_module
+from fabula.releases import PackOptions, documents, pack, target, verify
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
@@ -300,7 +299,7 @@ def test_a_pack_that_fails_leaves_nothing(run, tmp_path, monkeypatch):
     def full(facts):
         raise OSError(errno.ENOSPC, "No space left on device", "dataset_card.md")
 
-    monkeypatch.setattr(packing_module, "render_card", full)
+    monkeypatch.setattr(documents, "render_card", full)
     with pytest.raises(TargetError, match="No space left on device"):
         pack(run, tmp_path / "out", OPTIONS)
     assert list(tmp_path.iterdir()) == []
