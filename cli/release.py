@@ -143,7 +143,10 @@ def verify(
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Check everything again: checksums, rules, loaders, metadata. Exits with 1 if there are findings.
+    """Check everything again: checksums, rules, documents, loaders. Exits with 1 if there are findings.
+
+    Documents are made again from the data: they must be the same, byte for byte, where this version of
+    Fabula packed the release, and state the same facts where another did. The report says which.
 
     With the hidden-test folder no public file may hold anything of it; with the salt too, its stories must be
     those that release.json commits to. A release.json alone, of any version, is enough for that proof.

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..validators.dataset import REVIEWS
 from .changes import changes_between
 from .compare_facts import false_facts
 from .documents import tools
 from .front_matter import check_front_matter
-from .layout import CARD, README, RELEASE, SUMS, WITHDRAWN, files_in
+from .layout import ANNOTATIONS, CARD, README, RELEASE, SUMS, WITHDRAWN, files_in
 from .recount_facts import Recounted
 
 _CURE = "pack the run again"
@@ -56,6 +57,9 @@ def check_documents(
         elif stated != made:
             yield Issue(name, "$", "document", _difference(name, stated, made), _CURE)
     yield from _check_card(folder, again)
+    for story_id in again.reviewed_otherwise if exact else ():
+        message = f"{story_id} says something else of its review than {REVIEWS} does"
+        yield Issue(ANNOTATIONS, "$", "review-differs", message, _CURE)
     if exact and document.get("hidden_test", {}).get("stories") and "commitments" not in document:
         message = "hidden-test stories are counted, and there is no commitment to them"
         yield Issue(RELEASE, "$.commitments", "commitment", message, _CURE)

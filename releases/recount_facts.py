@@ -37,11 +37,13 @@ class Recounted:
         documents: path -> content of every document, made again.
         data: the files that are no documents.
         facts: what they were made from.
+        reviewed_otherwise: ids of the records that say something else of their review than the review does.
     """
 
     documents: Mapping[str, bytes]
     data: frozenset[str]
     facts: Facts | SuiteFacts
+    reviewed_otherwise: tuple[str, ...] = ()
 
 
 def recount_stories(folder: Path, document: Mapping[str, Any], *, exact: bool) -> Recounted:
@@ -57,12 +59,12 @@ def recount_stories(folder: Path, document: Mapping[str, Any], *, exact: bool) -
     """
     from ..validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 
-    counted = Counted(StatisticsCollector())
-    hashes = _count(folder, counted)
+    reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+    counted, otherwise = Counted(StatisticsCollector()), list[str]()
+    hashes = _count(folder, counted, reviews, otherwise)
     counted.composition.checks = {code: Counter(row) for code, row in document.get("checks", {}).items()}
     hidden = HiddenCounts(**document.get("hidden_test", {}))
     options, since = _options(document, ()), _since(folder, document)
-    reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
     content = review_lines(reviews, hashes[ANNOTATIONS])
     more = Additions(
         reviewed=bool(content),
@@ -94,7 +96,7 @@ def recount_stories(folder: Path, document: Mapping[str, Any], *, exact: bool) -
     documents = story_documents(facts, _origin(folder, document), hashes, file_entries(folder))
     if content:
         documents[REVIEWS] = content
-    return Recounted(documents, frozenset((*JSONL_FILES, *facts.rows)), facts)
+    return Recounted(documents, frozenset((*JSONL_FILES, *facts.rows)), facts, tuple(otherwise))
 
 
 def recount_flat(
@@ -128,8 +130,13 @@ def recount_flat(
     return Recounted(documents, data, facts)
 
 
-def _count(folder: Path, counted: Counted) -> dict[str, dict[str, str]]:
-    """Count the records of a folder; return file -> id -> hash of each."""
+def _count(
+    folder: Path, counted: Counted, reviews: Reviews, otherwise: list[str]
+) -> dict[str, dict[str, str]]:
+    """Count the records of a folder; return file -> id -> hash of each.
+
+    The ids of records that do not say what their review says are added to a list.
+    """
     hashes: dict[str, dict[str, str]] = {name: {} for name in JSONL_FILES}
     splits: dict[str, str] = {}
     for name in (ANNOTATIONS, VARIANTS, PRODUCERS):
@@ -138,6 +145,8 @@ def _count(folder: Path, counted: Counted) -> dict[str, dict[str, str]]:
             if name == ANNOTATIONS:
                 splits[row["story_id"]] = row["split"]
                 counted.add_record(row)
+                if reviews.reviewed(row) != row:
+                    otherwise.append(row["story_id"])
             elif name == VARIANTS:
                 counted.add_variant(splits[row["base_story_id"]], row)
             else:
