@@ -77,7 +77,8 @@ def _file(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
     if path.endswith(".jsonl"):
         with file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                yield from ((f"{path}:{number}", content) for content in (line, *_strings(_parsed(line))))
+                yield f"{path}:{number}", line
+                yield from ((f"{path}:{number}", text) for text in _strings(_parsed(line)))
         return
     content = file.read_bytes()
     for number, line in enumerate(content.splitlines(), 1):
@@ -91,7 +92,6 @@ def _table(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
     """Yield the texts of a Parquet file, of each column and of what stands beside the rows."""
     yield from ((f"{path} metadata", note) for note in _notes(file))
     for name, values in _columns(file):
-        yield f"{path} {name}", "\n".join(values)
         yield from ((f"{path} {name}", value) for value in values)
 
 
@@ -140,7 +140,7 @@ def _notes(file: Path) -> Iterator[str]:
             one = waiting.pop()
             for key, value in (one.metadata or {}).items():
                 yield from (key.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
-            kind = getattr(one, "type", None)
+            kind: Any = getattr(one, "type", None)
             waiting += [kind.field(number) for number in range(getattr(kind, "num_fields", 0))]
         yield "\n".join(_names(table.schema_arrow))
 

@@ -215,7 +215,7 @@ def make(kind: str, folder: Path) -> Path:
     """Pack a small release of a kind."""
     if kind == "katha":
         options = PackOptions("0.1.0", subsets=("lite=5", "few=2:lite"), contact="ana@example.org")
-        return pack(write_run(folder / "run", sample_bundles(24)), folder / "katha", options).folder
+        return pack(write_run(folder / "run", sample_bundles(8)), folder / "katha", options).folder
     if kind == "events":
         seeds = folder / "seeds.jsonl"
         prompts = [
@@ -450,7 +450,7 @@ CHANGES: dict[str, Callable[[Json], Any]] = {
 
 
 def test_every_forgery_of_the_changes_is_found(made: dict[str, Path], tmp_path: Path) -> None:
-    bundles = sample_bundles(27)
+    bundles = sample_bundles(11)
     bundles[0]["record"]["scenes"][1]["action"] = "rests"
     for bundle in bundles:
         rehash(bundle)
