@@ -148,8 +148,7 @@ def test_resealed_changes_of_the_documents_are_found(release, helpers):
     helpers.reseal(release)
     found = codes(verify(release))
     assert {
-        "readme", "statistics", "release-counts", "source-manifest", "croissant-property",
-        "moral-balance", "licence", "read-back",
+        "readme", "statistics", "document", "croissant-property", "moral-balance", "read-back",
     } <= found  # fmt: skip
     assert not found & {"checksum", "file-hash"}
 
@@ -255,7 +254,7 @@ def test_both_reports_of_checks_share_one_base(packed):
     checked = validate(packed.folder)
     assert isinstance(found, CheckReport)
     assert isinstance(checked, CheckReport)
-    assert set(found.as_json()) == {"path", "version", "quick", "ok", "checked", "issues"}
+    assert set(found.as_json()) == {"path", "version", "quick", "documents", "ok", "checked", "issues"}
     assert set(checked.as_json()) == {"path", "kind", "counts", "ok", "checked", "issues"}
 
 
