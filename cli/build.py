@@ -13,6 +13,7 @@ from . import build_entities, build_events, build_shots
 from .advice import incomplete_lines, summary_first
 from .common import (
     JsonOption,
+    ReplaceSourcesOption,
     example,
     guarded,
     say,
@@ -76,6 +77,7 @@ def katha(
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
     stage: Annotated[str | None, typer.Option("--stage", help="Stop after this stage.")] = None,
+    replace_sources: ReplaceSourcesOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
@@ -96,6 +98,7 @@ def katha(
         limit=limit,
         items=tuple(items or ()),
         stage=stage,
+        replace_sources=replace_sources,
         **run,
     )
     reporter = choose_reporter(as_json=as_json)

@@ -11,6 +11,7 @@ from ..errors import BelowThreshold, ConfigError
 from .advice import summary_first
 from .common import (
     JsonOption,
+    ReplaceSourcesOption,
     example,
     guarded,
     say,
@@ -63,6 +64,7 @@ def entities(
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this video, by id. Repeatable.")
     ] = None,
+    replace_sources: ReplaceSourcesOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
@@ -82,6 +84,7 @@ def entities(
         model=model,
         limit=limit,
         items=tuple(items or ()),
+        replace_sources=replace_sources,
         **run,
     )
     if dry_run:

@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
     JsonOption,
+    ReplaceSourcesOption,
     emit,
     example,
     guarded,
@@ -66,6 +67,7 @@ def events(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
     ] = False,
+    replace_sources: ReplaceSourcesOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
@@ -85,6 +87,7 @@ def events(
         most=most,
         results=_rates(results or [], judge, people),
         people=None if people is None else _people(people),
+        replace_sources=replace_sources,
         **run,
     )
     if dry_run:

@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from .advice import summary_first
 from .common import (
     JsonOption,
+    ReplaceSourcesOption,
     example,
     guarded,
     say,
@@ -66,6 +67,7 @@ def shots(
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
     ] = None,
+    replace_sources: ReplaceSourcesOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
@@ -86,6 +88,7 @@ def shots(
         model=model,
         limit=limit,
         items=tuple(items or ()),
+        replace_sources=replace_sources,
         **run,
     )
     if dry_run:

@@ -43,6 +43,12 @@ RetryFailedOption = Annotated[
         "--retry-failed", help="Run what failed again; ask once more what got no usable reply, nothing else."
     ),
 ]
+ReplaceSourcesOption = Annotated[
+    bool,
+    typer.Option(
+        "--replace-sources", help="Let these sources take the place of others in the run, on purpose."
+    ),
+]
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Drop earlier replies of the folder that are not asked for now.")
 ]

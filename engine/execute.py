@@ -1,13 +1,21 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from ..errors import BelowThreshold, ConfigError, Interrupted, RunError, TargetError
-from ..schemas.canonical import sha256_file
+from ..errors import (
+    BelowThreshold,
+    BudgetStop,
+    ConfigError,
+    Interrupted,
+    ModelUnavailable,
+    RunError,
+    TargetError,
+)
+from ..schemas.canonical import sha256_file, write_atomic
 from .attempts import FACT as ATTEMPTS
 from .attempts import attempts_of
 from .calls import answered_keys, model_uses
@@ -28,6 +36,7 @@ from .pool import WorkerPool, default_workers
 from .preflight import check_models
 from .privacy import is_private, keep_private
 from .progress import Event, Reporter, SilentReporter
+from .replacing import Change, changed_by, refuse_gone
 from .report import ItemReport, RunReport, StageReport, meaning, write_report
 from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
@@ -35,6 +44,8 @@ from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
+STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
+"""What stops a run that the same command continues."""
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
 
@@ -69,11 +80,11 @@ class RunRequest:
 def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """Execute a pipeline; results that the run's journal holds are used, the rest is made.
 
-    Works from any thread; in the main thread SIGINT, SIGTERM and SIGHUP stop it in order
-    (see :mod:`.signals`).
+    One that fails leaves the ``run.json`` of a run that was there as it was. Works from any thread; in the
+    main thread SIGINT, SIGTERM and SIGHUP stop it in order (see :mod:`.signals`).
 
     Raises:
-        ConfigError: the pipeline, a setting or an option is wrong.
+        ConfigError: the pipeline, a setting or an option is wrong, or the sources lack items of the run.
         InputError: a source cannot be read, or a stage refuses it.
         TargetError: the folder cannot be written, or the disk is full.
         RunError: the folder holds another kind of run, a newer or a damaged one. RunBusy: somebody is at it.
@@ -159,6 +170,7 @@ def _execute(
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", what="no file or folder is given", fix="name one")
+    _keep_items(folder, loaded, request, prints, reporter)
     listed = tuple(entry.as_json(folder) for entry in prints)
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
@@ -169,11 +181,13 @@ def _execute(
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers
     with (
+        ExitStack() as stack,
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
         WorkerPool(min(workers, 1), _timeout(request)) as device,
         _model_pool(journal, request, manifest) as models,
     ):
+        stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
         names = list(loaded.names())
@@ -192,6 +206,53 @@ def _execute(
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
+
+
+def check_sources(request: RunRequest) -> None:
+    """Refuse sources in which items of the run are gone; for those who change something before they execute.
+
+    Raises:
+        ConfigError: some are. FabulaError: the run or the sources cannot be read.
+    """
+    folder, loaded = Path(request.folder).absolute(), load_pipeline(request.pipeline)
+    known = _known_manifest(folder, loaded)
+    if known is not None:
+        sources = with_added(request.sources, known.source_list(folder))
+        _keep_items(folder, loaded, request, fingerprints(sources, folder), SilentReporter())
+
+
+def _keep_items(
+    folder: Path,
+    loaded: LoadedPipeline,
+    request: RunRequest,
+    prints: tuple[Fingerprint, ...],
+    reporter: Reporter,
+) -> None:
+    """Refuse sources in which items of the run are gone, unless that is wanted; tell what has changed."""
+    known = _known_manifest(folder, loaded)
+    if known is None or not request.sources:
+        return
+    change = changed_by(folder, loaded, known, request.config, prints)
+    if not request.options.replace_sources:
+        refuse_gone(folder, loaded, change)
+    if change != Change():
+        reporter.emit(Event("sources", data={**asdict(change), "message": change.line()}))
+
+
+@contextmanager
+def _or_as_it_was(folder: Path) -> Iterator[None]:
+    """Leave the manifest of a run as it was where an execution fails; one that is stopped can go on."""
+    path = folder / MANIFEST
+    before = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except (*STOPS, KeyboardInterrupt):
+        raise
+    except BaseException:
+        if before is not None:
+            with suppress(OSError):  # why it failed matters more
+                write_atomic(path, [before])
+        raise
 
 
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:

@@ -103,14 +103,15 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 def _connect_to_read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise missing(path)
-    # A folder that we may not write to has no shared-memory file for WAL: then nobody writes, and the file
-    # can be read as it is.
-    for mode in ("mode=ro", "mode=ro&immutable=1"):
+    # Only who may write takes away the side files of WAL again, which reading needs too. A folder that we may
+    # not write to has no shared-memory file: then nobody writes, and the file can be read as it is.
+    for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):
         address = f"{path.absolute().as_uri()}?{mode}"
         connection = sqlite3.connect(
             address, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
         try:
+            connection.execute("PRAGMA query_only=1")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             connection.create_aggregate("exact_sum", 1, _ExactSum)
         except sqlite3.DatabaseError as error:

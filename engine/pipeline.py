@@ -34,6 +34,10 @@ class Pipeline:
             outputs into the run folder, directly. Items come sorted by id with the fields that the last stage
             writes and ``final_fields``. Calling it twice with the same items must write the same bytes.
         final_fields: more fields that ``finish`` needs.
+        identity: ``module:function``, called with the fields that the first stage wrote: what makes an item
+            the same item, wherever its source is; None for one that comes from settings. Without it, a run's
+            sources may be replaced by any.
+        adding: how items are added to a run of this kind, with ``{folder}`` for the run.
         private: its runs hold what must not be published, and are for their owner's eyes only.
     """
 
@@ -41,6 +45,8 @@ class Pipeline:
     stages: tuple[str, ...]
     finish: str
     final_fields: tuple[str, ...] = ()
+    identity: str | None = None
+    adding: str | None = None
     private: bool = False
 
 

@@ -28,6 +28,8 @@ class Event:
                   ``spent`` by the run so far and ``projected`` for the end of the stage
     item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
     stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
+    sources       ``gone``, ``corrected`` and ``added`` ids of the run that other sources have made, in a
+                  ``message``
     warning       ``message``: what a person should know before the run goes on
     stopping      nothing: the user asked to stop, the work in flight is being finished
     outputs       ``written``: whether the output files were written, or were up to date
@@ -130,7 +132,7 @@ def plain_line(event: Event) -> str | None:
         return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
     if event.kind == "plan":
         return _plan_line(data)
-    if event.kind in ("warning", "stopping", "outputs"):
+    if event.kind in ("warning", "sources", "stopping", "outputs"):
         return _note(event.kind, data)
     return None
 
@@ -138,6 +140,8 @@ def plain_line(event: Event) -> str | None:
 def _note(kind: str, data: Mapping[str, Any]) -> str:
     if kind == "warning":
         return f"warning: {data['message']}"
+    if kind == "sources":
+        return str(data["message"])
     if kind == "stopping":
         return "stopping: finishing what is in flight; once more to stop at once"
     return "outputs written" if data["written"] else "outputs up to date"

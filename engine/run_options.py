@@ -28,6 +28,7 @@ class RunOptions:
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again, and ask once more what got no usable reply.
+        replace_sources: of a build: let sources take the place of others, though items are gone in them.
     """
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class RunOptions:
     workers: int | None = None
     created_at: str | None = None
     retry_failed: bool = False
+    replace_sources: bool = False
 
     @property
     def settings_file(self) -> Path | None:
@@ -64,6 +66,7 @@ class RunOptions:
             workers=self.workers,
             retry_failed=self.retry_failed,
             max_cost=self.max_cost,
+            replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
             **more,
         )

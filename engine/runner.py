@@ -35,6 +35,7 @@ class Options:
         stages: only these stages may run.
         retry_failed: run failed items again, and ask once more what got no usable reply.
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
+        replace_sources: let sources take the place of others, though items of the run are gone in them.
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
     """
@@ -45,6 +46,7 @@ class Options:
     stages: tuple[str, ...] = ()
     retry_failed: bool = False
     max_cost: float | None = None
+    replace_sources: bool = False
     reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.canonical import digest, sha256_file
 
-EDITS = "edits.jsonl"
+EDITS, EDITS_ROLE = "edits.jsonl", "edits"
 _NOWHERE = "a link that leads nowhere"
 _NO_FILE = "neither a file nor a folder"
 
@@ -99,7 +99,7 @@ def with_edits(sources: tuple[Source, ...], folder: Path) -> tuple[Source, ...]:
     """Return the sources with the run's own edits last, if there are any now."""
     own = folder.absolute() / EDITS
     others = tuple(source for source in sources if source.path.absolute() != own)
-    return (*others, Source("edits", own)) if own.exists() else others
+    return (*others, Source(EDITS_ROLE, own)) if own.exists() else others
 
 
 def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[Source, ...]:

@@ -4,17 +4,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.execute import RunRequest, execute
+from ..engine.execute import STOPS, RunRequest, execute
 from ..engine.progress import Event
-from ..errors import (
-    BelowThreshold,
-    BudgetStop,
-    FabulaError,
-    InputError,
-    Interrupted,
-    ModelUnavailable,
-    UserError,
-)
+from ..errors import FabulaError, InputError, UserError
 from ..releases.check_files import check_release_document
 from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
@@ -28,7 +20,6 @@ if TYPE_CHECKING:
 
 RELEASE = "release"
 """Role of a source that is a release."""
-STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 
 
 def check_request(request: RunRequest, *, replace: bool, reporter: "Reporter | None" = None) -> None:

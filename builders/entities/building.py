@@ -120,7 +120,9 @@ class _Part:
 
     def emit(self, event: Event) -> None:
         """Pass an event on, unless it is about a stage that does not run, or about the end."""
-        if event.stage in self._stages or (event.stage is None and event.kind in ("warning", "stopping")):
+        if event.stage in self._stages or (
+            event.stage is None and event.kind in ("warning", "sources", "stopping")
+        ):
             self._reporter.emit(event)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ followed, so that loops are none. No file is opened but to read its hash: what i
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from pydantic import Field
 from ...engine.stage import Child, Failed, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
 from ...schemas.base import Own
-from ...schemas.canonical import sha256_bytes, sha256_file
+from ...schemas.canonical import Json, sha256_bytes, sha256_file
 from ...schemas.ids import slug
 
 ROLE = "videos"
@@ -79,6 +79,11 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         video_id = _free(plain, sha256, taken)
         found = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
         yield Child(video_id, Made({"found": found}))
+
+
+def identity(fields: Mapping[str, Json]) -> Json:
+    """Return what makes a video the same video."""
+    return fields["found"]["sha256"]
 
 
 def _files(place: Path, suffixes: Sequence[str]) -> list[Path]:

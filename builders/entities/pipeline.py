@@ -45,6 +45,7 @@ PIPELINE = Pipeline(
     name="entities",
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
+    identity=f"{__package__}.load_videos:identity",
 )
 
 

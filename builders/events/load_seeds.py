@@ -1,7 +1,7 @@
 """Stage: the seeds, written by people, and a slot for each prompt that a model adds (StoryEval, 2.1.1)."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -62,6 +62,11 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
             "examples": _examples(written, number, (settings.examples, tools.seed)),
         }  # fmt: skip
         yield Child(f"guided_{number + 1:05d}", Made({"seed": None, "slot": slot, "results": results}))
+
+
+def identity(fields: Mapping[str, Json]) -> Json:
+    """Return what makes a prompt the same prompt; None for one that a model writes."""
+    return fields["seed"]
 
 
 def _kept(path: Path, tools: Tools) -> str:

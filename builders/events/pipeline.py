@@ -24,6 +24,7 @@ PIPELINE = Pipeline(
     name="events",
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
+    identity=f"{__package__}.load_seeds:identity",
 )
 
 

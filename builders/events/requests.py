@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.config import resolve_config
-from ...engine.execute import RunRequest, Source, execute
+from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
@@ -55,6 +55,8 @@ def take_results(seeds: Sequence[Path | str], out: Path | str, options: SuiteOpt
     folder = Path(out)
     if not (folder / MANIFEST).is_file():
         execute(suite_request(seeds, folder, options))
+    else:
+        check_sources(suite_request(seeds, folder, options))
     write_results(folder, options.results or {}, options.people)
 
 

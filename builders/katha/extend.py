@@ -20,7 +20,7 @@ from ...engine.report import NAME as REPORT
 from ...engine.report import read_report
 from ...engine.sources import EDITS, Source, fingerprint, unreadable
 from ...errors import ConfigError, InputError, RunError
-from ...schemas.canonical import Json, digest, sha256_file, write_atomic
+from ...schemas.canonical import Json, digest, sha256_file
 from ...validators.dataset import BALANCE
 from .extend_base import Base, read_base, read_interrupted
 from .extend_rehearsal import would_stop
@@ -226,12 +226,8 @@ def _execute(
     request = _request(folder, base, plan, options)
     if reporter is not None:
         tell_added(request, plan.added, reporter)
-    before, manifest = _balance(folder), (folder / MANIFEST).read_bytes()
-    try:
-        report = execute(request, reporter)
-    except _Moved:
-        write_atomic(folder / MANIFEST, [manifest])
-        raise
+    before = _balance(folder)
+    report = execute(request, reporter)
     stops = {item.id: item for item in report.items}
     return ExtendReport(
         added=tuple(story for story in plan.added if story not in stops),
@@ -245,10 +241,6 @@ def _execute(
     )
 
 
-class _Moved(RunError):
-    """A record that was there would come out otherwise."""
-
-
 def _keeps(base: Base) -> Callable[[Items], None]:
     """Return what refuses items among which a record of before is missing, or is another."""
 
@@ -256,7 +248,7 @@ def _keeps(base: Base) -> Callable[[Items], None]:
         now = {item: sha256 for item, (_, sha256) in items.columns.get("bundle", {}).items()}
         moved = sorted(story for story, sha256 in base.records.items() if now.get(story) != sha256)
         if moved:
-            raise _Moved(
+            raise RunError(
                 str(base.folder),
                 what=f"{len(moved)} records would change that should stay as they were, such as {moved[0]}",
                 fix="nothing was replaced; see what differs with `fabula run show`, and settle the run as it"

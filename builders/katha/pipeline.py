@@ -36,6 +36,8 @@ PIPELINE = Pipeline(
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
     final_fields=("split", "stratum", "edit_distances"),
+    identity=f"{__package__}.load_stories:identity",
+    adding="to add stories to this run: fabula extend {folder} NEW",
     private=True,  # the stories of the hidden test
 )
 

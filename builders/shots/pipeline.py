@@ -30,7 +30,12 @@ STAGES = (
 PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"
 """Who made which field of a script, and what the rules found in it: one line for each story."""
 
-PIPELINE = Pipeline(name="shots", stages=STAGES, finish=f"{__name__}:finish")
+PIPELINE = Pipeline(
+    name="shots",
+    stages=STAGES,
+    finish=f"{__name__}:finish",
+    identity=f"{__package__}.load_stories:identity",
+)
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:

@@ -1,0 +1,183 @@
+"""Whether a run is about to be replaced: what of it is gone, corrected or new in the sources named now."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ConfigError
+from ..schemas.canonical import digest
+from .codec import decode
+from .config import RunConfig
+from .decisions import read_listing
+from .journal import Head, Journal
+from .journal_file import NAME as JOURNAL
+from .manifest import Manifest
+from .pipeline import SOURCES, LoadedPipeline, Stage, load_object
+from .sources import EDITS_ROLE, Fingerprint
+from .stage import Item, Made, Tools
+from .walk import Walk, root_key
+
+SHOWN = 5
+
+Known = Mapping[str, str | None]
+"""Item -> what makes it the same item wherever it stands; None for one that could not be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What other sources make of the items of a run.
+
+    Attributes:
+        gone: ids of the run that the sources have no more, or that now stand for something else.
+        corrected: ids that stand for something else in the same files.
+        added: ids that the run does not have.
+    """
+
+    gone: tuple[str, ...] = ()
+    corrected: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return it as one line for people."""
+        named = {"no longer there": self.gone, "corrected": self.corrected, "new": self.added}
+        parts = [f"{len(ids)} {what} ({_some(ids)})" for what, ids in named.items() if ids]
+        return f"the sources have changed: {', '.join(parts)}"
+
+
+def changed_by(
+    folder: Path, loaded: LoadedPipeline, known: Manifest, config: RunConfig, prints: tuple[Fingerprint, ...]
+) -> Change:
+    """Compare the items of a run with those of the sources that are named now, by id and content.
+
+    Reads only. Where the files are does not matter, nor what the settings of other stages are.
+
+    Args:
+        folder: the run folder.
+        loaded: its pipeline.
+        known: its manifest.
+        config: the settings that are asked for now.
+        prints: the sources that are named now, and what the run was extended with.
+
+    Raises:
+        InputError: the sources cannot be used. RunError: the journal cannot be read.
+    """
+    place = loaded.pipeline.identity
+    now = [one for one in prints if one.role != EDITS_ROLE]
+    before = [entry for entry in known.sources if entry.role != EDITS_ROLE]
+    same = [one.field() for one in now] == [entry.field() for entry in before]
+    if place is None or same or not (folder / JOURNAL).exists():
+        return Change()
+    items, held = _items(loaded, known, config, prints), _held(folder, loaded, known)
+    kept = {item for item, sha256 in held.items() if items.get(item, "") == sha256}
+    others = [item for item in held if item in items and item not in kept]
+    files = _same_files(folder, known, now, kept=bool(kept))
+    return Change(
+        gone=tuple(item for item in held if item not in items or (not files and item in others)),
+        corrected=tuple(others) if files else (),
+        added=tuple(item for item in items if item not in held),
+    )
+
+
+def refuse_gone(folder: Path, loaded: LoadedPipeline, change: Change) -> None:
+    """Raise ConfigError where a run would lose items."""
+    if not change.gone:
+        return
+    count, adding = len(change.gone), loaded.pipeline.adding
+    raise ConfigError(
+        f"--out {folder}",
+        expected="sources that still have what this run was made from",
+        found=f"sources without {count} of its items, or with something else under these ids:"
+        f" {_some(change.gone)}",
+        fix="nothing was changed. Build into another folder with --out"
+        + (f"; {adding.format(folder=folder)}" if adding else "")
+        + "; or, if these sources are to take the place of the others, add --replace-sources",
+    )
+
+
+def _items(
+    loaded: LoadedPipeline, known: Manifest, config: RunConfig, prints: tuple[Fingerprint, ...]
+) -> dict[str, str | None]:
+    """Return what the first stage would make of the sources; a run keeps nothing of it."""
+    stage = loaded.stages[0]
+    with tempfile.TemporaryDirectory(prefix="fabula-sources-") as scratch:
+        tools = Tools(
+            settings=config.stages[stage.name],
+            created_at=known.created_at,
+            seed=config.run.seed,
+            paths=tuple(one.path for one in prints),
+            store=Path(scratch),
+        )
+        fields = {SOURCES: [one.field() for one in prints]}
+        made = {child.id: child.outcome for child in stage.run(Item(SOURCES, fields), tools)}
+        return {
+            item: _content(loaded, outcome.fields) if isinstance(outcome, Made) else None
+            for item, outcome in made.items()
+            if not isinstance(outcome, Made) or _content(loaded, outcome.fields) is not None
+        }
+
+
+def _held(folder: Path, loaded: LoadedPipeline, known: Manifest) -> dict[str, str | None]:
+    """Return what the first stage made of the sources that the run was last made from."""
+    stage = loaded.stages[0]
+    with Journal.open(folder, writable=False) as journal:
+        table = _table(journal, loaded, stage, known)
+        if table is None:
+            return {}
+        heads = {head.key: head for head in journal.heads(stage.name)}
+        held: dict[str, str | None] = {}
+        for item, key in read_listing(journal, table):
+            head = heads[key]
+            if head.status != "made":
+                held[item] = None
+                continue
+            content = _content(loaded, decode(journal.blobs([head.seq])[head.seq]))
+            if content is not None:
+                held[item] = content
+        return held
+
+
+def _table(journal: Journal, loaded: LoadedPipeline, stage: Stage, known: Manifest) -> Head | None:
+    """Return the list of the run's items: that of its manifest's sources, else the last that there is."""
+    tables = list(journal.heads(stage.name, part="table"))
+    fields = [entry.field() for entry in known.sources]
+    roots = {head.key: head for head in journal.heads(SOURCES)}
+    root = roots.get(root_key(fields))
+    if root is not None:
+        try:
+            basis = Walk(loaded, known.config(loaded), journal).basis(stage)
+        except ConfigError:  # settings of a version that had others
+            return tables[-1] if tables else None
+        key = basis.key(SOURCES, [root.outputs[name] for name in stage.spec.reads])
+        found = next((table for table in tables if table.key == key), None)
+        if found is not None:
+            return found
+    return tables[-1] if tables else None
+
+
+def _content(loaded: LoadedPipeline, fields: Mapping[str, object]) -> str | None:
+    """Return what makes an item the same item; None for one that does not come from the sources."""
+    assert loaded.pipeline.identity is not None
+    identity = load_object(loaded.pipeline.identity)(fields)
+    return None if identity is None else digest(identity)
+
+
+def _same_files(folder: Path, known: Manifest, now: list[Fingerprint], *, kept: bool) -> bool:
+    """Whether the files of before are named again: at their place, or, where items stayed, by their name.
+
+    What comes with the items, such as hand-written records, does not matter: only the first role does.
+    """
+    places = {(one.role, os.path.realpath(one.path)) for one in now}
+    names = {(one.role, one.name) for one in now} if kept else set()
+    listed = zip(known.source_list(folder), known.sources, strict=True)
+    return all(
+        (entry.role, os.path.realpath(source.path)) in places or (entry.role, entry.name) in names
+        for source, entry in listed
+        if entry.role == known.sources[0].role
+    )
+
+
+def _some(ids: tuple[str, ...]) -> str:
+    more = [f"and {len(ids) - SHOWN} more"] if len(ids) > SHOWN else []
+    return ", ".join([*ids[:SHOWN], *more])
