@@ -9,7 +9,10 @@ from .advice import incomplete_lines, summary_first
 from .common import JsonOption, MaxCostOption, WorkersOption, example, guarded, say, show
 
 app = typer.Typer(
-    name="run", no_args_is_help=True, rich_markup_mode=None, help="Look at a run; retry failures."
+    name="run",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Look at a run; check its journal; retry failures.",
 )
 
 RunArgument = Annotated[Path, typer.Argument(help="Run folder.", show_default=False)]
@@ -55,6 +58,35 @@ def show_one(
     result = show_item(run, pipeline_of(run), item)
     show(result, as_json=as_json)
     return 0
+
+
+@app.command(
+    "check", epilog=example("fabula run check runs/mine", "fabula run check runs/mine --salvage --json")
+)
+@guarded
+def check(
+    run: RunArgument,
+    salvage: Annotated[
+        bool,
+        typer.Option("--salvage", help="Write a new journal with all that is sound; keep the damaged one."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Verify every row of a run's journal, replies and results. Exits with 1 if something is damaged.
+
+    With --salvage, a damaged journal is put aside and a new one takes its place; exits with 0 then. What was
+    lost is made and asked again by the next build or retry, and nothing else.
+    """
+    if salvage:
+        from ..engine.salvage import salvage as salvaged
+
+        show(salvaged(run), as_json=as_json)
+        return 0
+    from ..engine.check_journal import check_journal
+
+    report = check_journal(run)
+    show(report, as_json=as_json)
+    return int(bool(report.findings))
 
 
 @app.command(

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -243,7 +243,17 @@ class Calls:
         sql = "SELECT reply FROM calls WHERE request = ? AND sample = ?"
         with explained(self._journal.path):
             row = self._reader.execute(sql, (request, sample)).fetchone()
-        return None if row is None else Reply.from_json(_unpack(row[0]))
+        try:
+            return None if row is None else Reply.from_json(unpacked(row[0]))
+        except DAMAGED:
+            self._forget(request, sample)
+            return None
+
+    def _forget(self, request: str, sample: int) -> None:
+        """Take a reply that cannot be read for one that was lost: it counts as not asked, and as paid."""
+        self._sent += 1
+        key = (request, sample)
+        self._journal.write((journal_file.LOSE_CALL, (self._sent, *key)), (journal_file.DROP_CALL, key))
 
     def stages(self) -> frozenset[str]:
         """Return the stages that asked anything."""
@@ -265,8 +275,9 @@ class Calls:
                 row = (
                     connection.execute(sql, (request, sample)).fetchone() if _has_calls(connection) else None
                 )
-            if row is not None:
-                return replace(_call(row), cost=0.0, attempts=0)
+            with suppress(*DAMAGED):
+                if row is not None:
+                    return replace(_call(row), cost=0.0, attempts=0)
         return None
 
     def put(self, call: Call, sent: int, done: Done) -> None:
@@ -332,25 +343,31 @@ def calls_of(journal: Journal, result: str) -> list[Call]:
         f"SELECT {_COLUMNS} FROM asks a JOIN calls c USING (request, sample)"
         " WHERE a.result = ? ORDER BY a.place"
     )
-    return [_call(row) for row in _rows(journal.path, sql, (result,))]
+    return list(_readable(_rows(journal.path, sql, (result,))))
 
 
 def answered(path: Path) -> Iterator[Call]:
-    """Yield every call in a journal, in the order of their keys.
+    """Yield every call in a journal that can be read, in the order of their keys.
 
     Args:
         path: the journal's file.
     """
-    yield from map(_call, _rows(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
+    yield from _readable(_rows(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
 
 
 _COLUMNS = "c.request, c.sample, c.stage, c.model, c.asked, c.reply, c.cost, c.attempts"
 
 
+def _readable(rows: Iterable[Sequence[Any]]) -> Iterator[Call]:
+    for row in rows:
+        with suppress(*DAMAGED):  # it counts as not asked
+            yield _call(row)
+
+
 def _call(row: Sequence[Any]) -> Call:
     request, sample, stage, model, asked, reply, cost, attempts = row
     return Call(
-        request, sample, stage, model, _unpack(asked), Reply.from_json(_unpack(reply)), cost, attempts
+        request, sample, stage, model, unpacked(asked), Reply.from_json(unpacked(reply)), cost, attempts
     )
 
 
@@ -396,6 +413,15 @@ def _pack(document: Mapping[str, Json]) -> bytes:
     return zlib.compress(json.dumps(document, sort_keys=True).encode("ascii"), LEVEL)
 
 
-def _unpack(blob: bytes) -> dict[str, Any]:
+DAMAGED = (zlib.error, ValueError, LookupError, TypeError, AttributeError)
+"""What :func:`unpacked` and the readers of what it returns raise where a row is damaged."""
+
+
+def unpacked(blob: bytes) -> dict[str, Any]:
+    """Return the document that a row of calls holds, of a request or a reply.
+
+    Raises:
+        zlib.error, ValueError: it is damaged.
+    """
     document: dict[str, Any] = json.loads(zlib.decompress(blob))
     return document

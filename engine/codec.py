@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..errors import RunError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from .stage import Failed, Made, Outcome, Rejected
 
@@ -60,8 +61,18 @@ def _clean(text: str) -> str:
 
 
 def decode(blob: bytes) -> dict[str, Json]:
-    """Return the fields that a blob holds."""
-    fields: dict[str, Json] = json.loads(zlib.decompress(blob))
+    """Return the fields that a blob holds.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    try:
+        fields: dict[str, Json] = json.loads(zlib.decompress(blob))
+    except (zlib.error, ValueError) as error:
+        raise RunError(
+            "the journal of the run", expected="results that can be read", found=f"a damaged one ({error})",
+            fix="see what is damaged with `fabula run check RUN`; with --salvage it keeps all that is sound",
+        ) from error  # fmt: skip
     return fields
 
 

@@ -272,7 +272,7 @@ class Journal:
             " WHERE stage = ? AND part = ? ORDER BY seq"
         )
         for *plain, outputs in self._rows(sql, (stage, part)):
-            yield Head._make((*plain, json.loads(outputs)))
+            yield Head._make((*plain, self._document(outputs)))
 
     def origins(self, stage: str, *, part: str = "item") -> Iterator[Origin]:
         """Yield what each result of a stage was made from, oldest first."""
@@ -281,7 +281,7 @@ class Journal:
             " WHERE stage = ? AND part = ? ORDER BY seq"
         )
         for *plain, inputs in self._rows(sql, (stage, part)):
-            yield Origin._make((*plain, json.loads(inputs)))
+            yield Origin._make((*plain, self._document(inputs)))
 
     def evidence(self, seq: int) -> str | None:
         """Return the evidence kept with a result, such as a traceback."""
@@ -302,8 +302,14 @@ class Journal:
     def fact(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a fact about the run that was noted, or None."""
         for (value,) in self._rows("SELECT value FROM meta WHERE name = ?", (name,)):
-            return json.loads(value)
+            return self._document(value)
         return None
+
+    def _document(self, text: str) -> Any:  # noqa: ANN401 - any JSON value
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise journal_file.damaged(self.path, error) from error
 
     def _rows(self, sql: str, values: Iterable[Any]) -> Iterator[Any]:
         with explained(self.path):

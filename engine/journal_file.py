@@ -11,6 +11,8 @@ from ..errors import FabulaError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode
 
 NAME = "journal.sqlite"
+SALVAGED = "journal.sqlite.salvaged"
+"""A whole new journal that is about to take the place of a damaged one."""
 FORMAT = 3
 OLDEST = 1
 """The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used."""
@@ -26,6 +28,11 @@ PUT_SENT = (
 MARK_SENT = "UPDATE sent SET state = ? WHERE id = ?"
 DROP_SENT = "DELETE FROM sent WHERE id = ?"
 MARK_LOST = "UPDATE sent SET state = 'lost' WHERE state = 'open'"
+LOSE_CALL = (
+    "INSERT INTO sent (id, request, sample, stage, model, bound, state)"
+    " SELECT ?, request, sample, stage, model, cost, 'lost' FROM calls WHERE request = ? AND sample = ?"
+)
+DROP_CALL = "DELETE FROM calls WHERE request = ? AND sample = ?"
 DROP_ASKS = "DELETE FROM asks WHERE result = ?"
 PUT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?)"
 
@@ -155,6 +162,7 @@ def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:
 
 def prepare(path: Path) -> None:
     """Make the tables in a new file; choose WAL, or DELETE mode where WAL cannot work."""
+    finish_salvage(path)
     if not path.exists():
         path.touch(file_mode(path.parent))  # SQLite gives its side files the same rights
     try:
@@ -165,6 +173,18 @@ def prepare(path: Path) -> None:
         # so the mode can be changed even where the file says WAL already.
         _set_mode(path, "DELETE", exclusive=True)
         _make_tables(path)
+
+
+def finish_salvage(path: Path) -> None:
+    """Put a salvaged journal in the place of the damaged one, which is kept elsewhere by then.
+
+    Only the holder of the run may.
+    """
+    salvaged = path.with_name(SALVAGED)
+    if salvaged.exists():
+        for suffix in ("-wal", "-shm"):  # of the damaged one: SQLite would take them for those of the new one
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        salvaged.replace(path)
 
 
 def _set_mode(path: Path, mode: str, *, exclusive: bool = False) -> None:
@@ -235,11 +255,7 @@ def _explain(path: Path, error: sqlite3.Error) -> UserError:
     name = str(getattr(error, "sqlite_errorname", ""))
     kind = "_".join(name.split("_")[:2])
     if kind in _DAMAGED or "no such table" in str(error) or "no such column" in str(error):
-        return RunError(
-            str(path),
-            what=f"the journal is damaged ({error})",
-            fix="restore it from a copy, or delete it: the run then starts over",
-        )
+        return damaged(path, error)
     if kind in _FULL:
         fix = "free some space and start again; finished work is kept"
         return TargetError(str(path), what="the disk is full", fix=fix)
@@ -247,6 +263,16 @@ def _explain(path: Path, error: sqlite3.Error) -> UserError:
         str(path),
         what=f"the journal cannot be written: {error} ({name or type(error).__name__})",
         fix="check the folder's permissions, free space and quota, then start again; finished work is kept",
+    )
+
+
+def damaged(path: Path, error: Exception) -> RunError:
+    """Return the error for a journal that cannot be read."""
+    return RunError(
+        str(path),
+        expected="an intact journal",
+        found=f"a damaged file ({error})",
+        fix=f"see what is damaged: fabula run check {path.parent}; with --salvage it keeps all that is sound",
     )
 
 

@@ -152,7 +152,9 @@ class Walk:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
             listing = None if table is None else read_listing(self.journal, table)
-            old = listing is not None and not any(self.again(stage, known[child]) for _, child in listing)
+            old = _is_whole(listing, known) and not any(
+                self.again(stage, known[key]) for _, key in listing or ()
+            )
             if not old:
                 listing = self.missing_children(stage, basis, (parent, key), known)
             if listing is None:
@@ -204,11 +206,17 @@ class Walk:
             found = None  # decided since on other items: what was decided last counts
         known = {head.key: head for head in self.journal.heads(stage.name)}
         listing = None if found is None else read_listing(self.journal, found)
-        if listing is None:
+        if listing is None or not _is_whole(listing, known):
+            found = None
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
         for _, key in listing or ():
             self.settle(stage, known[key], ran=found is None)
+
+
+def _is_whole(listing: Listing | None, known: Mapping[str, Head]) -> bool:
+    """Whether a list is there with all that it names; a damaged journal may have lost some of that."""
+    return listing is not None and all(key in known for _, key in listing)
 
 
 @dataclass(slots=True)

@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import parent_process
 
-from ..errors import MissingRequirement
+from ..errors import MissingRequirement, RunError
 from .codec import Encoded, encode, gather_fields
 from .pipeline import Stage, load_stage
 from .stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 
 Parts = tuple[tuple[bytes, tuple[str, ...]], ...]
 """Fields of an item as the journal keeps them: blobs, and which fields of each are meant."""
+
+
+STOPPING = (MissingRequirement, RunError)
+"""What is no outcome of an item: something is not installed, or the journal is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def run_items(stage: Stage, tools: Tools, tasks: Sequence[Task]) -> list[Encoded
         if len(outcomes) != len(tasks):
             raise ValueError(f"stage {stage.name} gave {len(outcomes)} outcomes for {len(tasks)} items")
         return [encode(checked(stage.spec, outcome)) for outcome in outcomes]
-    except MissingRequirement:
+    except STOPPING:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
         if len(tasks) == 1:
@@ -100,7 +104,7 @@ def run_item(stage: Stage, tools: Tools, task: Task) -> Encoded:
     try:
         outcome = stage.run(Item(task.item, gather_fields(task.parts)), tools)
         return encode(checked(stage.spec, _finished(outcome) if isinstance(outcome, Coroutine) else outcome))
-    except MissingRequirement:
+    except STOPPING:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the runner's item guard
         return encode(failure(error))
