@@ -1,5 +1,6 @@
 """The builders there are, and what can be done with a run whatever built it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..engine.execute import Options, RunRequest, execute, last_limit
@@ -7,6 +8,7 @@ from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_object, load_pipeline
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
+from ..engine.sources import relocated
 from ..errors import BelowThreshold, RunError
 
 BUILDERS: tuple[tuple[str, str], ...] = (
@@ -75,6 +77,7 @@ def continue_run(
     retry_failed: bool = False,
     workers: int | None = None,
     max_cost: float | None = None,
+    sources: Sequence[Path] = (),
     reporter: Reporter | None = None,
 ) -> RunReport:
     """Execute a run again with the sources and settings that it was last made with.
@@ -85,6 +88,8 @@ def continue_run(
         workers: worker processes; None for the settings' number, else one per core.
         max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
             last given, if any.
+        sources: where sources are that have moved: the files and folders themselves, or a folder that holds
+            them; they are known by their content.
         reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
@@ -95,7 +100,10 @@ def continue_run(
     limit = last_limit(Path(run).absolute()) if max_cost is None else max_cost
     options = Options(workers=workers, retry_failed=retry_failed, max_cost=limit)
     config = manifest.config(load_pipeline(pipeline))
-    request = RunRequest(run, pipeline, config, manifest.source_list(Path(run).absolute()), options=options)
+    listed = manifest.source_list(Path(run).absolute())
+    if sources:
+        listed = relocated([entry.field() for entry in manifest.sources], listed, sources)
+    request = RunRequest(run, pipeline, config, listed, options=options, complete=True)
     if reporter is not None:
         load_object(dict(PLANS)[manifest.kind])(request, reporter)
     try:

@@ -90,7 +90,12 @@ def check(
 
 
 @app.command(
-    "retry", epilog=example("fabula run retry runs/mine --failed", "fabula run retry runs/mine --max-cost 5")
+    "retry",
+    epilog=example(
+        "fabula run retry runs/mine --failed",
+        "fabula run retry runs/mine --max-cost 5",
+        "fabula run retry runs/mine --sources /data/stories",
+    ),
 )
 @guarded
 def retry(
@@ -98,6 +103,12 @@ def retry(
     failed: Annotated[
         bool, typer.Option("--failed", help="As --retry-failed: ask once more what got no usable reply.")
     ] = False,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--sources", help="Where sources that moved are now, or a folder with them. Repeatable."
+        ),
+    ] = None,
     workers: WorkersOption = None,
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
@@ -112,7 +123,14 @@ def retry(
 
     reporter = choose_reporter(as_json=as_json)
     with summary_first(run, as_json=as_json):
-        report = continue_run(run, retry_failed=failed, workers=workers, max_cost=max_cost, reporter=reporter)
+        report = continue_run(
+            run,
+            retry_failed=failed,
+            workers=workers,
+            max_cost=max_cost,
+            sources=sources or (),
+            reporter=reporter,
+        )
     show(report, as_json=as_json)
     if not as_json:
         for line in incomplete_lines(run):

@@ -10,6 +10,7 @@ from ..errors import (
     BelowThreshold,
     BudgetStop,
     ConfigError,
+    FabulaError,
     Interrupted,
     ModelUnavailable,
     RunError,
@@ -37,7 +38,8 @@ from .preflight import check_models
 from .privacy import is_private, keep_private
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
-from .report import ItemReport, RunReport, StageReport, meaning, write_report
+from .report import NAME as REPORT
+from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
 from .runner import Means, Options, Runner
 from .signals import Stopper, stop_on_signals
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
@@ -64,6 +66,7 @@ class RunRequest:
             with belong to it in any case.
         created_at: creation time of a new run (RFC 3339); a run that exists keeps its own.
         options: what to run of it, and how.
+        complete: whether the sources are all that the run has, those that it was extended with among them.
         accept: looks at the items when all stages are done, before any output is written; what it raises
             keeps the outputs as they are.
     """
@@ -74,6 +77,7 @@ class RunRequest:
     sources: tuple[Source, ...] = ()
     created_at: str | None = None
     options: Options = field(default_factory=Options)
+    complete: bool = False
     accept: Callable[[Items], None] | None = None
 
 
@@ -166,7 +170,7 @@ def _execute(
 ) -> RunReport:
     known = _known_manifest(folder, loaded)
     last = known.source_list(folder) if known else ()
-    sources = with_added(request.sources, last) if request.sources else last
+    sources = request.sources if request.complete else with_added(request.sources, last)
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", what="no file or folder is given", fix="name one")
@@ -203,6 +207,7 @@ def _execute(
             tuple(entry.path for entry in prints),
             folder / STORE,
             device,
+            _is_settled(folder, options),
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -217,7 +222,8 @@ def check_sources(request: RunRequest) -> None:
     folder, loaded = Path(request.folder).absolute(), load_pipeline(request.pipeline)
     known = _known_manifest(folder, loaded)
     if known is not None:
-        sources = with_added(request.sources, known.source_list(folder))
+        last = known.source_list(folder)
+        sources = request.sources if request.complete else with_added(request.sources, last)
         _keep_items(folder, loaded, request, fingerprints(sources, folder), SilentReporter())
 
 
@@ -253,6 +259,15 @@ def _or_as_it_was(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # why it failed matters more
                 write_atomic(path, [before])
         raise
+
+
+def _is_settled(folder: Path, options: Options) -> bool:
+    """Whether a run was finished with the manifest that it has now, and no item is to be tried again."""
+    with suppress(FabulaError):
+        report = read_report(folder) if (folder / REPORT).exists() and not options.retry_failed else None
+        if report is not None and not report.totals["pending"]:
+            return report.manifest_sha256 == sha256_file(folder / MANIFEST)
+    return False
 
 
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:

@@ -23,7 +23,7 @@ from ..schemas.canonical import pretty_bytes, write_atomic
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
-from .sources import Source, source_field
+from .sources import Source, path_in, source_field
 
 NAME = "run.json"
 FORMAT = 1
@@ -61,9 +61,9 @@ class StageEntry(Own):
 
 
 class SourceEntry(Own):
-    """One source: its role, the name and hash of its content, where it was, and when it was added.
+    """One source: its role, the name and hash of its content, where it is, and when it was added.
 
-    ``added_at`` is null for the sources that a run began with.
+    The path is relative to the run folder. ``added_at`` is null for the sources that a run began with.
     """
 
     role: str
@@ -121,7 +121,9 @@ class Manifest(Own):
 
     def source_list(self, folder: Path) -> tuple[Source, ...]:
         """Return the sources that the run in this folder was last made from."""
-        return tuple(Source(entry.role, folder / entry.path, entry.added_at) for entry in self.sources)
+        return tuple(
+            Source(entry.role, path_in(folder, entry.path), entry.added_at) for entry in self.sources
+        )
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.

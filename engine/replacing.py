@@ -1,6 +1,5 @@
 """Whether a run is about to be replaced: what of it is gone, corrected or new in the sources named now."""
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from .journal import Head, Journal
 from .journal_file import NAME as JOURNAL
 from .manifest import Manifest
 from .pipeline import SOURCES, LoadedPipeline, Stage, load_object
-from .sources import EDITS_ROLE, Fingerprint
+from .sources import EDITS_ROLE, Fingerprint, Source, place_of
 from .stage import Item, Made, Tools
 from .walk import Walk, root_key
 
@@ -168,11 +167,11 @@ def _same_files(folder: Path, known: Manifest, now: list[Fingerprint], *, kept: 
 
     What comes with the items, such as hand-written records, does not matter: only the first role does.
     """
-    places = {(one.role, os.path.realpath(one.path)) for one in now}
+    places = {place_of(Source(one.role, one.path)) for one in now}
     names = {(one.role, one.name) for one in now} if kept else set()
     listed = zip(known.source_list(folder), known.sources, strict=True)
     return all(
-        (entry.role, os.path.realpath(source.path)) in places or (entry.role, entry.name) in names
+        place_of(source) in places or (entry.role, entry.name) in names
         for source, entry in listed
         if entry.role == known.sources[0].role
     )

@@ -23,6 +23,9 @@ from .stage import Child, Made, Tools
 from .walk import Group, Table, Walk, root_key
 from .worker import Job, Task, checked
 
+PLACES = "places"
+"""The fact in a journal that says where the sources were when they were last taken in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -92,6 +95,7 @@ class Means:
         created_at: when the run was created.
         paths: the source files and folders.
         store: where stages keep files.
+        settled: whether the run is finished as it is asked for now, so that no source is needed.
         device: where stages that take several items at once run, one process; None for the pool.
     """
 
@@ -104,6 +108,7 @@ class Means:
     paths: tuple[Path, ...]
     store: Path | None = None
     device: WorkerPool | None = None
+    settled: bool = False
 
 
 class Runner(Walk):
@@ -149,6 +154,14 @@ class Runner(Walk):
     def again(self, stage: Stage, head: Head) -> bool:
         """Whether the options want a known result made again, and let it run."""
         return self.means.options.makes_again(stage, head) and self._may_run(stage, head.item)
+
+    def lacks_sources(self) -> bool:
+        """Whether sources are no longer where the first stage found them last; its results name files."""
+        if not self._root or self.means.settled:
+            return False
+        last = self.journal.fact(PLACES)
+        now = [str(path) for path in self.means.paths]
+        return bool(last and now) and any(one not in now and not Path(one).exists() for one in last)
 
     def _may_run(self, stage: Stage, item: str | None = None) -> bool:
         stages = self.means.options.stages
@@ -202,6 +215,8 @@ class Runner(Walk):
             listing.append([child.id, self._put_child(stage, basis, child, known)])
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
         self._put(basis, item, key, encode(Made({"items": listing})), inputs, part="table")
+        if self._root:
+            self.journal.note(PLACES, [str(path) for path in self.means.paths])
         return listing
 
     def _put_child(self, stage: Stage, basis: Basis, child: Child, known: dict[str, Head]) -> str:

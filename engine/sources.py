@@ -1,10 +1,11 @@
 """What a run is made from: its source files and folders, known by their content."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import InputError, UserError
+from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import digest, sha256_file
 
 EDITS, EDITS_ROLE = "edits.jsonl", "edits"
@@ -42,9 +43,26 @@ class Fingerprint:
         return source_field(self.role, self.name, self.sha256, self.added_at)
 
     def as_json(self, folder: Path) -> dict[str, str]:
-        """Return what ``run.json`` in that folder says of it: a path inside the folder is relative to it."""
-        inside = self.path.is_relative_to(folder)
-        return {**self.field(), "path": str(self.path.relative_to(folder) if inside else self.path)}
+        """Return what ``run.json`` in that folder says of it."""
+        return {**self.field(), "path": path_from(folder, self.path)}
+
+
+def path_from(folder: Path, path: Path) -> str:
+    """Return a path relative to a folder, so that both can be moved together.
+
+    Links on the way to both are followed, as ``..`` means another folder behind them. On another drive of
+    Windows, the path stays as it is.
+    """
+    place = Path(os.path.realpath(path.absolute().parent), path.name)
+    try:
+        return Path(os.path.relpath(place, os.path.realpath(folder))).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def path_in(folder: Path, path: str) -> Path:
+    """Return where :func:`path_from` points to; earlier versions wrote some paths as they were, absolute."""
+    return Path(os.path.normpath(Path(os.path.realpath(folder), path)))
 
 
 def source_field(role: str, name: str, sha256: str, added_at: str | None) -> dict[str, str]:
@@ -97,9 +115,9 @@ def _printable(name: str, sha256: str) -> list[str]:
 
 def with_edits(sources: tuple[Source, ...], folder: Path) -> tuple[Source, ...]:
     """Return the sources with the run's own edits last, if there are any now."""
-    own = folder.absolute() / EDITS
-    others = tuple(source for source in sources if source.path.absolute() != own)
-    return (*others, Source(EDITS_ROLE, own)) if own.exists() else others
+    own = Source(EDITS_ROLE, folder.absolute() / EDITS)
+    others = tuple(source for source in sources if place_of(source)[1] != place_of(own)[1])
+    return (*others, own) if own.path.exists() else others
 
 
 def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[Source, ...]:
@@ -108,17 +126,55 @@ def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[
     What a run was extended with stays part of it, at the time when it was added, named again or not.
 
     Args:
-        sources: the sources named now.
+        sources: the sources named now; none for all that are known.
         known: those that the run was last made from.
     """
-    times = {_place(source): source.added_at for source in known}
-    named = [replace(one, added_at=one.added_at or times.get(_place(one))) for one in sources]
-    places = {_place(source) for source in named}
+    if not sources:
+        return known
+    times = {place_of(source): source.added_at for source in known}
+    named = [replace(one, added_at=one.added_at or times.get(place_of(one))) for one in sources]
+    places = {place_of(source) for source in named}
     missing = (source for source in known if source.added_at is not None)
-    return (*named, *(source for source in missing if _place(source) not in places))
+    return (*named, *(source for source in missing if place_of(source) not in places))
 
 
-def _place(source: Source) -> tuple[str, str]:
+def relocated(
+    known: Sequence[Mapping[str, str]], sources: tuple[Source, ...], given: Sequence[Path]
+) -> tuple[Source, ...]:
+    """Return the sources of a run, those that have moved at their new places.
+
+    Args:
+        known: role, name and hash of each source, as the run was last made from it.
+        sources: the same with the places that the run knows.
+        given: where they are now: the files and folders themselves, or a folder that holds them.
+
+    Raises:
+        ConfigError: none of the sources is at one of the places.
+        InputError: a place cannot be read.
+    """
+    found = list(sources)
+    for place in given:
+        listed = [place, *(place / entry["name"] for entry in known)] if place.is_dir() else [place]
+        try:
+            prints = {
+                fingerprint(Source("", path)).sha256: path
+                for path in listed
+                if path == place or path.exists()
+            }
+        except OSError as error:
+            raise InputError([unreadable(place, error)]) from error
+        here = [number for number, entry in enumerate(known) if entry["sha256"] in prints]
+        if not here:
+            raise ConfigError(
+                f"--sources {place}", expected="a source of the run as it was, or a folder that holds some",
+                found="other content", fix=f"the run was made from {', '.join(one['name'] for one in known)}",
+            )  # fmt: skip
+        for number in here:
+            found[number] = replace(found[number], path=prints[known[number]["sha256"]])
+    return tuple(found)
+
+
+def place_of(source: Source) -> tuple[str, str]:
     """Return role and place of a source, however its path is written."""
     return source.role, os.path.realpath(source.path)
 
@@ -154,5 +210,5 @@ def unreadable(path: Path, error: OSError) -> UserError:
     """Return the error for a source that cannot be read."""
     return UserError(
         str(path), what=f"cannot be read: {error.strerror or error}",
-        fix="check the path and its permissions",
+        fix="check the path and its permissions; if it has moved, say where to: fabula run retry --sources",
     )  # fmt: skip

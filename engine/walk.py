@@ -84,6 +84,10 @@ class Walk:
         """Whether a known result is to be made again."""
         raise NotImplementedError
 
+    def lacks_sources(self) -> bool:
+        """Whether the files that an expansion found have moved, so that it has to look for them again."""
+        return False
+
     def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
         """Deal with items, as (id, key), whose result in a map stage is not known."""
         raise NotImplementedError
@@ -152,9 +156,8 @@ class Walk:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
             listing = None if table is None else read_listing(self.journal, table)
-            old = _is_whole(listing, known) and not any(
-                self.again(stage, known[key]) for _, key in listing or ()
-            )
+            old = _is_whole(listing, known) and not self.lacks_sources()
+            old = old and not any(self.again(stage, known[key]) for _, key in listing or ())
             if not old:
                 listing = self.missing_children(stage, basis, (parent, key), known)
             if listing is None:

@@ -7,13 +7,15 @@ canonical JSON line per reply, sorted by :func:`sort_key`; and ``evaluation.json
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
-from ..errors import InputError, TargetError, UserError
+from ..engine.manifest import read_manifest as read_run
+from ..errors import InputError, RunError, TargetError, UserError
 from ..schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
 from ..schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ..schemas.paths import format_path
@@ -203,6 +205,20 @@ def export_archive(source: str | Path, target: Path) -> Archive:
             str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
         )
     return archive
+
+
+def sources_of(folder: str | Path, manifest: EvaluationManifest) -> list[tuple[str, Path]]:
+    """Return role and place of what an evaluation was made from, as far as anybody at hand knows it.
+
+    The run beside the archive says it; the archive itself does not, but for those of earlier versions.
+    """
+    place = Path(folder)
+    with suppress(RunError):
+        return [(source.role, source.path) for source in read_run(place).source_list(place)]
+    listed = manifest.environment.get("sources")
+    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    paths = [(str(one.get("role")), one.get("path")) for one in told]
+    return [(role, Path(path)) for role, path in paths if isinstance(path, str) and path]
 
 
 def _without_paths(manifest: EvaluationManifest) -> EvaluationManifest:

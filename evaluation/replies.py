@@ -46,7 +46,7 @@ class ReplyTally:
             "libraries": {name: text for one in run.stages for name, text in one.libraries.items()},
             "created_at": run.created_at,
             "selection": run.settings[selection],
-            "sources": [{"role": one.role, "name": one.name, "path": one.path} for one in run.sources],
+            "sources": [{"role": one.role, "name": one.name} for one in run.sources],
             "judges": self._replies.as_json(),
             **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }

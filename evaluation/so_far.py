@@ -16,6 +16,7 @@ from ..engine.manifest import read_manifest as read_run
 from ..engine.manifest import write_manifest as write_run
 from ..engine.pipeline import Pipeline
 from ..engine.replay import Replay, replayed
+from ..engine.sources import path_from
 from ..errors import InputError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode, pretty_bytes, write_atomic
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
@@ -105,8 +106,10 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
         ):
             draft = Path(scratch)
             sources = tuple(
-                one.model_copy(update={"path": str(folder.absolute() / one.path)})
-                for one in found.manifest.sources
+                one.model_copy(update={"path": path_from(draft, source.path)})
+                for source, one in zip(
+                    found.manifest.source_list(folder), found.manifest.sources, strict=True
+                )
             )
             write_run(draft, found.manifest.model_copy(update={"sources": sources}))
             if not len(found.items):

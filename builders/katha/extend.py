@@ -18,7 +18,7 @@ from ...engine.manifest import creation_time, read_manifest
 from ...engine.pipeline import load_pipeline
 from ...engine.report import NAME as REPORT
 from ...engine.report import read_report
-from ...engine.sources import EDITS, Source, fingerprint, unreadable
+from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...validators.dataset import BALANCE
@@ -134,12 +134,12 @@ def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, 
         )  # fmt: skip
     problems, fresh, again = [], [], []
     known = {
-        (source.role, source.path.absolute(), entry.sha256): entry.added_at
+        (*place_of(source), entry.sha256): entry.added_at
         for source, entry in zip(manifest.source_list(folder.absolute()), manifest.sources, strict=True)
     }
     for source in named:
         try:
-            key = (source.role, source.path, fingerprint(source).sha256)
+            key = (*place_of(source), fingerprint(source).sha256)
         except OSError as error:
             problems.append(unreadable(source.path, error))
             continue

@@ -9,7 +9,7 @@ from ...engine.edits import NAME as EDITS
 from ...engine.edits import is_withdrawal, read_edits
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.report import read_report
-from ...engine.sources import Source, fingerprint
+from ...engine.sources import Source, fingerprint, place_of
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
 from ...releases.run_folder import finished_run
@@ -89,14 +89,14 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
             str(path), what="the records are not as the run left them: the file was changed, or is gone",
             fix=f"bring the run up to date with `fabula run retry {folder}`, which also ends the extension",
         )  # fmt: skip
-    again = {(source.role, source.path.absolute()) for source in named}
+    again = {place_of(source) for source in named}
     sources = own_sources(manifest, folder)
     records = {bundle["record"]["story_id"]: digest(bundle) for bundle in iter_bundles(folder)}
     with surveyed(folder, PIPELINE, keep=(*LOADED, "signature")) as survey:
         return Base(
             folder,
             manifest,
-            tuple(source for source in sources if (source.role, source.path.absolute()) not in again),
+            tuple(source for source in sources if place_of(source) not in again),
             records,
             {story: fields for story, fields in _loaded(survey).items() if story in records},
             {story: numbers for story, numbers in _signatures(survey).items() if story in records},

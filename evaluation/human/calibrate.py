@@ -11,7 +11,7 @@ from ...releases.suites import SUITE, load_suite
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
-from ..archive import Archive, check_hash, read_archive
+from ..archive import Archive, check_hash, read_archive, sources_of
 from ..completion.score import score_archive, subject_methods
 from ..completion.scores import PanelScore
 from ..completion.voting import Definitions, NonResponse
@@ -82,7 +82,7 @@ def calibrate(
         return _events(archive, Path(folder), Path(human), (source, key), chosen)
     if archive.manifest.kind == "images":
         return _images(archive, Path(folder), Path(human), chosen, define)
-    release = _release(archive, source)
+    release = _release(archive, folder, source)
     methods = frozenset(archive.manifest.subject.get("methods", ()))
     rows = read_human(human, Known.of_records(release.records, methods))
     return HumanReport(study_storyboards(rows, release.records, archive.judgements, chosen))
@@ -131,17 +131,17 @@ def write_weights(report: HumanReport, path: Path) -> None:
         ) from error
 
 
-def _release(archive: Archive, source: str | Path | None) -> Release:
-    place = Path(source) if source is not None else _remembered(archive.manifest)
+def _release(archive: Archive, folder: str | Path, source: str | Path | None) -> Release:
+    place = Path(source) if source is not None else _remembered(folder, archive.manifest)
     check_hash(archive, "release", release_sha256(place), str(place))
     return load(place)
 
 
-def _remembered(manifest: EvaluationManifest) -> Path:
+def _remembered(folder: str | Path, manifest: EvaluationManifest) -> Path:
     """Return where the evaluation found its release."""
-    for one in manifest.environment.get("sources", ()):
-        if isinstance(one, dict) and one.get("role") == "release" and one.get("path"):
-            return Path(str(one["path"]))
+    for role, path in sources_of(folder, manifest):
+        if role == "release":
+            return path
     raise ConfigError(
         "--release", what="the archive does not say which release was judged",
         fix="give its folder with --release",

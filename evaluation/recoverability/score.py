@@ -11,7 +11,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release, load
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.katha import StoryRecord
-from ..archive import Archive, check_hash, read_manifest
+from ..archive import Archive, check_hash, read_manifest, sources_of
 from ..hashes import release_sha256
 from ..lacking import incomplete_notes
 from ..words import counted
@@ -165,12 +165,9 @@ def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path |
     """
     if given is not None:
         return Path(given)
-    sources = manifest.environment.get("sources")
-    for source in sources if isinstance(sources, list) else ():
-        if isinstance(source, Mapping) and source.get("role") == "release":
-            path = Path(str(source.get("path")))
-            if path.is_dir():
-                return path
+    for role, path in sources_of(folder, manifest):
+        if role == "release" and path.is_dir():
+            return path
     raise ConfigError(
         "--release", what=f"the release that was judged is not where {folder} says",
         fix="give its folder with --release",

@@ -10,6 +10,7 @@ from ...releases.shot_references import IMAGES
 from ...releases.shot_tree import FOLDER
 from ...schemas.canonical import sha256_file
 from ...schemas.judgement import EvaluationManifest
+from ..archive import sources_of
 from ..images.found import FoundStory
 from ..images.generated import generated_references
 from ..images.layout import Choice, find_root, shot_number, story_folders
@@ -60,10 +61,7 @@ class ShotFiles:
         """
         environment = manifest.environment
         told = _mapping(environment.get("selection"))
-        listed = environment.get("sources")
-        sources = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        paths = [(one.get("role"), one.get("path")) for one in sources]
-        known = [(role, Path(path)) for role, path in paths if isinstance(path, str) and path]
+        known = sources_of(folder, manifest)
         roots = {path.name: path for role, path in known if role == OUTPUTS}
         roots |= _given(outputs, _mapping(manifest.subject.get("methods")))
         if release is None:
