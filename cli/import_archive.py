@@ -40,6 +40,7 @@ def archive(
     What stands in two of them is kept once. Different answers of one judge to one question are refused, with
     both shown, unless --first-wins is given. The new folder is scored like any other.
     """
+    from ..evaluation.archive import read_manifest
     from ..evaluation.merging import merge_archives
 
     merged = merge_archives(folders, out, allowed=allow or (), first_wins=first_wins)
@@ -47,5 +48,6 @@ def archive(
         emit({"out": str(out), **merged.as_json()})
     else:
         show(merged, as_json=False)
-        say(f"next: fabula score {out}")
+        release = " --release RELEASE" if read_manifest(out).kind == "katha" else ""
+        say(f"next: fabula score {out}{release}")
     return 0

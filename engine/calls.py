@@ -79,8 +79,9 @@ def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | N
             sql = "SELECT reply FROM calls WHERE request = ? AND sample = ?"
             for reader in asked:
                 row = reader.execute(sql, (request, sample)).fetchone()
-                if row is not None:
-                    return Reply.from_json(_unpack(row[0]))
+                with suppress(*DAMAGED):
+                    if row is not None:
+                        return Reply.from_json(unpacked(row[0]))
             return None
 
         yield find

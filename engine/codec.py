@@ -70,7 +70,7 @@ def decode(blob: bytes) -> dict[str, Json]:
         fields: dict[str, Json] = json.loads(zlib.decompress(blob))
     except (zlib.error, ValueError) as error:
         raise RunError(
-            "the journal of the run", expected="results that can be read", found=f"a damaged one ({error})",
+            "the journal of the run", what=f"a result in it is damaged ({error})",
             fix="see what is damaged with `fabula run check RUN`; with --salvage it keeps all that is sound",
         ) from error  # fmt: skip
     return fields

@@ -27,9 +27,17 @@ from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, hold
 from .manifest import (
+    LAST_SEEN,
+    Manifest,
+    creation_time,
+    make_manifest,
+    normal_time,
+    read_manifest,
+    write_manifest,
+)
+from .manifest import (
     NAME as MANIFEST,
 )
-from .manifest import Manifest, creation_time, make_manifest, normal_time, read_manifest, write_manifest
 from .model_pool import ModelPool
 from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
@@ -194,6 +202,7 @@ def _execute(
         stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
+        journal.note(LAST_SEEN, [str(entry.path) for entry in prints])
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
         reporter.emit(Event("run", data=start))

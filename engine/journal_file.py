@@ -270,8 +270,7 @@ def damaged(path: Path, error: Exception) -> RunError:
     """Return the error for a journal that cannot be read."""
     return RunError(
         str(path),
-        expected="an intact journal",
-        found=f"a damaged file ({error})",
+        what=f"the journal is damaged ({error})",
         fix=f"see what is damaged: fabula run check {path.parent}; with --salvage it keeps all that is sound",
     )
 

@@ -17,16 +17,19 @@ from pydantic import (
     model_validator,
 )
 
-from ..errors import ConfigError, RunError
+from ..errors import ConfigError, FabulaError, RunError
 from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
+from .journal import Journal
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
 from .sources import Source, path_in, source_field
 
 NAME = "run.json"
 FORMAT = 1
+LAST_SEEN = "sources last seen"
+"""The fact in a journal that says where the sources were when the run was last worked on."""
 
 
 def _is_normal(text: str) -> str:
@@ -120,9 +123,16 @@ class Manifest(Own):
         return max([self.created_at, *(entry.added_at for entry in self.sources if entry.added_at)])
 
     def source_list(self, folder: Path) -> tuple[Source, ...]:
-        """Return the sources that the run in this folder was last made from."""
+        """Return the sources that the run in this folder was last made from.
+
+        Where the run has moved and they have not, they are where its journal last saw them.
+        """
+        paths = [path_in(folder, entry.path) for entry in self.sources]
+        if not all(path.exists() for path in paths):
+            seen = {path.name: path for path in _last_seen(folder) if path.exists()}
+            paths = [path if path.exists() else seen.get(path.name, path) for path in paths]
         return tuple(
-            Source(entry.role, path_in(folder, entry.path), entry.added_at) for entry in self.sources
+            Source(entry.role, path, entry.added_at) for entry, path in zip(self.sources, paths, strict=True)
         )
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
@@ -145,6 +155,13 @@ class Manifest(Own):
         for section, key, value in map(parse_set, sets):
             settings.setdefault(section, {})[key] = value
         return self.model_copy(update={"settings": settings})
+
+
+def _last_seen(folder: Path) -> list[Path]:
+    """Return where the sources of a run were when it was last worked on, on this machine."""
+    with suppress(FabulaError), Journal.open(folder, writable=False) as journal:
+        return [Path(path) for path in journal.fact(LAST_SEEN) or ()]
+    return []
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -86,8 +86,7 @@ def refuse_gone(folder: Path, loaded: LoadedPipeline, change: Change) -> None:
     count, adding = len(change.gone), loaded.pipeline.adding
     raise ConfigError(
         f"--out {folder}",
-        expected="sources that still have what this run was made from",
-        found=f"sources without {count} of its items, or with something else under these ids:"
+        what=f"{count} of the run's items are not in these sources, or are something else there:"
         f" {_some(change.gone)}",
         fix="nothing was changed. Build into another folder with --out"
         + (f"; {adding.format(folder=folder)}" if adding else "")

@@ -148,8 +148,7 @@ def _require_known(path: Path, found: object) -> None:
     if isinstance(found, int) and found > journal_file.FORMAT:
         raise RunError(
             str(path),
-            expected=f"a journal of format {journal_file.FORMAT} or older",
-            found=f"format {found}",
+            what=f"the journal has format {found}, of a newer version of fabula",
             fix="use the version of fabula that made the run",
         )
 

@@ -166,8 +166,8 @@ def relocated(
         here = [number for number, entry in enumerate(known) if entry["sha256"] in prints]
         if not here:
             raise ConfigError(
-                f"--sources {place}", expected="a source of the run as it was, or a folder that holds some",
-                found="other content", fix=f"the run was made from {', '.join(one['name'] for one in known)}",
+                f"--sources {place}", what="no source of the run is there as it was",
+                fix=f"the run was made from {', '.join(one['name'] for one in known)}",
             )  # fmt: skip
         for number in here:
             found[number] = replace(found[number], path=prints[known[number]["sha256"]])

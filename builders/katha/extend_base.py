@@ -130,7 +130,8 @@ def _require_same_sources(folder: Path, manifest: Manifest) -> None:
             problems.append(
                 UserError(
                     str(source.path), expected="the source as the run was made from it", found=found,
-                    fix="put it back as it was, and new stories into a file of their own",
+                    fix="put it back as it was, and new stories into a file of their own; if it has moved:"
+                    f" fabula run retry {folder} --sources PLACE",
                 )
             )  # fmt: skip
     if problems:

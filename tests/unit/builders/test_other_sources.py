@@ -133,7 +133,7 @@ def test_build_when_items_of_the_run_are_gone_changes_nothing_and_says_what_to_d
     assert refused.value.exit_code == 2
     assert content(tmp_path / "run") == before
     lost = sorted(RUN.keys() - OTHERS[others][0].keys())
-    assert f"without {len(lost)} of its items" in refused.value.found
+    assert refused.value.what.startswith(f"{len(lost)} of the run's items")
     assert all(name in str(refused.value).lower() for name in lost)
     assert "--out" in refused.value.fix and "--replace-sources" in refused.value.fix
     take_in(*OTHERS[others], replace_sources=True)
@@ -146,7 +146,7 @@ def test_build_when_ids_stand_for_other_items_in_other_files_changes_nothing(
         pytest.skip("their ids are made from what they say")
     take_in(RUN)
     before = content(tmp_path / "run")
-    with pytest.raises(ConfigError, match="without 3 of its items"):
+    with pytest.raises(ConfigError, match="3 of the run's items"):
         take_in(dict.fromkeys(RUN, "Another"), "b.jsonl")
     assert content(tmp_path / "run") == before
 

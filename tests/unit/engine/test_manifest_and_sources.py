@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.engine.manifest import creation_time, normal_time, read_manifest
-from fabula.engine.sources import Source, fingerprint, fingerprints, with_added
+from fabula.engine.sources import Source, fingerprint, fingerprints, path_from, path_in, with_added
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.schemas.canonical import sha256_bytes
 
@@ -130,7 +130,25 @@ def test_fingerprint_when_file_is_its_sha256(tmp_path: Path) -> None:
     found = fingerprint(Source("lines", path))
     assert (found.name, found.sha256) == ("a.txt", sha256_bytes(b"abc"))
     assert found.as_json(tmp_path)["path"] == "a.txt"
-    assert found.as_json(tmp_path / "b")["path"] == str(path)
+    assert found.as_json(tmp_path / "b")["path"] == "../a.txt"
+
+
+def test_paths_when_run_and_sources_are_reached_by_links_lead_to_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "far" / "runs").mkdir(parents=True)
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "runs").symlink_to(tmp_path / "far" / "runs")
+    (tmp_path / "near" / "data").symlink_to(tmp_path / "far")
+    (tmp_path / "far" / "v2.jsonl").write_text("x")
+    (tmp_path / "far" / "current.jsonl").symlink_to("v2.jsonl")
+    folder, source = tmp_path / "near" / "runs", tmp_path / "near" / "data" / "current.jsonl"
+    path = path_from(folder, source)
+    assert path == "../current.jsonl"
+    assert (
+        path_in(folder, path)
+        == path_in(tmp_path / "far" / "runs", path)
+        == tmp_path / "far" / "current.jsonl"
+    )
+    assert path_in(folder, str(source)) == source, "as earlier versions wrote it"
 
 
 def test_fingerprint_when_folder_covers_names_and_contents_but_not_hidden_files(tmp_path: Path) -> None:

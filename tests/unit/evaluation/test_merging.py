@@ -53,7 +53,7 @@ def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer
 
 
 def scores(folder: Path) -> Any:
-    return score_folder(folder, None, Definitions(resamples=50)).as_json()
+    return score_folder(folder, folder.parent / "release", Definitions(resamples=50)).as_json()
 
 
 def changed(folder: Path, place: int, **fields: Any) -> None:
@@ -163,7 +163,9 @@ def test_merge_when_matchers_judged_answers_of_different_judges_keeps_every_verd
     whole = evaluate("whole", "one", "two", **given)
     for matcher in ("model", "embedding"):
         named = Definitions(resamples=50, matcher=matcher)
-        found, expected = (score_folder(one, None, named).as_json() for one in (tmp_path / "merged", whole))
+        found, expected = (
+            score_folder(one, tmp_path / "release", named).as_json() for one in (tmp_path / "merged", whole)
+        )
         assert found["methods"] == expected["methods"]
 
 
