@@ -211,7 +211,7 @@ def test_salvage_when_rows_are_in_the_log_only_takes_them_from_there(run: Path) 
     late = writer.execute("SELECT * FROM calls WHERE rowid = 5").fetchone()
     writer.execute("DELETE FROM calls WHERE rowid = 5")
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    writer.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", late)
+    writer.execute(f"INSERT INTO calls VALUES ({','.join('?' * len(late))})", late)
     for suffix in ("", "-wal"):
         shutil.copy(f"{run / NAME}{suffix}", f"{run.parent / 'kept'}{suffix}")
     writer.close()
