@@ -105,7 +105,7 @@ def check_methods(folders: Sequence[Path]) -> None:
     if twice:
         raise ConfigError(
             "--outputs",
-            what=f"several folders are called {', '.join(twice)}; a folder's name is the method's",
+            what=f"several folders are called {', '.join(twice)}",
             fix="rename one folder: its name is the method's",
         )
 

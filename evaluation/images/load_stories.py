@@ -123,7 +123,7 @@ def checked_outputs(
     if twice:
         raise ConfigError(
             "--outputs",
-            what=f"several folders are called {', '.join(twice)}; a folder's name is the method's",
+            what=f"several folders are called {', '.join(twice)}",
             fix="rename one folder: its name is the method's",
         )
     choice = Choice(settings.mode, settings.language, settings.timestamp)

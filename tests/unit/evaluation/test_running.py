@@ -98,7 +98,7 @@ def test_stop_when_nothing_was_answered_leaves_no_archive(evaluate: Evaluate, tm
         evaluate(max_cost=0.0)
     assert "kept:" not in str(stopped.value)
     assert not (tmp_path / "run" / JUDGEMENTS).exists()
-    with pytest.raises(InputError, match="no reply so far"):
+    with pytest.raises(InputError, match="no judge has answered yet"):
         export_so_far(tmp_path / "run", tmp_path / "copy")
 
 
