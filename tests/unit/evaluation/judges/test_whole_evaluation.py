@@ -442,7 +442,10 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"prompts": "mine"}, "--prompts mine: expected one of: main, heldout"),
         ({"matcher": ("openai:m", "openai:n")}, "one matcher, and one verdict"),
         ({"matcher": ("embedding:openai:m", "embedding:openai:n")}, "one matcher, and one verdict"),
-        ({"judges": ("embedding:openai:m",)}, "--judge embedding:openai:m: this model gives vectors of texts"),
+        (
+            {"judges": ("embedding:openai:m",)},
+            "--judge embedding:openai:m: this model gives vectors of texts",
+        ),
         ({"settings": ["match_vectors.judges=['openai:m']"]}, "gives answers; vectors are wanted here"),
         ({"settings": ["match_vectors.threshold=1.0"]}, "less than 1"),
         ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
