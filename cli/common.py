@@ -154,6 +154,7 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         as_json = bool(kwargs.get("as_json"))
         try:
+            _refuse_misfits(run, kwargs)
             code = command(*args, **kwargs) or ExitCode.OK
             for found in _misfits(run, kwargs) if code == ExitCode.FINDINGS else ():
                 warn(f"note: {found.text}")
@@ -201,6 +202,13 @@ def _with_folders(
     if any(one.alone for one in found) or code != error.exit_code:
         return "\n".join(one.text for one in found), code
     return "\n  note: ".join([str(error), *(one.text for one in found)]), code
+
+
+def _refuse_misfits(command: Callable[..., None], given: Mapping[str, object]) -> None:
+    from .folders import refuse_misfits
+    from .main import name_of
+
+    refuse_misfits(name_of(command), given)
 
 
 def _misfits(command: Callable[..., None], given: Mapping[str, object]) -> list["Misfit"]:

@@ -30,10 +30,12 @@ class Misfit:
     Attributes:
         text: what it is, and what fits, in sentences.
         alone: whether that says it all: it is of a kind that other commands take.
+        kind: a key of :data:`KINDS`.
     """
 
     text: str
     alone: bool
+    kind: str
 
 
 _RUN = ("run status", "run show")
@@ -201,17 +203,28 @@ def misfits(command: str, given: Mapping[str, object]) -> Iterator[Misfit]:
         for path in _paths(value) if takes else ():
             kind = recognise(path)
             if takes and kind not in takes and not (kind == "missing" and "@" in str(path)):
-                yield Misfit(_sentence(command, path, kind, takes), bool(KINDS[kind].fits))
+                yield Misfit(_sentence(command, path, kind, takes), bool(KINDS[kind].fits), kind)
 
 
-def refuse_misfits(command: str, **given: object) -> None:
-    """Refuse paths that are nothing that a command takes, for commands that would find nothing wrong in them.
+CHECKED_FIRST = frozenset(
+    ("import references", "export vistory", "export shots", "export lite", "export entitybench",
+     "export entities", "baseline copy-paste")
+)  # fmt: skip
+"""Commands that find nothing wrong in a folder without anything for them, and would write an empty result."""
+
+
+def refuse_misfits(command: str, given: Mapping[str, object]) -> None:
+    """Refuse folders that are nothing that a command takes, where it is one of :data:`CHECKED_FIRST`.
+
+    A path that is missing or a file is left to the command, which says so itself.
 
     Raises:
         ConfigError: as said of the first.
     """
-    for found in misfits(command, given):
-        raise ConfigError(f"fabula {command}", what=found.text, fix="give a path of the kind that it takes")
+    for found in misfits(command, given) if command in CHECKED_FIRST else ():
+        if found.kind in ("missing", "file"):
+            continue
+        raise ConfigError(f"fabula {command}", what=found.text, fix="give a path of the kind it takes")
 
 
 def _paths(value: object) -> Iterable[Path]:

@@ -7,7 +7,6 @@ import typer
 
 from .common import CreatedAtOption, JsonOption, emit, example, guarded, released, say, show_findings
 from .findings import AllOption
-from .folders import refuse_misfits
 
 if TYPE_CHECKING:
     from ..builders.shots.references import Sees
@@ -60,7 +59,6 @@ def references(
     """
     from ..builders.shots.references import Terms, import_references
 
-    refuse_misfits("import references", folder=folder, out=out)
     terms = Terms(source=source, rights=rights)
     report = import_references(folder, out, terms, None if detector is None else _looks(detector))
     return show_findings(report, as_json=as_json, everything=everything)
