@@ -164,7 +164,7 @@ def test_a_resealed_table_that_says_something_else_is_found_by_both_readers(rele
     def restate(document):
         for node in document["distribution"]:
             if node.get("contentUrl") == "data/questions/validation.parquet":
-                node["sha256"] = sha256_file(path)
+                node |= {"sha256": sha256_file(path), "contentSize": f"{path.stat().st_size} B"}
 
     helpers.edit_json(release / "croissant_metadata.json", restate)
     helpers.reseal(release)
