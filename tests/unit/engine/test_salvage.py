@@ -128,7 +128,9 @@ def test_salvage_when_the_journal_is_damaged_anywhere_loses_only_what_cannot_be_
         assert done.kept_as.read_bytes() == data
     kept = calls(path)
     assert readable.items() <= kept.items()
-    assert kept.items() <= whole.items(), "nothing is made up"
+    assert {key: row[4:6] for key, row in kept.items()}.items() <= {
+        key: row[4:6] for key, row in whole.items()
+    }.items(), "no request or reply is made up"
     assert check_journal(run).findings == ()
     before = server.count
     report = execute(request(run.parent, server))
