@@ -68,7 +68,7 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     document = json.loads((release / "release.json").read_text())
     (release / "release.json").write_text(json.dumps({**document, "files": []}))
     code, output = run(*asked)
-    assert (code, "lists all_prompts.json" in output) == (1, True)
+    assert (code, "does not list all_prompts.json" in output) == (1, True)
 
 
 def test_study_when_exported_hides_the_methods_and_keeps_its_key(

@@ -303,7 +303,7 @@ def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path
 
 
 def test_pack_when_options_make_no_sense_for_episodes_refuses(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the licence of the episodes"):
+    with pytest.raises(ConfigError, match="the licence that the release is published under"):
         pack(run, tmp_path / "release", PackOptions("0.1.0"))
     with pytest.raises(ConfigError, match="a set of episodes, which has neither subsets"):
         pack(run, tmp_path / "release", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=1",)))
