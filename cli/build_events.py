@@ -52,6 +52,12 @@ def events(
         int | None, typer.Option("--generate", help="How many prompts the model is asked to write [0].")
     ] = None,
     most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
+    keep_all: Annotated[
+        bool,
+        typer.Option(
+            "--keep-all", help="Seeds that are a suite: keep every prompt, whatever conditions say."
+        ),
+    ] = False,
     results: Annotated[
         list[Path] | None,
         typer.Option("--results", help="An evaluation of the suite's videos: grade by it. Repeatable."),
@@ -84,6 +90,7 @@ def events(
     options = SuiteOptions(
         model=model,
         generate=generate,
+        keep_all=keep_all or None,
         most=most,
         results=_rates(results or [], judge, people),
         people=None if people is None else _people(people),

@@ -13,9 +13,15 @@ from .view import Story
 CODE = "secret-removed"
 
 
-def find_redacted(document: Json, where: str) -> Iterator[Issue]:
-    """Yield every text, and every name of a field, in which the mark of a removed secret stands."""
-    for steps, text in _strings(document, ()):
+def find_redacted(document: Json, where: str, start: Steps = ()) -> Iterator[Issue]:
+    """Yield every text, and every name of a field, in which the mark of a removed secret stands.
+
+    Args:
+        document: where to look.
+        where: the file or record that it is in.
+        start: its path there.
+    """
+    for steps, text in _strings(document, start):
         if MARK in text:
             yield issue(CODE, where, quoted_path(steps), f"found {show(text)}")
 

@@ -1,18 +1,15 @@
 """Stage: the general conditions of section 2.1.1 of StoryEval, and its first filter, as checks."""
 
-from collections.abc import Iterator
-
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.canonical import Json
 from ...schemas.events import video_name
-from .rules import FEWEST, MOST, facial_expression
+from ...validators.suites.conditions import objections
 from .settings import ConditionSettings
 
 SPEC = StageSpec(
     name="check_conditions",
-    version=1,
+    version=2,
     shape="map",
-    reads=("entry",),
+    reads=("entry", "stays"),
     writes=("unit", "labels"),
     reject_codes={
         "no_name": "no file name can be made of the prompt",
@@ -27,31 +24,22 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Outcome:
-    """Return file name and labels of a prompt that meets the conditions."""
+    """Return file name and labels of a prompt that meets the conditions, or that stays in any case."""
     settings = tools.settings
     assert isinstance(settings, ConditionSettings)
-    entry = item["entry"]
-    unit = video_name(entry["prompt"])
-    for code, reason in _objections(entry, unit, settings):
-        return Rejected(code, reason)
+    entry, given = item["entry"], item["entry"]["given"]
+    against = objections(
+        entry["prompt"],
+        entry["event_list"],
+        entry["participants"],
+        max_words=settings.max_words,
+        max_participants=settings.max_participants,
+    )
+    for found in () if item["stays"] else against:
+        return Rejected(found.code.replace("-", "_"), found.message)
+    if given is not None:
+        return Made({"unit": given["unit"], "labels": given["entry"]["class"]})
     origin = ["retrieval"] if entry["origin"] == "retrieval" else []
     creative = ["creative"] if entry["creative"] else []
     labels = [*entry["participants"], *origin, *creative, f"{len(entry['event_list'])}_events"]
-    return Made({"unit": unit, "labels": labels})
-
-
-def _objections(entry: Json, unit: str, settings: ConditionSettings) -> Iterator[tuple[str, str]]:
-    """Yield code and reason of everything that speaks against a prompt."""
-    events, kinds, words = entry["event_list"], entry["participants"], len(entry["prompt"].split())
-    if unit == ".mp4":
-        yield "no_name", entry["prompt"][:100]
-    if not FEWEST <= len(events) <= MOST:
-        yield "event_count", f"{len(events)} events: {'; '.join(events)[:200]}"
-    if len({event.casefold() for event in events}) < len(events):
-        yield "repeated_event", "; ".join(events)[:200]
-    if words > settings.max_words:
-        yield "too_long", f"{words} words; at most {settings.max_words}"
-    if len(kinds) > settings.max_participants:
-        yield "too_many_participants", ", ".join(kinds)
-    if face := facial_expression(events):
-        yield "facial_expression", face[:200]
+    return Made({"unit": video_name(entry["prompt"]), "labels": labels})

@@ -73,7 +73,10 @@ def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates 
 
 
 def labelled(labels: Sequence[str], level: str) -> tuple[str, ...]:
-    """Return the classes of a prompt with its difficulty, which stands before the number of events."""
+    """Return the classes of a prompt with its difficulty: where one was, else before the number of events."""
+    if known := next((label for label in labels if label in DIFFICULTIES), None):
+        place = labels.index(known)
+        return (*labels[:place], level, *(one for one in labels[place:] if one not in DIFFICULTIES))
     others = [label for label in labels if label not in DIFFICULTIES]
     counts = [label for label in others if label.endswith("_events")]
     return (*(label for label in others if label not in counts), level, *counts)

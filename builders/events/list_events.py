@@ -12,7 +12,7 @@ LIST = "events/list_events"
 
 SPEC = StageSpec(
     name="list_events",
-    version=2,
+    version=3,
     shape="map",
     reads=("drafted",),
     writes=("entry", "listed_by"),
@@ -24,6 +24,8 @@ SPEC = StageSpec(
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the prompt with events, participants and origin; and who listed the events."""
     drafted, maker = item["drafted"], "given"
+    if drafted["given"] is not None:
+        return Made({"entry": drafted, "listed_by": maker})
     prompt = " ".join(drafted["prompt"].split())
     found = {"event_list": drafted["event_list"], "participants": drafted["participants"]}
     creative = drafted["creative"]
@@ -37,7 +39,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
             listed, maker = await _ask(prompt, tools)
             creative = listed["creative"] if creative is None else creative
         found = {name: found[name] or listed[name] for name in found}
-    entry = {"prompt": prompt, **found, "creative": creative, "origin": drafted["origin"]}
+    entry = {"prompt": prompt, **found, "creative": creative}
+    entry |= {"origin": drafted["origin"], "given": None}
     return Made({"entry": entry, "listed_by": maker})
 
 

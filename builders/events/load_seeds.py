@@ -10,8 +10,9 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
 from ...releases.suites import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
-from ...schemas.events import PARTICIPANTS, video_name
+from ...schemas.events import video_name
 from ...schemas.paths import format_path
+from ...validators.suites.conditions import participants_in
 from .results import read_results
 from .rules import keyword_of
 from .settings import LoadSettings, Seed
@@ -21,10 +22,10 @@ SEEDS, RESULTS = "seeds", "results"
 
 SPEC = StageSpec(
     name="load_seeds",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
-    writes=("seed", "slot", "results"),
+    writes=("seed", "slot", "results", "place", "stays"),
     settings=LoadSettings,
 )
 
@@ -51,8 +52,11 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         problems.append(_problem(", ".join(map(str, tools.paths)), "at least one seed", "none"))
     if problems:
         raise InputError(problems)
-    for name, seed in seeds.items():
-        yield Child(name, Made({"seed": seed, "slot": None, "results": results}))
+    usual = {"seed": None, "slot": None, "results": results, "place": None, "stays": False}
+    for place, (name, seed) in enumerate(seeds.items()):
+        # Only the prompts of a suite have an order of their own; it is no part of what a prompt is.
+        order = {} if "given" not in seed else {"place": place, "stays": settings.keep_all}
+        yield Child(name, Made({**usual, "seed": seed, **order}))
     written = [seed["prompt"] for seed in seeds.values() if seed["prompt"]]
     for number in range(settings.generate):
         kind, subject = keyword_of(number)
@@ -61,7 +65,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
             "creative": _is_creative(number, settings.creative_share),
             "examples": _examples(written, number, (settings.examples, tools.seed)),
         }  # fmt: skip
-        yield Child(f"guided_{number + 1:05d}", Made({"seed": None, "slot": slot, "results": results}))
+        yield Child(f"guided_{number + 1:05d}", Made({**usual, "slot": slot}))
 
 
 def identity(fields: Mapping[str, Json]) -> Json:
@@ -81,22 +85,23 @@ def _kept(path: Path, tools: Tools) -> str:
 
 
 def _suite(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the prompts of a suite in the official form as seeds; a difficulty that they have is dropped."""
+    """Yield the prompts of a suite in the official form as seeds, each with its entry as it was read."""
     try:
         suite = load_suite(path)
     except InputError as error:
         problems.extend(error.problems)
         return
     for name, prompt in suite.prompts.items():
-        labels = set(prompt.labels)
+        labels = prompt.labels
         seed = Seed(
             prompt=prompt.prompt,
             origin="retrieval" if "retrieval" in labels else "brainstorm",
             event_list=prompt.event_list,
-            participants=tuple(one for one in PARTICIPANTS if one in labels) or None,
             creative="creative" in labels,
         )
-        yield f"{path} {name}", {**seed.as_json(), "video": None}
+        given = {"unit": name, "entry": prompt.as_json()}
+        kinds = list(participants_in(labels))
+        yield f"{path} {name}", {**seed.as_json(), "participants": kinds, "given": given}
 
 
 def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -130,6 +135,9 @@ def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
 
 
 def _name(seed: dict[str, Json]) -> str:
+    if "given" in seed:
+        name = str(seed["given"]["unit"])
+        return name.removesuffix(".mp4") or name
     if seed["prompt"]:
         stem = video_name(seed["prompt"]).removesuffix(".mp4")
         return stem or f"seed_{digest(seed['prompt'])[:12]}"

@@ -1,5 +1,6 @@
 """The stages of the StoryEval suite builder, in order, and the files that a finished run holds."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,13 +25,19 @@ PIPELINE = Pipeline(
     name="events",
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
+    final_fields=("place",),
     identity=f"{__package__}.load_seeds:identity",
 )
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
-    """Write the suite in the official form, sorted by file name, and the same with its history."""
-    records = sorted((item["record"] for item in items), key=lambda record: str(record["unit"]))
-    prompts = {record["unit"]: EventPrompt.model_validate(record["entry"]) for record in records}
+    """Write the suite in the official form, and the same with its history, sorted by file name.
+
+    Prompts of a suite that was given come first, in its order; the others follow, sorted by file name.
+    """
+    found = sorted(((item["place"], item["record"]) for item in items), key=lambda one: str(one[1]["unit"]))
+    records = [record for _, record in found]
+    found.sort(key=lambda one: math.inf if one[0] is None else one[0])
+    prompts = {record["unit"]: EventPrompt.model_validate(record["entry"]) for _, record in found}
     write_suite(folder / SUITE, Suite(prompts))
     write_atomic(folder / PROMPTS, jsonl_lines(records))

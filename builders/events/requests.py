@@ -28,6 +28,8 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
         given |= {"write_prompts.model": options.model, "list_events.model": options.model}
     if options.generate is not None:
         given["load_seeds.generate"] = options.generate
+    if options.keep_all is not None:
+        given["load_seeds.keep_all"] = options.keep_all
     if options.most is not None:
         given["select_prompts.most"] = options.most
     return RunRequest(

@@ -1,4 +1,4 @@
-"""What can be said of an event prompt without a model: its events, its participants, what speaks against it.
+"""What can be said of an event prompt without a model: its events, its participants.
 
 English prompts of the usual form (clauses joined by commas, "and then", "and finally") are divided; the
 subject of the first clause is carried on by a plain rule. It is a baseline, not a reading of the text.
@@ -6,7 +6,6 @@ subject of the first clause is carried on by a plain rule. It is a baseline, not
 
 import json
 import re
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,7 +14,6 @@ from ...schemas.events import PARTICIPANTS
 from ..katha.rules.lexicon import word_set
 
 MAKER = "rules@1"
-FEWEST, MOST = 2, 4
 _JOINT = re.compile(r",?\s+(and finally|and then|then)\s+|,\s+(and)\s+|,\s+", re.IGNORECASE)
 _OWN_SUBJECT = re.compile(
     r"(?:a|an|the|it|he|she|they|his|her|its|their|someone|somebody|people|another|one|two|three|both|all|some)\b",
@@ -66,15 +64,6 @@ def participants_of(prompt: str) -> tuple[str, ...]:
     if subject and not any(subject in words for words in known.values()):
         found.insert(0, "object")
     return tuple(found[:2]) or ("object",)
-
-
-def facial_expression(events: Sequence[str]) -> str | None:
-    """Return the event that is a facial expression, which judges do not reliably see; None for none."""
-    marks = frozenset(_keywords()["facial"])
-    for event in events:
-        if marks & set(_WORD.findall(event.casefold())):
-            return event
-    return None
 
 
 def keywords(kind: str) -> tuple[str, ...]:

@@ -1,63 +1,73 @@
 """Stage: near-duplicates, and the most different of the prompts that a model wrote.
 
-Prompts by people come first and stay; of a model's, the one that is least like any chosen one is taken next.
-Similarity is the token-set ratio of normalised prompts without articles and joining words.
+Prompts of a suite that is kept whole stay in any case. Prompts by people come next and stay; of a model's,
+the one that is least like any chosen one is taken next. Similarity is the token-set ratio of normalised
+prompts without articles and joining words.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 
 from ...engine.stage import Item, StageSpec, Tools
 from ...schemas.canonical import Json
-from ...schemas.text import normalize_answer
+from ...validators.suites.conditions import compared, nearest
 from .settings import SelectSettings
-
-_SMALL = frozenset(("a", "an", "the", "and", "then", "finally", "its", "his", "her", "their", "it", "of"))
 
 SPEC = StageSpec(
     name="select_prompts",
-    version=1,
+    version=2,
     shape="gather",
-    reads=("entry", "unit"),
+    reads=("entry", "place", "stays", "unit"),
     writes=("choice",),
     libraries=("rapidfuzz",),
     settings=SelectSettings,
 )
 
 
+_STAYS, _BY_PEOPLE, _GUIDED = range(3)
+
+
+def _rank(item: Item) -> tuple[int, float]:
+    """Return what comes first: what stays, then people's prompts, those of a suite in its order."""
+    place = math.inf if item["place"] is None else item["place"]
+    if item["stays"]:
+        return _STAYS, place
+    return _GUIDED if item["entry"]["origin"] == "guided" else _BY_PEOPLE, place
+
+
 def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each prompt null where it stays, or code and reason why it goes."""
     settings = tools.settings
     assert isinstance(settings, SelectSettings)
-    rows = sorted(
-        (item["entry"]["origin"] == "guided", item.id, item["unit"], _words(item["entry"]["prompt"]))
-        for item in items
-    )
+    rows = sorted((*_rank(item), item.id, item["unit"], item["entry"]["prompt"]) for item in items)
     kept: list[tuple[str, str]] = []
     choices: dict[str, Json] = {}
     waiting: list[tuple[str, str]] = []
     units: dict[str, str] = {}
-    for is_guided, name, unit, text in rows:
+    for rank, _, name, unit, prompt in rows:
+        text = compared(prompt)
         if unit in units:
             choices[name] = {"code": "near_duplicate", "reason": f"the same file name as {units[unit]}"}
             continue
         units[unit] = name
-        if is_guided:
+        if rank == _GUIDED:
             waiting.append((name, text))
+        elif rank == _STAYS:
+            choices[name] = None
+            kept.append((name, text))
         else:
             _take((name, text), kept, choices, settings)
     _choose(waiting, kept, choices, settings)
-    return {name: {"choice": choices[name]} for _, name, _, _ in rows}
+    return {name: {"choice": choices[name]} for _, _, name, _, _ in rows}
 
 
 def _take(
     row: tuple[str, str], kept: list[tuple[str, str]], choices: dict[str, Json], settings: SelectSettings
 ) -> None:
-    from rapidfuzz.fuzz import token_set_ratio
-
     name, text = row
-    near = max(((token_set_ratio(text, other), other_name) for other_name, other in kept), default=(0.0, ""))
-    if near[0] >= settings.near:
-        choices[name] = {"code": "near_duplicate", "reason": f"{near[0]:.0f} of 100 like {near[1]}"}
+    if near := nearest(text, [other for _, other in kept], settings.near):
+        reason = f"{near[0]:.0f} of 100 like {kept[near[1]][0]}"
+        choices[name] = {"code": "near_duplicate", "reason": reason}
         return
     choices[name] = None
     kept.append(row)
@@ -95,7 +105,3 @@ def _choose(
         kept.append((name, text))
         for other, words in left.items():
             nearest[other] = max(nearest[other], token_set_ratio(text, words))
-
-
-def _words(prompt: str) -> str:
-    return " ".join(word for word in normalize_answer(prompt).split() if word not in _SMALL)

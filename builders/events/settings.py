@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ...models.settings import ModelSettings
 from ...schemas.base import Own
+from ...validators.suites.conditions import MOST_PARTICIPANTS, MOST_WORDS, NEAR
 
 SILENT = {"more_than_two": 3, "at_least_two": 2}
 """Named definitions of the second filter -> how many methods without an answer a prompt goes with: section
@@ -32,12 +33,16 @@ class Seed(Own):
 
 
 class LoadSettings(Own):
-    """How many prompts a model is to add."""
+    """How many prompts a model is to add, and whether a suite that is given is kept whole."""
 
     generate: int = Field(default=0, ge=0, le=20_000, description="Prompts that a model is asked for.")
     examples: int = Field(default=6, ge=1, le=50, description="Seeds that each of these requests shows.")
     creative_share: float = Field(
         default=0.3, ge=0, le=1, description="Share of these that are to be impossible in the real world."
+    )
+    keep_all: bool = Field(
+        default=False,
+        description="Every prompt of a suite stays, even where it breaks a condition or is a near-duplicate.",
     )
 
 
@@ -51,15 +56,17 @@ class WriteSettings(ModelSettings):
 class ConditionSettings(Own):
     """The general conditions of a prompt."""
 
-    max_words: int = Field(default=50, ge=5, description="Longer prompts are no short stories.")
-    max_participants: int = Field(default=2, ge=1, le=3, description="Kinds of participants at most.")
+    max_words: int = Field(default=MOST_WORDS, ge=5, description="Longer prompts are no short stories.")
+    max_participants: int = Field(
+        default=MOST_PARTICIPANTS, ge=1, le=3, description="Kinds of participants at most."
+    )
 
 
 class SelectSettings(Own):
     """Which prompts stay."""
 
     near: float = Field(
-        default=85.0, gt=0, le=100, description="Token-set similarity, 0 to 100, from which one of two goes."
+        default=NEAR, gt=0, le=100, description="Token-set similarity, 0 to 100, from which one of two goes."
     )
     most: int | None = Field(
         default=None,

@@ -5,7 +5,7 @@ from .grading import labelled
 
 SPEC = StageSpec(
     name="settle_prompts",
-    version=2,
+    version=3,
     shape="map",
     reads=("choice", "drafted_by", "entry", "grade", "labels", "listed_by", "unit"),
     writes=("record",),
@@ -26,7 +26,8 @@ def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a st
             return Rejected(against["code"], against["reason"])
     if grade is not None:
         labels = list(labelled(labels, grade["level"]))
-    official = {"prompt": entry["prompt"], "event_list": entry["event_list"], "class": labels}
+    kept = {} if entry["given"] is None else entry["given"]["entry"]
+    official = {"prompt": entry["prompt"], "event_list": entry["event_list"], **kept, "class": labels}
     made = {"prompt": item["drafted_by"], "event_list": item["listed_by"]}
     return Made(
         {"record": {"unit": item["unit"], "entry": official, "origin": entry["origin"], "producers": made}}

@@ -16,10 +16,11 @@ from ...schemas.canonical import Json
 from .settings import WriteSettings
 
 CAPTION, WRITE = "events/caption_video", "events/write_prompt"
+_TAKEN = ("prompt", "event_list", "participants", "creative", "origin", "given")
 
 SPEC = StageSpec(
     name="write_prompts",
-    version=2,
+    version=3,
     shape="map",
     reads=("seed", "slot"),
     writes=("drafted", "drafted_by"),
@@ -33,10 +34,10 @@ SPEC = StageSpec(
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return prompt, events, participants and origin as far as they are known, and who wrote them."""
     seed, slot = item["seed"], item["slot"]
-    if seed is not None and seed["prompt"]:
-        given = {name: seed[name] for name in ("prompt", "event_list", "participants", "creative", "origin")}
+    if seed is not None and (seed["prompt"] or "given" in seed):
+        drafted = {name: seed.get(name) for name in _TAKEN}
         return Made(
-            {"drafted": given, "drafted_by": f"hand:{seed['author']}" if seed["author"] else "author"}
+            {"drafted": drafted, "drafted_by": f"hand:{seed['author']}" if seed["author"] else "author"}
         )
     if tools.asker is None:
         return Rejected("needs_model", "name one with --model")
@@ -44,6 +45,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
         asked = {name: slot[name] for name in ("subject", "creative", "examples")}
         return await _ask(tools, WRITE, asked, (), "guided")
     try:
+        assert seed is not None
         pictures = frames_of(Path(seed["video"]), tools)
     except MediaProblem as problem:
         return Failed(problem.code, str(problem))
@@ -78,7 +80,7 @@ async def _ask(
         parts = [part for number, one in enumerate(pictures, 1) for part in (f"Frame {number}", one)]
         request = replace(request, messages=(*system, Message(user.role, (*parts, *user.parts))))
     answer = await tools.asker.ask(Ask(request, reader(), prompt.label, sample=settings.sample))
-    drafted = {**answer.value, "origin": origin}
+    drafted = {**answer.value, "origin": origin, "given": None}
     if origin == "retrieval":
         drafted["creative"] = False
     return Made(

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.events.rules import facial_expression, participants_of, split_events
+from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.rules import participants_of, split_events
+from fabula.releases.suite_check import check_suite
 from fabula.releases.suites import load_suite
+from fabula.validators.suites.conditions import facial_expression
 
 pytestmark = pytest.mark.parity
 
@@ -22,3 +25,25 @@ def test_rules_when_applied_to_the_official_prompts_find_most_events_and_partici
     assert leading >= 0.9 * len(prompts)
     # Its own first filter holds for the official suite, but for what the lexicon takes too strictly.
     assert sum(facial_expression(one.event_list) is not None for one in prompts) <= 3
+
+
+def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to_stay(
+    reference: Path, tmp_path: Path
+) -> None:
+    official = reference / "storyeval" / "prompts" / "all_prompts.json"
+    build_suite([official], tmp_path / "all", SuiteOptions(workers=0, keep_all=True))
+    assert (tmp_path / "all" / "all_prompts.json").read_bytes() == official.read_bytes()
+
+
+def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_names(
+    reference: Path, tmp_path: Path
+) -> None:
+    official = reference / "storyeval" / "prompts" / "all_prompts.json"
+    report = build_suite([official], tmp_path / "run", SuiteOptions(workers=0))
+    found = check_suite(official)
+    assert found is not None and found.ok
+    assert found.counts == {"near-duplicate": 2, "too-many-participants": 2}
+    gone = {f"{item.id}.mp4" for item in report.items}
+    assert gone == {issue.path.split("'")[1] for issue in found.issues}
+    before, after = load_suite(official).prompts, load_suite(tmp_path / "run").prompts
+    assert dict(after) == {name: prompt for name, prompt in before.items() if name not in gone}

@@ -1,0 +1,141 @@
+"""A suite that is given to a build comes back as it was, but for what the conditions take out unless told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.builders.events import SuiteOptions, build_suite
+from fabula.errors import InputError
+from fabula.releases import PackOptions, pack, verify
+from fabula.releases.suite_check import check_suite
+from fabula.releases.suites import load_suite, suite_bytes
+from fabula.testing.model_server import ModelServer
+from fabula.testing.suite_model import answer
+
+
+def entry(prompt: str, *labels: str, events: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {
+        "prompt": prompt, "event_list": list(events or ("Something begins", "And then it ends")),
+        "class": list(labels), **more,
+    }  # fmt: skip
+
+
+SOUND = {
+    "zebra.mp4": entry("  A zebra  runs,\tand then\nstops. ", "2_events", "hard", "mine", "animal"),
+    "A lamp glows.mov": entry("A lamp glows, and then fades.", note={"by": ["x", None, 1.5]}, source="é𠮷"),
+    "An_odd_one.mp4": entry(
+        "A café's snowman melts.", "object", "creative", "human", "easy", "2_events",
+        events=("The snowman  drips", " And then it is gone "),
+    ),
+}  # fmt: skip
+BROKEN = {
+    "Two.mp4": entry("A LAMP glows, and  then fades!", "object"),
+    "One.mp4": entry("A dog sleeps.", events=("The dog sleeps",)),
+    "Five.mp4": entry("A dog barks often.", events=tuple(f"It barks, {n}" for n in range(5))),
+    "Same.mp4": entry("A cat meows twice.", events=("It meows", "it meows")),
+    "Face.mp4": entry("A girl wins.", events=("A girl runs", "And then she smiles")),
+    "Long.mp4": entry("A river flows" + " on" * 60),
+    "Three.mp4": entry("Everybody dances.", "object", "animal", "human"),
+    "Nothing.mp4": entry("..."),
+    "Empty.mp4": entry(""),
+}
+ODD = {**dict(reversed(BROKEN.items())), **SOUND, "Alike.mp4": entry("Zebra stops, runs.")}
+
+
+def write(path: Path, document: dict[str, Any]) -> Path:
+    path.write_bytes(suite_bytes(document) + b"\n")
+    return path
+
+
+def build(tmp_path: Path, document: dict[str, Any], *more: Path, **options: Any) -> tuple[Any, Path]:
+    given = {"workers": 0, "created_at": "2026-01-01T00:00:00Z", **options}
+    suite = write(tmp_path / "given.json", document)
+    report = build_suite([suite, *more], tmp_path / "run", SuiteOptions(**given))
+    return report, tmp_path / "run" / "all_prompts.json"
+
+
+def _file(item_id: str) -> str:
+    return item_id if item_id in ODD else f"{item_id}.mp4"
+
+
+def test_a_suite_when_it_meets_the_conditions_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    report, written = build(tmp_path, SOUND)
+    assert written.read_bytes() == (tmp_path / "given.json").read_bytes()
+    assert report.items == ()
+
+
+def test_a_suite_when_every_prompt_is_to_stay_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    report, written = build(tmp_path, ODD, keep_all=True)
+    assert written.read_bytes() == (tmp_path / "given.json").read_bytes()
+    assert report.items == ()
+
+
+def test_prompts_when_they_break_conditions_are_rejected_as_validate_says_and_the_others_keep_their_order(
+    tmp_path: Path,
+) -> None:
+    report, written = build(tmp_path, ODD)
+    found = check_suite(tmp_path / "given.json")
+    assert found is not None
+    rejected = {(_file(item.id), item.code.replace("_", "-")) for item in report.items}
+    assert rejected == {(one.path.split("'")[1], one.code) for one in found.issues}
+    assert {name for name, _ in rejected} == ODD.keys() - json.loads(written.read_text()).keys()
+    assert [name for name in ODD if name in json.loads(written.read_text())] == list(
+        load_suite(written).prompts
+    )
+    clean = check_suite(tmp_path / "run")
+    assert clean is not None and clean.counts == {}
+
+
+def test_a_run_when_asked_later_to_keep_all_does_so_without_another_folder(tmp_path: Path) -> None:
+    build(tmp_path, ODD)
+    _, written = build(tmp_path, ODD, keep_all=True)
+    assert written.read_bytes() == (tmp_path / "given.json").read_bytes()
+
+
+def test_a_suite_when_a_model_is_named_is_not_asked_about_and_stands_before_what_the_model_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    seeds = tmp_path / "seeds.jsonl"
+    seeds.write_text(json.dumps({"prompt": "A boat drifts, and then sinks."}) + "\n")
+    with ModelServer(answer) as server:
+        models = {"openai:tested": {"base_url": server.openai_url}}
+        _, written = build(
+            tmp_path, ODD, seeds, keep_all=True, model="openai:tested", models=models, generate=2
+        )
+        assert server.count == 3  # two prompts to write, and the events of the one seed
+    found = json.loads(written.read_bytes())
+    assert list(found.items())[: len(ODD)] == list(ODD.items())
+    assert len(found) > len(ODD)
+
+
+def test_a_suite_when_graded_by_results_changes_in_the_difficulty_alone(tmp_path: Path) -> None:
+    rates = {"x": {name: place / 3 for place, name in enumerate(SOUND)}}
+    numbers = ("grade_prompts.easy=1", "grade_prompts.hard=1")
+    _, written = build(tmp_path, SOUND, results=rates, settings=numbers)
+    found = json.loads(written.read_bytes())
+    assert list(found) == list(SOUND)
+    assert [row["class"] for row in found.values()] == [
+        ["2_events", "hard", "mine", "animal"], ["medium"],
+        ["object", "creative", "human", "easy", "2_events"],
+    ]  # fmt: skip
+    assert [{**row, "class": 0} for row in found.values()] == [{**row, "class": 0} for row in SOUND.values()]
+
+
+def test_a_suite_when_released_keeps_its_order_and_bytes(tmp_path: Path) -> None:
+    build(tmp_path, {**ODD, "Long.mp4": entry("A river flows on.", note=1)}, keep_all=True)
+    options = PackOptions("0.1.0", license="CC0-1.0", languages=("en",))
+    folder = pack(tmp_path / "run", tmp_path / "release", options).folder
+    assert (folder / "all_prompts.json").read_bytes() == (tmp_path / "given.json").read_bytes()
+    assert verify(folder, quick=True).issues == ()
+
+
+@pytest.mark.parametrize("damage", ["\\ud800", "NaN"])
+def test_a_suite_when_it_cannot_be_written_again_is_refused_at_once(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "given.json"
+    value = f'"{damage}"' if "\\" in damage else damage
+    path.write_text(json.dumps({"A.mp4": entry("A dog runs.")}).replace('"Something begins"', value))
+    with pytest.raises(InputError, match="a readable JSON file"):
+        build_suite([path], tmp_path / "run", SuiteOptions(workers=0))
