@@ -45,7 +45,7 @@ _OF_RELEASE = ("release verify", "release diff", "publish", "stats")
 
 KINDS: dict[str, What] = {
     "run katha": What("a run of `fabula build katha`", (*_OF_RECORDS, "edit", "extend", *_RUN)),
-    "run events": What("a run of `fabula build events`", ("release pack", *_RUN)),
+    "run events": What("a run of `fabula build events`", (*_OF_RECORDS, *_RUN)),
     "run shots": What("a run of `fabula build shots`", (*_OF_RECORDS, "edit", "evaluate images", *_RUN)),
     "run entities": What("a run of `fabula build entities`", (*_OF_RECORDS, "export entities", *_RUN)),
     "run import-shots": What(

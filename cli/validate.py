@@ -1,4 +1,4 @@
-"""``fabula validate``: every finding about a run, a release or a JSONL file, in one pass."""
+"""``fabula validate``: every finding about a run, a release, a JSONL file or a suite, in one pass."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
             "fabula validate annotations.jsonl --json",
             "fabula validate runs/shots",
             "fabula validate runs/eb",
+            "fabula validate all_prompts.json",
         ),
     )(validate)
 
@@ -27,7 +28,7 @@ def validate(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Run folder, release folder, JSONL file, shot scripts or episodes.", show_default=False
+            help="Run, release, JSONL file, suite (.json), shot scripts, episodes.", show_default=False
         ),
     ],
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
@@ -38,11 +39,14 @@ def validate(
     from ..releases.entity_tree import holds_episodes, read_entity_set
     from ..releases.shot_statistics import holds_scripts
     from ..releases.shot_tree import read_shot_set
+    from ..releases.suite_check import check_suite
     from ..validators import validate as check
 
     folder = released(path)
     if holds_scripts(folder):
         report = read_shot_set(folder)[1]
+    elif holds_episodes(folder):
+        report = read_entity_set(folder)[1]
     else:
-        report = read_entity_set(folder)[1] if holds_episodes(folder) else check(folder)
+        report = check_suite(folder) or check(folder)
     return show_findings(report, as_json=as_json, strict=strict, everything=everything)

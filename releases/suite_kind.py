@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from ..schemas.canonical import Json
 from ..schemas.events import DIFFICULTIES, Suite, SuiteRecord
 from ..schemas.issue import Issue
 from ..validators.suite_statistics import suite_statistics
+from ..validators.suites.suite_rules import check_entry
 from .flat_kind import FlatKind
 from .layout import CROISSANT, LICENSE, PROMPTS, RELEASE, SOURCE_MANIFEST, STATISTICS, SUITE, SUMS
 from .shapes import SUITES
 from .suite_facts import UNSTATED, SuiteFacts
-from .suites import suite_bytes, write_suite
+from .suites import read_named, suite_bytes, write_suite
 
 _FILES = (
     (SUITE, "the suite in the official form: file name of the video, prompt, events, classes"),
@@ -31,8 +33,18 @@ def _statistics(folder: Path, records: Sequence[SuiteRecord]) -> dict[str, Json]
     return suite_statistics(records)
 
 
-def _write_official(run: Path, draft: Path, records: Sequence[SuiteRecord]) -> None:  # noqa: ARG001 - of a kind
-    write_suite(draft / SUITE, Suite({record.unit: record.entry for record in records}))
+def _write_official(run: Path, draft: Path, records: Sequence[SuiteRecord]) -> None:
+    write_suite(draft / SUITE, _in_order_of(run / SUITE, records))
+
+
+def _in_order_of(file: Path, records: Sequence[SuiteRecord]) -> Suite:
+    """Return the prompts of records in the order of a suite's file, those that it lacks at the end."""
+    entries = {record.unit: record.entry for record in records}
+    try:
+        order = [name for name in read_named(file) if name in entries]
+    except InputError:
+        order = []
+    return Suite({name: entries[name] for name in (*order, *entries)})
 
 
 def _official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[str]:  # noqa: ARG001 - of a kind
@@ -40,14 +52,11 @@ def _official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[str]:  #
 
 
 def _check_record(record: SuiteRecord, where: str) -> Iterator[Issue]:
-    size = f"{len(record.entry.event_list)}_events"
-    if stated := [label for label in record.entry.labels if label.endswith("_events") and label != size]:
-        message = f"labelled {', '.join(stated)}, and has {size.replace('_', ' ')}"
-        yield Issue(where, "$.entry.class", "event-count", message, "correct the label")
+    yield from check_entry(record.entry, where, ("entry",))
 
 
 def _check_official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[Issue]:
-    wanted = suite_bytes({record.unit: record.entry.as_json() for record in records}) + b"\n"
+    wanted = suite_bytes(_in_order_of(folder / SUITE, records).as_json()) + b"\n"
     if (folder / SUITE).read_bytes() != wanted:
         message = f"not the prompts of {PROMPTS} in the official form"
         yield Issue(SUITE, "$", "suite", message, "pack the run again")

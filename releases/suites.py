@@ -10,10 +10,21 @@ from pydantic import ValidationError
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, write_atomic
 from ..schemas.events import EventPrompt, Suite
-from ..schemas.paths import format_path
+from ..schemas.quoted_paths import quoted_path
 from .layout import SUITE
+from .strict_json import load_strictly
 
-__all__ = ["SUITE", "load_suite", "read_named", "suite_bytes", "write_suite"]
+__all__ = ["SUITE", "load_suite", "read_named", "read_prompts", "suite_bytes", "write_suite"]
+
+_FIX = "give a suite in the form of all_prompts.json"
+_SAID = {
+    "missing": "the field is missing",
+    "string_type": "expected a text",
+    "tuple_type": "expected a list",
+    "too_short": "expected at least one",
+    "model_type": "expected an object with prompt, event_list and class",
+}
+"""Kind of a mistake -> how it is said, where the checking library speaks of its own things."""
 
 
 def load_suite(path: str | Path) -> Suite:
@@ -23,29 +34,34 @@ def load_suite(path: str | Path) -> Suite:
         InputError: it cannot be read, or something in it is not as the form has it; every problem is listed.
     """
     place = Path(path)
-    if place.is_dir():
-        place = place / SUITE
-    document = read_named(place)
     problems: list[UserError] = []
+    prompts = read_prompts(place / SUITE if place.is_dir() else place, problems)
+    if problems:
+        raise InputError(problems)
+    return Suite(prompts)
+
+
+def read_prompts(place: Path, problems: list[UserError]) -> dict[str, EventPrompt]:
+    """Return the prompts of a suite's file that can be read; add a problem for everything that is wrong.
+
+    Raises:
+        InputError: the file cannot be read, is no JSON object, or has a name twice.
+    """
+    document = read_named(place)
     prompts: dict[str, EventPrompt] = {}
     for name, value in document.items():
-        where = f"{place} {format_path((name,))}"
-        if problem := _bad_name(where, name):
+        if problem := _bad_name(f"{place} {quoted_path((name,))}", name):
             problems.append(problem)
         try:
             prompts[name] = EventPrompt.model_validate(value)
         except ValidationError as error:
-            problems.extend(
-                _problem(
-                    f"{where} {format_path(one['loc'])}", "a value of the official form", str(one["msg"])
-                )
-                for one in error.errors(include_url=False, include_input=False)
-            )
+            for one in error.errors(include_url=False, include_input=False):
+                where = f"{place} {quoted_path((name, *one['loc']))}"
+                what = _SAID.get(one["type"], one["msg"])
+                problems.append(UserError(where, what=what, fix=_FIX))
     if not document:
         problems.append(_problem(str(place), "at least one prompt", "none"))
-    if problems:
-        raise InputError(problems)
-    return Suite(prompts)
+    return prompts
 
 
 def write_suite(path: Path, suite: Suite) -> None:
@@ -65,23 +81,19 @@ def read_named(path: Path) -> Mapping[str, Any]:
         InputError: it cannot be read, is no such object, or has a name twice.
     """
     twice: list[str] = []
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice.extend(sorted({name for name in names if names.count(name) > 1}))
-        return found
-
     try:
-        document = json.loads(path.read_bytes(), object_pairs_hook=distinct)
+        document = load_strictly(path.read_bytes(), twice)
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError([_problem(str(path), "a readable JSON file", str(error))]) from error
+        half = isinstance(error, UnicodeEncodeError)
+        found = "an escape such as \\ud800, which is half a character" if half else str(error)
+        raise InputError([_problem(str(path), "a readable JSON file", found)]) from error
     if not isinstance(document, dict):
         found = f"a JSON {type(document).__name__}"
         raise InputError([_problem(str(path), "one JSON object: file name -> prompt", found)])
     if twice:
-        raise InputError([_problem(f"{path} {name}", "the name once", "it twice") for name in twice])
+        raise InputError(
+            [_problem(f"{path} {quoted_path((name,))}", "the name once", "it twice") for name in twice]
+        )
     return document
 
 
@@ -92,6 +104,4 @@ def _bad_name(where: str, name: str) -> UserError | None:
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(
-        where, expected=expected, found=found, fix="give a suite in the form of all_prompts.json"
-    )
+    return UserError(where, expected=expected, found=found, fix=_FIX)

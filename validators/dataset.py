@@ -225,7 +225,7 @@ def _open(path: Path) -> Dataset:
     raise _not_a_dataset(path, found)
 
 
-_OTHERS = {"shots": "shot scripts", "entities": "episodes"}
+_OTHERS = {"shots": "shot scripts", "entities": "episodes", "events": "prompts"}
 """Kind of a run that makes no records of stories -> what it makes."""
 
 

@@ -103,8 +103,30 @@ def test_statistics_when_of_a_suite_count_its_prompts(made: tuple[Path, list[Pat
         counted.append(document)
     assert counted[0] == counted[1]
     assert set(counted[0]) - set(counted[2]) == {"origins", "producers"}
-    code, output = run("validate", release)
-    assert (code, "fabula release verify" in output) == (2, True)
+    assert run("validate", release) == (0, "checked 3 prompts, 6 events: no findings\n")
     assert run("release", "diff", release, release)[0] == 0
     (tmp_path / "broken.json").write_text("{")
     assert run("stats", tmp_path / "broken.json")[0] == 1
+
+
+def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(
+    tmp_path: Path,
+) -> None:
+    entry = {"prompt": "A  dog runs.", "event_list": ["A dog runs", "And then it grins"], "class": ["animal"]}
+    given = {"B.mp4": entry, "A.mp4": {**entry, "prompt": "A cup falls.", "event_list": ["It falls"]}}
+    suite = tmp_path / "suite.json"
+    suite.write_text(json.dumps(given, indent=4) + "\n")
+    built = ("build", "events", suite, "--out", tmp_path / "run", "--workers", 0)
+    code, output = run(*built)
+    assert code != 0 and "event_count" in output and "facial_expression" in output
+    assert run(*built, "--keep-all")[0] == 0
+    assert (tmp_path / "run" / "all_prompts.json").read_bytes() == suite.read_bytes()
+    for place in (suite, tmp_path / "run"):
+        code, output = run("validate", place, "--json")
+        document = json.loads(output)
+        assert (code, document["kind"], document["counts"]) == (
+            1, "events", {"event-count": 1, "facial-expression": 1},
+        )  # fmt: skip
+        assert all(found["message"] and found["cure"] for found in document["issues"])
+    suite.write_text(json.dumps({"B.mp4": entry}))
+    assert (run("validate", suite)[0], run("validate", suite, "--strict")[0]) == (0, 1)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.validators.codes import rule_table
+from fabula.validators.codes import CODES, rule_table
+from fabula.validators.suites.codes import CODES as SUITE_CODES
 
 ROOT = Path(fabula.__file__).parent
 DOCS = ROOT / "docs"
@@ -16,8 +17,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_rules_page_when_compared_holds_the_table_of_the_code() -> None:
-    assert rule_table() in (DOCS / "rules.md").read_text("utf-8"), "write validators.codes.rule_table() there"
+def test_rules_page_when_compared_holds_the_tables_of_the_code() -> None:
+    page = (DOCS / "rules.md").read_text("utf-8")
+    for codes in (CODES, SUITE_CODES):
+        assert rule_table(codes) in page, "write validators.codes.rule_table(codes) there"
 
 
 def test_links_when_followed_exist() -> None:

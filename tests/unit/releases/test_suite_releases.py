@@ -93,7 +93,7 @@ def test_suite_when_a_label_counts_wrongly_says_so(run: Path, packed: Path) -> N
     path = packed / "prompts.jsonl"
     path.write_text(path.read_text("utf-8").replace('"2_events"', '"4_events"'), "utf-8")
     codes = {issue.code for issue in verify(packed, quick=True).issues}
-    assert {"event-count", "record-hash", "suite"} <= codes
+    assert {"event-label", "record-hash", "suite"} <= codes
 
 
 def test_packing_a_suite_when_options_do_not_fit_says_which(run: Path, tmp_path: Path) -> None:

@@ -1,0 +1,164 @@
+"""Every rule about suites: a sound suite breaks none, a changed one breaks the rule meant."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.builders.events.check_conditions import SPEC
+from fabula.models.secrets import MARK
+from fabula.releases.suite_check import check_suite
+from fabula.releases.suites import suite_bytes
+from fabula.validators.suites.codes import CODES
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
+SUITE = "all_prompts.json"
+Document = dict[str, Any]
+
+
+def sound() -> Document:
+    return {
+        "A_dog_runs.mp4": {
+            "prompt": "A dog runs, and then sleeps.",
+            "event_list": ["A dog runs", "And then the dog sleeps"],
+            "class": ["animal", "2_events"],
+        },
+        "A_lamp_glows.mp4": {
+            "prompt": "A lamp glows, flickers, and then fades.",
+            "event_list": ["A lamp glows", "The lamp flickers", "And then the lamp fades"],
+            "class": ["object", "creative", "hard", "3_events"],
+            "note": "mine",
+        },
+    }
+
+
+def lines(document: Document) -> list[Document]:
+    about = {"origin": "brainstorm", "producers": {"prompt": "author"}}
+    return [{"unit": name, "entry": entry, **about} for name, entry in document.items()]
+
+
+def write(folder: Path, document: Document, rows: list[Document] | None = None) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / SUITE).write_bytes(suite_bytes(document) + b"\n")
+    if rows is None:
+        return folder / SUITE
+    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return folder
+
+
+def changed(folder: Path, **fields: Any) -> Path:
+    document = sound()
+    document["A_dog_runs.mp4"].update(
+        {"class" if name == "labels" else name: fields[name] for name in fields}
+    )
+    return write(folder, document)
+
+
+def _form(folder: Path) -> Path:
+    document = {
+        **sound(),
+        "../x.mp4": {**sound()["A_dog_runs.mp4"], "prompt": "A bird sings."},
+        "none": 3,
+        "A few.mp4": {"prompt": 5, "class": "x", "event_list": []},
+    }
+    del document["A_lamp_glows.mp4"]["event_list"]
+    return write(folder, document)
+
+
+def _history(folder: Path) -> Path:
+    first, second = lines(sound())
+    first["entry"]["prompt"] = "A dog runs away."
+    return write(folder, sound(), [first, {**second, "unit": "Another.mp4"}])
+
+
+def _secret(folder: Path) -> Path:
+    document = sound()
+    document["A_dog_runs.mp4"]["prompt"] = f"A {MARK} runs, and then sleeps."
+    document["A_lamp_glows.mp4"][MARK] = ["x", {"y": MARK}]
+    rows = lines(document)
+    rows[0]["producers"]["prompt"] = MARK
+    return write(folder, document, rows)
+
+
+def _alike(folder: Path) -> Path:
+    document = sound()
+    return write(
+        folder, {**document, "B.mp4": {**document["A_dog_runs.mp4"], "prompt": "The DOG runs; sleeps"}}
+    )
+
+
+CASES: dict[str, Callable[[Path], Path]] = {
+    "form": _form,
+    "history": _history,
+    "secret-removed": _secret,
+    "no-name": lambda folder: changed(folder, prompt="…!"),
+    "event-count": lambda folder: changed(folder, event_list=["A dog runs"], labels=["animal", "1_events"]),
+    "repeated-event": lambda folder: changed(folder, event_list=["A dog runs", "a DOG runs"]),
+    "event-label": lambda folder: changed(folder, labels=["animal", "4_events", "2_events"]),
+    "too-long": lambda folder: changed(folder, prompt="A dog runs" + " on" * 60),
+    "too-many-participants": lambda folder: changed(folder, labels=["object", "human", "animal"]),
+    "facial-expression": lambda folder: changed(folder, event_list=["A dog runs", "And then it grins"]),
+    "near-duplicate": _alike,
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_check_suite_when_one_rule_is_broken_reports_the_pinned_issues(code: str, tmp_path: Path) -> None:
+    report = check_suite(CASES[code](tmp_path / "data"))
+    assert report is not None
+    text = "".join(f"{issue.level}: {issue}\n" for issue in report.issues)
+    golden = GOLDEN / f"{code}.txt"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden.write_text(text, "utf-8")
+    assert report.counts.keys() == {code}
+    assert text == golden.read_text("utf-8")
+
+
+def test_a_sound_suite_breaks_no_rule_alone_and_in_a_folder(tmp_path: Path) -> None:
+    for place in (write(tmp_path, sound()), write(tmp_path, sound(), lines(sound()))):
+        report = check_suite(place)
+        assert report is not None
+        assert (report.counts, report.checked) == ({}, {"prompts": 2, "events": 5})
+
+
+def test_cases_when_listed_cover_every_code_and_nothing_else() -> None:
+    assert CASES.keys() == CODES.keys()
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CODES)
+
+
+def test_conditions_of_the_build_are_rules_with_the_same_names() -> None:
+    assert {code.replace("_", "-") for code in SPEC.reject_codes} <= CODES.keys()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"A.mp4": {}, "A.mp4": {}}', b'{"A": "\\ud800"}'],
+)
+def test_a_file_when_it_is_no_suite_is_a_finding(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "my suite.json"
+    path.write_bytes(content)
+    report = check_suite(path)
+    assert report is not None
+    assert {(issue.where, issue.code) for issue in report.issues} == {("my suite.json", "form")}
+
+
+def test_a_folder_when_its_files_are_damaged_names_each(tmp_path: Path) -> None:
+    write(tmp_path, sound(), lines(sound()))
+    (tmp_path / SUITE).unlink()
+    (tmp_path / "prompts.jsonl").write_text("{\n")
+    report = check_suite(tmp_path)
+    assert report is not None
+    assert [(issue.where, issue.code) for issue in report.issues] == [
+        (SUITE, "form"),
+        ("prompts.jsonl:1", "form"),
+    ]
+
+
+def test_other_paths_are_no_suites(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert [check_suite(path) for path in (tmp_path, tmp_path / "a.jsonl", tmp_path / "none.json")] == [
+        None
+    ] * 3
