@@ -1,6 +1,5 @@
 """What a release gets beyond its data: reviews, subsets, a canary, and commitments to its hidden test."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json, canonical_bytes
+from ..schemas.plain_files import read_json
 from ..validators.dataset import REVIEWS
 from .canary import CANARY_FORM, canary_file, make_canary
 from .commitments import commitments_of, committed, keep_salt, salt_beside
@@ -152,7 +152,7 @@ def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> b
 def _document(release: Path) -> dict[str, Json]:
     """Return the ``release.json`` of a release; nothing where it cannot be read, which is told elsewhere."""
     with suppress(OSError, ValueError):
-        document = json.loads((release / RELEASE).read_bytes())
+        document = read_json(release / RELEASE)
         return document if isinstance(document, dict) else {}
     return {}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_text
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_plain
 from .layout import CANARY, CARD, README, RELEASE
 
 CANARY_FORM = re.compile(
@@ -60,5 +61,5 @@ def check_canary(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
     holders = (CANARY,) if document.get("visibility") == "hidden" else (CANARY, CARD, README)
     for name in holders:
         path = folder / name
-        if not path.is_file() or canary.encode("ascii") not in path.read_bytes():
+        if not path.is_file() or canary.encode("ascii") not in read_plain(path):
             yield Issue(name, "$", "canary", f"does not hold {canary}", _CURE)

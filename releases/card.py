@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import read_plain
 from .facts import Facts
 from .front_matter import front_matter, front_matter_text
 from .layout import (
@@ -211,7 +212,7 @@ def repository_card(release: Path) -> bytes:
         InputError: there is no card in the folder.
     """
     try:
-        return (release / CARD).read_bytes()
+        return read_plain(release / CARD)
     except OSError as error:
         problem = UserError(
             str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first"

@@ -1,6 +1,5 @@
 """Whether ``changes.json`` agrees with the release that it is in: all of it that follows from one version."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_json
 from .changes import Change, changes_between, has_path
 from .changes_since import changes_document
 from .diffing import MAIN, Move, RecordChange, ReleaseDiff, gone_from
@@ -42,7 +42,7 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
         yield Issue(RELEASE, "$.previous", "changes", message, _CURE)
     if previous is None or not there:
         return
-    changes = json.loads((folder / CHANGES).read_bytes())
+    changes = read_json(folder / CHANGES)
     try:
         before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
     except ConfigError as problem:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_plain, read_text
 from ..validators.dataset import REVIEWS
 from .changes import changes_between
 from .compare_facts import false_facts
@@ -50,7 +51,7 @@ def check_documents(
         cure = "remove it" if exact else f"remove it; if {made_with} put it there, verify with that version"
         yield Issue(path, "$", "file-extra", "no file of a release, though it may be listed", cure)
     for name in sorted((again.documents.keys() & there) - {SUMS}):
-        stated, made = (folder / name).read_bytes(), again.documents[name]
+        stated, made = read_plain(folder / name), again.documents[name]
         if not exact:
             for what in false_facts(name, stated, made, again.facts):
                 yield Issue(name, "$", "document", what, _CURE)
@@ -66,9 +67,9 @@ def check_documents(
 
 
 def _check_card(folder: Path, again: Recounted) -> Iterator[Issue]:
-    if (folder / README).read_bytes() != (folder / CARD).read_bytes():
+    if read_plain(folder / README) != read_plain(folder / CARD):
         yield Issue(README, "$", "readme", f"differs from {CARD}", f"copy {CARD} over it")
-    card, facts = (folder / CARD).read_text("utf-8"), again.facts
+    card, facts = read_text(folder / CARD), again.facts
     yield from check_front_matter(card, facts.size, facts.rows, facts.shape)
 
 

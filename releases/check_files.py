@@ -1,12 +1,12 @@
 """Whether a release is what was packed: files, checksums, and the hash of every record."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
 from ..schemas.issue import Issue
+from ..schemas.plain_files import open_plain, parse_json, read_plain
 from .documents import checksums
 from .layout import RELEASE, SUMS, files_in
 from .shapes import KATHA, Shape
@@ -33,7 +33,7 @@ def check_listing(folder: Path, document: Mapping[str, Json], shape: Shape = KAT
 def check_sums(folder: Path) -> Iterator[Issue]:
     """Yield every difference between ``SHA256SUMS`` and the files; its own bytes must be canonical."""
     try:
-        stated = (folder / SUMS).read_bytes()
+        stated = read_plain(folder / SUMS)
     except OSError as error:
         yield Issue(SUMS, "$", "checksums", f"cannot be read: {error.strerror}", _RESTORE)
         return
@@ -52,7 +52,7 @@ def check_sums(folder: Path) -> Iterator[Issue]:
 
 def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
     """Yield every difference between ``release.json`` and the files that it describes."""
-    if (folder / RELEASE).read_bytes() != pretty_bytes(document):
+    if read_plain(folder / RELEASE) != pretty_bytes(document):
         yield Issue(RELEASE, "$", "release-document", "not written as packing writes it", _RESTORE)
     for path, entry in sorted(_entries(document).items()):
         target = folder / path
@@ -84,7 +84,7 @@ def _check_lines(path: Path, key: str, hashes: Mapping[str, Json], visit: Visit)
     previous = ""
     if not path.is_file():
         return
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for number, line in enumerate(lines, 1):
             where = f"{path.name}:{number}"
             row = _parsed(line)
@@ -113,9 +113,9 @@ def _check_hash(where: str, record_id: str, hashes: Mapping[str, Json], line: by
 
 def _parsed(line: bytes) -> Json:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
         canonical_bytes(row)  # refuses NaN and lone surrogates, which JSON text cannot carry to everybody
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return row
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import open_plain, read_json
 from ..validators.dataset import REVIEWS
 from .commitments import SCHEME, commitments_of
 from .composition import PARTS, SIZES
@@ -40,7 +41,7 @@ def check_hidden(
         hidden: the folder of the hidden-test stories.
         salt: the salt of the commitments, which no file may hold.
     """
-    secret = json.loads((hidden / RELEASE).read_bytes())
+    secret = read_json(hidden / RELEASE)
     ids = {name for hashes in secret["records"].values() for name in hashes}
     digests = {digest for hashes in secret["records"].values() for digest in hashes.values()}
     if secret.get("version") != document.get("version"):
@@ -97,7 +98,7 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
 
 
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             yield json.loads(line)
 

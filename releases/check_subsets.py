@@ -1,12 +1,12 @@
 """Whether the subsets of a release are what ``subsets.json`` says of them."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_json, read_plain
 from ..validators.dataset import REVIEWS
 from .layout import SUBSETS
 from .reviews import NO_REVIEWS, Reviews, read_reviews
@@ -29,7 +29,7 @@ def check_subsets(folder: Path) -> Iterator[Issue]:
         return
     stories = {story.id: story for story in read_traits(folder)}
     reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
-    entries = {entry["name"]: entry for entry in json.loads((folder / SUBSETS).read_bytes())["subsets"]}
+    entries = {entry["name"]: entry for entry in read_json(folder / SUBSETS)["subsets"]}
     for name, (request, members) in subsets.items():
         parent = None if request.parent is None else subsets[request.parent][1]
         yield from _check_members(folder, request, members, stories)
@@ -46,7 +46,7 @@ def _check_members(
     for story_id in sorted(set(members) - stories.keys()):
         yield _issue(request, f"{story_id} is no public story")
     wanted = b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in sorted(set(members)))
-    if (folder / request.file).read_bytes() != wanted:
+    if read_plain(folder / request.file) != wanted:
         yield _issue(request, "not written as packing writes it: one id per line, sorted, each once")
     if not request.per_category:
         if len(members) != request.count:

@@ -9,13 +9,11 @@ from ..schemas.canonical import Json, sha256_file
 from ..schemas.issue import Issue
 from .documents import tools
 from .layout import DATA, files_in, parquet_path
-from .parquet import TableWriter, arrow_schema
+from .parquet import TableWriter, arrow_schema, batches, open_table
 from .read_back import Digests, digest_of, expected_rows
 from .shapes import KATHA, Shape
 from .tables import Table
 
-_BATCH = 64
-"""Rows that are in memory at a time: a value that a column repeats by reference takes its size for each."""
 _WRITTEN = {b"ARROW:schema"}
 """What the writer says about a file, beside its rows."""
 _CURE = "pack the run again"
@@ -70,10 +68,8 @@ def count_rows(expected: Digests) -> dict[str, int]:
 
 
 def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:
-    import pyarrow.parquet as pq
-
     try:
-        with pq.ParquetFile(file) as found:
+        with open_table(file, plain=True) as found:
             if _columns(found.schema_arrow) != _columns(arrow_schema(table)):
                 yield _issue(path, "other columns than packing writes")
                 return
@@ -82,19 +78,18 @@ def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> It
             if found.metadata.num_rows != len(wanted):
                 yield _issue(path, f"{found.metadata.num_rows} rows; the JSONL files ask for {len(wanted)}")
                 return
-            yield from _check_rows(found, path, table, wanted)
+        yield from _check_rows(file, path, table, wanted)
     except (ValueError, OSError) as error:  # pyarrow's errors about damaged files are such
         yield _issue(path, f"pyarrow cannot read it: {' '.join(str(error).split())[:300]}")
 
 
-def _check_rows(found: Any, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:  # noqa: ANN401 - pyarrow has no types
-    number = 0
-    for batch in found.iter_batches(batch_size=_BATCH):
-        for row in batch.to_pylist():
-            if digest_of(row) != wanted[number]:
+def _check_rows(file: Path, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:
+    with open_table(file) as found:
+        rows = (row for batch in batches(found, file.stat().st_size) for row in batch.to_pylist())
+        for number, (row, digest) in enumerate(zip(rows, wanted, strict=True)):
+            if digest_of(row) != digest:
                 yield _issue(path, f"row {number} ({_key(row, table)}) is not what the JSONL files say")
                 return
-            number += 1
 
 
 def _columns(schema: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - pyarrow has no types

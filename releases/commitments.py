@@ -9,7 +9,6 @@ of one story, that story alone can be disclosed and proven; with the salt, all o
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import secrets
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, canonical_bytes
+from ..schemas.plain_files import open_plain, parse_json, read_plain
 from .layout import ANNOTATIONS, VARIANTS
 
 SCHEME = "hmac-sha256/1"
@@ -87,7 +87,7 @@ def read_salt(path: Path) -> bytes:
         InputError: the file cannot be read, or holds no salt.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path, follow=True) as file:
             match = _HEX.fullmatch(file.read(2 * _SALT_BYTES + 2))
         found = "something else"
     except OSError as error:
@@ -157,7 +157,7 @@ def write_salt(path: Path, salt: bytes) -> bool:
     content = f"{salt.hex()}\n".encode("ascii")
     try:
         if path.exists() or path.is_symlink():
-            if path.is_file() and path.read_bytes() == content:
+            if path.is_file() and read_plain(path) == content:
                 path.chmod(0o600)
                 return False
             raise TargetError(
@@ -187,4 +187,5 @@ def write_salt(path: Path, salt: bytes) -> bool:
 
 
 def _rows(path: Path) -> list[dict[str, Json]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    with open_plain(path) as lines:
+        return [parse_json(line) for line in lines]

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..media.images import encode, open_picture
 from ..schemas.canonical import sha256_bytes
+from ..schemas.plain_files import read_plain
 from .diffing_images import ImageChange
 
 SIDE, QUALITY = 112, 82
@@ -49,7 +50,7 @@ def _small(path: Path, sha256: str | None) -> str | None:
     if sha256 is None:
         return None
     try:
-        data = path.read_bytes()
+        data = read_plain(path)
         if sha256_bytes(data) != sha256:
             return None
         small = encode(open_picture(data), max_side=SIDE, format="jpeg", quality=QUALITY)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import read_plain
 from .diffing_sides import Side
 from .layout import SHOT_SCRIPTS, SHOTS
 from .shot_references import IMAGES
@@ -110,7 +111,7 @@ def _images(side: Side) -> defaultdict[Owner, dict[str, str]]:
                 found[story_id, file.split("/", 1)[1].rpartition("/")[0]][file] = str(entry.get("sha256"))
         return found
     lines = side.folder / FOLDER / REFERENCES
-    for line in lines.read_bytes().splitlines() if lines.is_file() else ():
+    for line in read_plain(lines).splitlines() if lines.is_file() else ():
         one = json.loads(line)
         found[one["story_id"], one["character"]][one["file"]] = one["sha256"]
     return found

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
+from ..schemas.plain_files import open_plain, read_json
 from .layout import RELEASE, STATISTICS
 from .loading import read_release_document
 
@@ -53,7 +54,7 @@ class Side:
         if STATISTICS not in self.files:
             return {}
         try:
-            found = json.loads(path.read_bytes())
+            found = read_json(path)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError([_damaged(str(path), "statistics as packing wrote them", str(error))]) from error
         if not isinstance(found, dict):
@@ -123,7 +124,7 @@ class Side:
         if places is None:
             yield from _lines(self.folder / name)
             return
-        with (self.folder / name).open("rb") as lines:
+        with open_plain(self.folder / name) as lines:
             for start, length in sorted(places[sha256] for sha256 in hashes if sha256 in places):
                 lines.seek(start)
                 yield lines.read(length)
@@ -191,7 +192,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             yield line.removesuffix(b"\n")
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import read_plain
 from .fetching_cache import open_cache, require_room
 from .fetching_files import (
     LARGEST_DOCUMENT,
@@ -199,7 +200,7 @@ def _release_files(hub: Hub, repo: str, commit: str, draft: Path) -> Mapping[str
     problem = _get(hub, repo, commit, draft, RELEASE, of_remote(listed))
     if problem is not None:
         raise InputError([problem])
-    return expected_of_release((draft / RELEASE).read_bytes(), where)
+    return expected_of_release(read_plain(draft / RELEASE), where)
 
 
 def _all_files(hub: Hub, repo: str, commit: str, _: Path) -> Mapping[str, Expected]:

@@ -1,6 +1,5 @@
 """Where fetched versions lie: one folder per commit in the user's cache, whole or not there at all."""
 
-import json
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ..errors import TargetError
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
+from ..schemas.plain_files import read_json
 from .fetching_files import Expected
 from .hub_address import Reference
 
@@ -117,7 +117,7 @@ class Cache:
 
 def _read(path: Path) -> Json:
     try:
-        return json.loads(path.read_bytes())
+        return read_json(path)
     except (OSError, ValueError):
         return None
 

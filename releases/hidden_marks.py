@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import open_plain
 from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
 from .decodings import plain
 from .layout import ANNOTATIONS, VARIANTS
@@ -184,7 +185,7 @@ def _own_texts(folder: Path) -> Iterator[tuple[bool, str]]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             yield json.loads(line)
 

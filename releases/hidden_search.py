@@ -9,9 +9,11 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import open_plain, read_plain
 from .decodings import key_of, readings
 from .hidden_marks import Marks
 from .layout import HIDDEN_SPLIT, files_in
+from .parquet import batches, open_table
 
 CURE = "do not publish this release; pack the run again"
 _SPLIT_ROW = re.compile(rb'"(?:split|subset)"\s*:\s*"' + HIDDEN_SPLIT.encode() + rb'"')
@@ -29,7 +31,7 @@ def search_rows(public: Path) -> Iterator[Issue]:
         if path.endswith(".parquet"):
             found = _has_split(public / path)
         elif path.endswith((".jsonl", ".json", ".csv")):
-            with (public / path).open("rb") as lines:
+            with open_plain(public / path) as lines:
                 found = any(_SPLIT_ROW.search(line) for line in lines)
         else:
             continue
@@ -47,7 +49,7 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
     """
     for path in files_in(public):
         file = public / path
-        with file.open("rb") as start:
+        with open_plain(file) as start:
             head = start.read(32)
         kind = next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
         if kind is not None:
@@ -75,12 +77,12 @@ def _has_split(file: Path) -> bool:
 def _file(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
     """Yield what is searched of a file, with its place: its lines, the whole, the strings of JSON."""
     if path.endswith(".jsonl"):
-        with file.open("rb") as lines:
+        with open_plain(file) as lines:
             for number, line in enumerate(lines, 1):
                 yield f"{path}:{number}", line
                 yield from ((f"{path}:{number}", text) for text in _strings(_parsed(line)))
         return
-    content = file.read_bytes()
+    content = read_plain(file)
     for number, line in enumerate(content.splitlines(), 1):
         yield f"{path}:{number}", line
     yield path, content
@@ -131,9 +133,7 @@ def _strings(value: Json) -> Iterator[str]:
 
 def _notes(file: Path) -> Iterator[str]:
     """Yield what a Parquet file says beside its rows: of itself, of its schema, of each column."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(file) as table:
+    with open_table(file, plain=True) as table:
         yield str(table.metadata.created_by)
         waiting: list[Any] = [table.metadata, table.schema_arrow, *table.schema_arrow]
         while waiting:
@@ -154,11 +154,10 @@ def _names(fields: Iterable[Any]) -> Iterator[str]:
 def _columns(file: Path, only: tuple[str, ...] | None = None) -> Iterator[tuple[str, list[str]]]:
     """Yield the texts of each column of a Parquet file, a batch at a time."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as table:
+    with open_table(file) as table:
         names = [name for name in table.schema_arrow.names if only is None or name in only]
-        for batch in table.iter_batches(columns=names) if names else ():
+        for batch in batches(table, file.stat().st_size, names) if names else ():
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 yield from ((name, texts) for texts in _texts(pa, column))
 
@@ -181,7 +180,7 @@ def _texts(pa: Any, column: Any) -> Iterator[list[str]]:  # noqa: ANN401 - pyarr
 
 def _holds(file: Path, secrets: tuple[bytes, ...]) -> bool:
     overlap = max(map(len, secrets)) - 1
-    with file.open("rb") as content:
+    with open_plain(file) as content:
         block = b""
         while more := content.read(_BLOCK):
             block = block[-overlap:] + more

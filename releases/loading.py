@@ -1,7 +1,7 @@
 """Reading a release as typed records."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,9 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.paths import format_path
+from ..schemas.plain_files import open_plain, read_json
 from ..schemas.vocabulary import vocabulary
+from .document_shape import misshapen
 from .layout import ANNOTATIONS, FORMAT, KIND, KINDS, PRODUCERS, RELEASE, VARIANTS
 
 Row = TypeVar("Row", bound=BaseModel)
@@ -102,13 +104,23 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
     Raises:
         InputError: the folder is no release, or one that a newer version made.
     """
+    document, where = _of_kind(folder, kinds or KINDS), folder / RELEASE
+    problems = [
+        _problem(f"{where} {path}", "a value of another kind", why) for path, why in misshapen(document)
+    ]
+    if problems:
+        raise InputError(problems)
+    return document
+
+
+def _of_kind(folder: Path, named: Sequence[str]) -> dict[str, Json]:
+    """Return the content of ``release.json``, of which no more than kind, version and format is certain."""
     where = folder / RELEASE
     try:
-        document = json.loads(where.read_bytes())
+        document = read_json(where)
     except (OSError, ValueError) as error:
         expected = f"a release folder with a readable {RELEASE}"
         raise _unusable(str(folder), expected, _instead(folder, error)) from error
-    named = kinds or KINDS
     if not isinstance(document, dict) or document.get("kind") not in named or "version" not in document:
         expected = f"a release of kind {' or '.join(map(repr, named))} with a version"
         raise _unusable(str(where), expected, _shortened(document))
@@ -130,7 +142,7 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
 def kind_of(folder: Path) -> str | None:
     """Return the kind of the release in a folder; None where ``release.json`` does not tell it."""
     try:
-        return str(read_release_document(folder)["kind"])
+        return str(_of_kind(folder, KINDS)["kind"])
     except InputError:
         return None
 
@@ -138,15 +150,13 @@ def kind_of(folder: Path) -> str | None:
 def read_rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:
     """Yield the lines that can be read; add a problem for each of the others."""
     try:
-        handle = path.open("rb")
+        with open_plain(path) as handle:
+            for number, line in enumerate(handle, 1):
+                row = _row(line, model.model_validate_json, f"{path}:{number}", problems)
+                if row is not None:
+                    yield row
     except OSError as error:
         problems.append(_problem(str(path), f"the file {path.name}", str(error.strerror)))
-        return
-    with handle:
-        for number, line in enumerate(handle, 1):
-            row = _row(line, model.model_validate_json, f"{path}:{number}", problems)
-            if row is not None:
-                yield row
 
 
 def _row(line: bytes, parse: Callable[[bytes], Row], where: str, problems: list[UserError]) -> Row | None:

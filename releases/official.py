@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.base import Own
 from ..schemas.katha import HumanValidation, ProducerLine, StoryRecord, Variant
+from ..schemas.plain_files import open_plain
 from ..validators.dataset import REVIEWS
 from .layout import (
     ANNOTATIONS,
@@ -163,7 +164,7 @@ def copy_file(source: Path, target: Path) -> None:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        file = source.open("rb")
+        file = open_plain(source, follow=True)
     except OSError as error:
         raise _unreadable(error) from error
     with file, target.open("wb") as copy:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
 from ..schemas.issue import Issue
+from ..schemas.plain_files import open_plain
 from ..validators.dataset import IMPORTED
 from .check_files import check_listing, check_records, check_release_document
 from .layout import KIND, RELEASE, SUMS, files_in
@@ -170,7 +171,7 @@ def _restore_rows(path: Path, out: Path, notes: Mapping[str, Notes], entry: Mapp
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
     key = IDS[path.name]
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             row = json.loads(line)
             yield row[key], row
@@ -178,7 +179,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
 
 def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
     notes: dict[str, dict[str, Notes]] = {}
-    with (folder / SIDECAR).open("rb") as lines:
+    with open_plain(folder / SIDECAR) as lines:
         for line in lines:
             entry = json.loads(line)
             notes.setdefault(entry["file"], {})[entry["id"]] = Notes.from_json(entry)
@@ -186,7 +187,7 @@ def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
 
 
 def _count(path: Path) -> int:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         return sum(1 for _ in lines)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ..schemas.issue import Issue
+from ..schemas.plain_files import open_plain
 from ..validators.codes import show
 from ..validators.lines import read_objects
 
@@ -133,7 +134,7 @@ def _children(value: Json) -> Iterable[Json]:
 
 def _starts_with(path: Path, marks: tuple[bytes, ...]) -> bool:
     try:
-        with path.open("rb") as handle:
+        with open_plain(path, follow=True) as handle:
             return handle.read(2) in marks
     except OSError as error:
         found, fix = error.strerror or str(error), "check its permissions"

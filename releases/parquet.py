@@ -4,15 +4,25 @@ The bytes depend on the rows and the pyarrow version only: fixed row groups, cod
 A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import open_plain
 from .layout import parquet_path
 from .tables import Table
 
 ROW_GROUP = 2000
+BATCH = 64
+"""Rows that are in memory at a time."""
+_LEAST_BOUND = 256 << 20
+_MOST_TIMES = 1000
+"""What a table may decode to: 256 MiB, or so many times its file. Our own stay below forty times."""
+_LARGEST_BATCH = 1 << 30
+_LARGEST_TEXT = 64 << 20
 _CODEC = {"compression": "zstd", "compression_level": 3, "version": "2.6", "data_page_version": "1.0"}
 
 
@@ -78,3 +88,80 @@ class TableWriter:
         writer.write_table(group, row_group_size=ROW_GROUP)
         self.counts[path] = self.counts.get(path, 0) + len(rows)
         rows.clear()
+
+
+@contextmanager
+def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
+    """Open a Parquet file that others may have made, as a ``pyarrow.parquet.ParquetFile``.
+
+    Args:
+        path: the file.
+        plain: for what the file says of itself, with the types that it states. Rows are read without: then texts
+            stay what they are in the file, each once, until :func:`batches` has asked how long they are in all.
+
+    Raises:
+        OSError: it is no regular file.
+        ValueError: it is no Parquet file, or says that it decodes to more than a table of its size does.
+    """
+    import pyarrow.parquet as pq
+
+    limits = {"thrift_string_size_limit": _LARGEST_TEXT, "thrift_container_size_limit": 1_000_000}
+    with open_plain(path) as file:
+        with pq.ParquetFile(file, **limits) as table:
+            columns = [table.schema.column(number) for number in range(len(table.schema))]
+            texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+            if not 0 <= _stated(table) <= _bound(path.stat().st_size):
+                raise ValueError(f"it decodes to {_stated(table):,} bytes, too many for its size")
+            if plain:
+                yield table
+                return
+        with pq.ParquetFile(file, read_dictionary=texts, **limits) as table:
+            yield table
+
+
+def batches(table: Any, size: int, columns: Sequence[str] | None = None) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    """Yield the rows of an open table in small batches, in which a text that is repeated stands once.
+
+    Args:
+        table: from :func:`open_table`.
+        size: bytes of its file.
+        columns: those that are read; all by default.
+
+    Raises:
+        ValueError: it is damaged, or decodes to more than a table of its size does.
+    """
+    decoded = 0
+    for batch in table.iter_batches(batch_size=BATCH, columns=columns):
+        now = sum(map(_decoded, batch.columns))
+        decoded += now
+        if decoded > _bound(size) or now > _LARGEST_BATCH:
+            raise ValueError(f"it decodes to {decoded:,} bytes and more, too many for its size")
+        yield batch
+
+
+def _decoded(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Return how many bytes an Arrow array has once its dictionaries are decoded."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        values = column.dictionary
+        lengths = pc.binary_length(values) if not types.is_primitive(values.type) else None
+        return column.nbytes if lengths is None else int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _decoded(column.flatten())
+    if types.is_struct(column.type):
+        return sum(map(_decoded, column.flatten()))
+    return int(column.nbytes)
+
+
+def _stated(table: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Return how many bytes a table says that its columns have, before they are decoded; -1 for nonsense."""
+    groups = [table.metadata.row_group(number) for number in range(table.metadata.num_row_groups)]
+    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
+    sizes = [(column.total_uncompressed_size, 8 * column.num_values) for column in columns]
+    return -1 if any(min(pair) < 0 for pair in sizes) else sum(map(max, sizes))
+
+
+def _bound(size: int) -> int:
+    return max(_LEAST_BOUND, _MOST_TIMES * size)

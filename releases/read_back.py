@@ -9,14 +9,17 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_text
 from .front_matter import parse_front_matter
-from .layout import CROISSANT, README
+from .layout import CROISSANT, README, files_in
 from .loading import read_release_document
+from .parquet import batches, open_table
 from .shapes import KATHA, SHAPES, Shape
 from .tables import Column, Table
 
@@ -32,6 +35,7 @@ OFFLINE = {
 }
 """What the environment must say before the libraries are imported."""
 
+_MOST_MEMORY, _TIMES_THE_FILES = 4 << 30, 20
 _REPAIR = "pack the release again"
 
 
@@ -47,7 +51,7 @@ def read_with_datasets(folder: Path, expected: Digests, cache: Path, shape: Shap
     """Load every configuration and split with ``datasets``, and yield every difference."""
     import datasets
 
-    card = parse_front_matter((folder / README).read_text("utf-8"))
+    card = parse_front_matter(read_text(folder / README))
     configs = {config["config_name"]: config for config in card["configs"]}
     for table in shape.tables:
         wanted = {split: rows for (name, split), rows in expected.items() if name == table.name}
@@ -150,8 +154,42 @@ def _different(reader: str, place: str, what: str) -> Issue:
     return Issue(place, "$", "read-back", f"read with {reader}: {what}", _REPAIR)
 
 
+def refused_tables(folder: Path) -> Iterator[Issue]:
+    """Yield the tables that no library should be given: they are damaged, or decode to far too much."""
+    for path in files_in(folder):
+        if path.endswith(".parquet"):
+            try:
+                with open_table(folder / path) as table:
+                    for _ in batches(table, (folder / path).stat().st_size):
+                        pass
+            except (OSError, ValueError) as error:  # pyarrow's errors about damaged files are such
+                message = f"it was not read with the libraries of users: {' '.join(str(error).split())[:300]}"
+                yield Issue(path, "$", "read-back", message, _REPAIR)
+
+
+def bound_memory(folder: Path) -> None:
+    """Let this process have no more memory than reading a release of this size takes.
+
+    What a table decodes to can be seen in part only before it is decoded.
+    """
+    with suppress(ImportError, ValueError, OSError):  # not every system has such a limit
+        import resource
+
+        sizes = sum((folder / path).lstat().st_size for path in files_in(folder))
+        most = _MOST_MEMORY + _TIMES_THE_FILES * sizes
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
+
+
 def main(folder: Path) -> int:
     """Read a release back and print the findings as JSON."""
+    bound_memory(folder)
+    refused = list(refused_tables(folder))
+    if refused:
+        sys.stdout.write(json.dumps({"issues": [one.as_dict() for one in refused], "rows": {}}) + "\n")
+        return 0
     shape = SHAPES[read_release_document(folder)["kind"]]
     expected = expected_rows(folder, shape)
     with tempfile.TemporaryDirectory(prefix="fabula-read-back-") as cache:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ..schemas.plain_files import open_plain, read_json
 from ..validators.dataset import REVIEWS
 from .additions import Additions, review_lines
 from .changes_since import Since
@@ -155,7 +156,7 @@ def _count(
 
 
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             yield json.loads(line)
 
@@ -179,7 +180,7 @@ def _origin(folder: Path, document: Mapping[str, Any]) -> Origin:
     """Return where a release says that it comes from; its first versions named their sources elsewhere."""
     origin = {name: document[name] for name in ORIGIN if name in document}
     if "inputs" not in origin:
-        origin["inputs"] = json.loads((folder / SOURCE_MANIFEST).read_bytes())["inputs"]
+        origin["inputs"] = read_json(folder / SOURCE_MANIFEST)["inputs"]
     return origin
 
 
@@ -187,7 +188,7 @@ def _since(folder: Path, document: Mapping[str, Any]) -> Since | None:
     """Return what is known of the version before; only :mod:`.check_changes` can say whether it is true."""
     if "previous" not in document:
         return None
-    changes = json.loads((folder / CHANGES).read_bytes())
+    changes = read_json(folder / CHANGES)
     return Since(PackOptions(str(document["version"])), document["previous"], changes, ())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import open_plain
 from . import entity_tables, shot_release_tables, suite_tables
 from .layout import (
     ANNOTATIONS,
@@ -91,7 +92,7 @@ def _script_rows(folder: Path) -> Iterator[PlacedRow]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Json]]:
-    with path.open("rb") as lines:
+    with open_plain(path) as lines:
         for line in lines:
             yield json.loads(line)
 

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_plain
 from ..schemas.shots import ReferenceImage, ShotRecord
 from .flat_kind import FlatKind
 from .layout import CROISSANT, LICENSE, RELEASE, SHOT_SCRIPTS, SOURCE_MANIFEST, STATISTICS, SUMS
@@ -65,7 +66,7 @@ def _statistics(folder: Path, records: Sequence[ShotRecord]) -> dict[str, Json]:
     makers = Counter(f"{one['path']}: {one['producer']}" for record in records for one in record.producers)
     return {
         "totals": shot_set.counts(),
-        "references_left_out": left_out.read_bytes().count(b"\n") if left_out.is_file() else 0,
+        "references_left_out": read_plain(left_out).count(b"\n") if left_out.is_file() else 0,
         "shots": statistics_of_shots(folder),
         "producers": {name: makers[name] for name in sorted(makers)},
         "findings": dict(report.counts),
@@ -154,7 +155,7 @@ def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Iss
             yield Issue(where, "$", "rights", message, "take the image out, and pack again")
     yield from _check_beside(folder, shot_set, records)
     stated = folder / FOLDER / REFERENCES
-    for line in stated.read_bytes().splitlines():
+    for line in read_plain(stated).splitlines():
         image = ReferenceImage.model_validate_json(line)
         path = folder / FOLDER / image.story_id / image.file
         if (image.story_id, image.file) not in listed or sha256_file(path) != image.sha256:
@@ -166,9 +167,9 @@ def _check_beside(folder: Path, shot_set: ShotSet, records: Sequence[ShotRecord]
     """Yield what is wrong with the files that not every set has: the images left out, and the subset."""
     path = folder / LEFT_OUT
     if path.is_file():
-        images = [ReferenceImage.model_validate_json(line) for line in path.read_bytes().splitlines()]
+        images = [ReferenceImage.model_validate_json(line) for line in read_plain(path).splitlines()]
         images.sort(key=lambda one: (one.story_id, one.file))
-        if not images or b"".join(jsonl_lines(one.as_json() for one in images)) != path.read_bytes():
+        if not images or b"".join(jsonl_lines(one.as_json() for one in images)) != read_plain(path):
             yield Issue(LEFT_OUT, "$", "official", "not written as packing writes it", _CURE)
         for image in images:
             if may_be_released(image.rights) or image.story_id not in shot_set.by_id:

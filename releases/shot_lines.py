@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from ..schemas.base import Own
 from ..schemas.issue import Issue
 from ..schemas.paths import format_path
+from ..schemas.plain_files import open_plain
 from ..schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ..validators.shots.codes import issue
 from ..validators.shots.fact_rules import check_facts
@@ -23,7 +24,7 @@ def read_lines(path: Path, kind: type[Line]) -> Iterator[tuple[int, Line | list[
     """
     if not path.is_file():
         return
-    with path.open("rb") as handle:
+    with open_plain(path) as handle:
         for number, line in enumerate(handle, 1):
             try:
                 yield number, kind.model_validate_json(line)

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..engine.manifest import creation_time
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
+from ..schemas.plain_files import read_plain
 from ..schemas.shots import LITE, StoryFacts
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_subset_run import write_subset_run
@@ -175,7 +176,7 @@ def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
     if not path.is_file():
         return None
     try:
-        data = path.read_bytes()
+        data = read_plain(path)
         named = sorted(map(str, json.loads(data)["ids"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError([_other(path, f"a file that cannot be read ({error})")]) from error

@@ -1,13 +1,12 @@
 """Reading official files in JSON strictly: what they hold must come out again the same."""
 
-import errno
 import json
 import math
-import os
-import stat
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from ..schemas.plain_files import open_plain
 
 
 def read_plain(path: Path, most: int) -> bytes:
@@ -16,9 +15,7 @@ def read_plain(path: Path, most: int) -> bytes:
     Raises:
         OSError: it cannot be read, or is no plain file: a pipe would never end.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "something else", os.fspath(path))
-    with path.open("rb") as file:
+    with open_plain(path, follow=True) as file:
         return file.read(most + 1)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import open_plain
 from ..validators.statistics import NO_VALUE
 from .layout import ANNOTATIONS
 
@@ -65,7 +66,7 @@ def read_traits(folder: Path) -> list[Traits]:
     Raises:
         OSError, ValueError, LookupError, TypeError: its records cannot be read.
     """
-    with (folder / ANNOTATIONS).open("rb") as lines:
+    with open_plain(folder / ANNOTATIONS) as lines:
         return [traits_of(json.loads(line)) for line in lines]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
+from ..schemas.plain_files import read_json, read_plain
 from .layout import SUBSETS
 from .reviews import Reviews, why_unbacked
 from .subset_closeness import closeness
@@ -152,7 +153,7 @@ def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]
     from .subset_requests import requested
 
     try:
-        document = json.loads((folder / SUBSETS).read_bytes())
+        document = read_json(folder / SUBSETS)
         texts = [f"{entry['name']}={entry['asked']}" for entry in document["subsets"]]
         return {request.name: (request, subset_members(folder, request.file)) for request in requested(texts)}
     except FileNotFoundError as error:
@@ -172,7 +173,7 @@ def stated_subsets(folder: Path) -> list[Subset]:
     subsets = read_subsets(folder)
     if not subsets:
         return []
-    entries = {one["name"]: one for one in json.loads((folder / SUBSETS).read_bytes())["subsets"]}
+    entries = {one["name"]: one for one in read_json(folder / SUBSETS)["subsets"]}
     return [
         Subset(request, members, entries[name].get("kept"), entries[name]["closeness"])
         for name, (request, members) in subsets.items()
@@ -185,7 +186,7 @@ def subset_members(folder: Path, file: str) -> tuple[str, ...]:
     Raises:
         OSError, ValueError, LookupError, TypeError: it cannot be read.
     """
-    return tuple(str(json.loads(line)["story_id"]) for line in (folder / file).read_bytes().splitlines())
+    return tuple(str(json.loads(line)["story_id"]) for line in read_plain(folder / file).splitlines())
 
 
 def _unreadable(folder: Path, error: Exception) -> InputError:

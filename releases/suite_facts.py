@@ -1,11 +1,11 @@
 """All that the documents of a flat release, a prompt suite or a set of episodes, are written from."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..schemas.plain_files import read_json
 from .layout import CROISSANT
 from .licence import Licence
 from .options import PackOptions
@@ -24,7 +24,7 @@ UNSTATED = "und"
 def stated_languages(folder: Path) -> tuple[str, ...]:
     """Return the language tags that the metadata of a flat release states; none where they state none."""
     try:
-        document = json.loads((folder / CROISSANT).read_bytes())
+        document = read_json(folder / CROISSANT)
     except (OSError, ValueError, RecursionError):
         return ()
     tags = document.get("inLanguage") if isinstance(document, dict) else None

@@ -8,6 +8,7 @@ from ..errors import InputError
 from ..schemas.canonical import Json
 from ..schemas.events import DIFFICULTIES, Suite, SuiteRecord
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_plain
 from ..validators.suite_statistics import suite_statistics
 from ..validators.suites.suite_rules import check_entry
 from .flat_kind import FlatKind
@@ -57,7 +58,7 @@ def _check_record(record: SuiteRecord, where: str) -> Iterator[Issue]:
 
 def _check_official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[Issue]:
     wanted = suite_bytes(_in_order_of(folder / SUITE, records).as_json()) + b"\n"
-    if (folder / SUITE).read_bytes() != wanted:
+    if read_plain(folder / SUITE) != wanted:
         message = f"not the prompts of {PROMPTS} in the official form"
         yield Issue(SUITE, "$", "suite", message, "pack the run again")
 

@@ -1,6 +1,5 @@
 """Verifying a flat release: everything that can be wrong with it, in one pass."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.paths import format_path
+from ..schemas.plain_files import read_json
 from .check_changes import check_changes
 from .check_croissant import check_croissant
 from .check_documents import check_documents, made_by_these_tools
@@ -81,4 +81,4 @@ def _check_rules(folder: Path, rows: list[Json], records: list[Any], kind: FlatK
 
 
 def _check_metadata(folder: Path, kind: FlatKind) -> Iterator[Issue]:
-    yield from check_croissant(folder, json.loads((folder / CROISSANT).read_bytes()), kind.shape)
+    yield from check_croissant(folder, read_json(folder / CROISSANT), kind.shape)

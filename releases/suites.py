@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, write_atomic
 from ..schemas.events import EventPrompt, Suite
+from ..schemas.plain_files import read_plain
 from ..schemas.quoted_paths import quoted_path
 from .layout import SUITE
 from .strict_json import load_strictly
@@ -82,7 +83,7 @@ def read_named(path: Path) -> Mapping[str, Any]:
     """
     twice: list[str] = []
     try:
-        document = load_strictly(path.read_bytes(), twice)
+        document = load_strictly(read_plain(path), twice)
     except (OSError, ValueError, RecursionError) as error:
         half = isinstance(error, UnicodeEncodeError)
         found = "an escape such as \\ud800, which is half a character" if half else str(error)

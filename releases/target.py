@@ -1,6 +1,5 @@
 """The folder that something is made in: checked first, filled beside itself, renamed when whole."""
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from ..engine.privacy import keep_private
 from ..errors import TargetError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import read_json
 from .layout import RELEASE
 
 _MARK = ".packing-"
@@ -69,7 +69,7 @@ def remove_half_placed(public: Path, hidden: Path) -> None:
 
 def _identity(folder: Path) -> tuple[Json, Json] | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
-        document = json.loads((folder / RELEASE).read_bytes())
+        document = read_json(folder / RELEASE)
         return document["about"]["name"], document["version"]
     return None
 

@@ -1,6 +1,5 @@
 """Verifying a release: everything that can be wrong with it, in one pass."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import read_json
 from ..validators.dataset import IMPORTED
 from .canary import check_canary
 from .check_changes import check_changes
@@ -18,6 +18,7 @@ from .check_hidden import check_commitments, check_hidden, check_hidden_folder, 
 from .check_subsets import check_subsets
 from .check_tables import check_table_bytes, check_tables
 from .commitments import read_salt, salt_beside
+from .document_shape import misshapen
 from .findings import Findings, VerifyReport, document_of, read_back
 from .flat_kinds import flat_kind
 from .hidden_search import search_rows
@@ -103,12 +104,13 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
         raise _no_hidden(f"none beside {path}" if hidden is None else f"no folder {hidden}")
     findings, folder = Findings(), Path(hidden)
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path)
     except (OSError, ValueError) as error:
         document = None
         found = str(error)
-    if not isinstance(document, dict) or "version" not in document:
-        found = found if document is None else "something else"
+    if document is not None and (wrong := next(misshapen(document), None)):
+        document, found = None, " ".join(wrong)
+    if document is None:
         raise InputError(
             [
                 UserError(
@@ -222,4 +224,4 @@ def _check_public(
 
 
 def _check_metadata(folder: Path) -> Iterator[Issue]:
-    yield from check_croissant(folder, json.loads((folder / CROISSANT).read_bytes()))
+    yield from check_croissant(folder, read_json(folder / CROISSANT))

@@ -1,14 +1,14 @@
 """Canonical JSON, digests and file writing: one byte form per value, the same on every machine."""
 
-import errno
 import hashlib
 import json
 import os
-import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from .plain_files import open_plain
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
@@ -44,9 +44,7 @@ def sha256_file(path: Path) -> str:
     Raises:
         OSError: it cannot be read, or is no plain file: a pipe would never end.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "neither a file nor a folder", str(path))
-    with path.open("rb") as handle:
+    with open_plain(path, follow=True) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 

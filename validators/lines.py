@@ -9,6 +9,7 @@ from typing import BinaryIO
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from ..schemas.plain_files import LARGEST_DOCUMENT, is_deep, open_plain
 from .codes import issue, show
 
 MAX_LINE = 64 * 1024 * 1024
@@ -53,7 +54,7 @@ def raw_lines(path: Path, name: str, report: Report) -> Iterator[RawLine]:
         InputError: the file cannot be read.
     """
     try:
-        with path.open("rb") as handle:
+        with open_plain(path, follow=True) as handle:
             yield from _raw_lines(handle, name, report)
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -66,7 +67,7 @@ def is_blank(path: Path) -> bool:
         InputError: the file cannot be read.
     """
     try:
-        with path.open("rb") as handle:
+        with open_plain(path, follow=True) as handle:
             return not any(chunk.strip() for chunk in iter(lambda: handle.read(65536), b""))
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -126,6 +127,9 @@ def parse_object(raw: RawLine, where: str, report: Report) -> dict[str, Json] | 
         code = "json" if raw.ended else "truncated"
         report(issue(code, where, "$", _what_is_wrong(error, raw.text)))
     else:
+        if is_deep(value, raw.text):
+            report(issue("json", where, "$", "the JSON is nested too deeply"))
+            return None
         if isinstance(value, dict):
             return value
         report(issue("json-object", where, "$", f"expected an object, found {show(value)}"))
@@ -174,10 +178,14 @@ def read_document(path: Path, name: str, report: Report) -> Json:
         InputError: the file is there but cannot be read.
     """
     try:
-        content = path.read_bytes()
+        with open_plain(path, follow=True) as file:
+            content = file.read(LARGEST_DOCUMENT + 1)
     except FileNotFoundError:
         report(issue("missing-file", name, "$", "the file is missing"))
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
+    if len(content) > LARGEST_DOCUMENT:
+        report(issue("line-length", name, "$", "the document is larger than 256 MiB"))
+        return None
     return parse_object(RawLine(1, 0, content.removeprefix(BOM), True), name, report)

@@ -1,0 +1,265 @@
+"""Releases whose files are pipes, devices, links, bombs or far too deep: a clean answer, in little memory."""
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fabula.errors import FabulaError
+from fabula.releases import diff, load, verify
+from fabula.releases.hidden_search import search_rows
+from fabula.releases.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
+from fabula.releases.parquet import open_table
+from fabula.schemas.canonical import Json, pretty_bytes
+from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
+from fabula.testing.endurance import rounds
+
+from .test_hostile_texts import KINDS, packed
+
+TABLES = {"katha": "stories", "events": "prompts", "entities": "episodes", "shots": "stories"}
+MEMORY = 3 << 30
+"""Bytes of data that a process may have here: without it, a device or a bomb takes more."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def made(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(kind)
+    return packed(KINDS[kind](folder, "a title"), folder / "dist", "A title").folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of the release, its files links to the same bytes, that a test may damage."""
+    for path in sorted(made.rglob("*")):
+        target = tmp_path / "dist" / path.relative_to(made)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            os.link(path, target)
+    return tmp_path / "dist"
+
+
+def main_file(folder: Path) -> Path:
+    return next(path for path in sorted(folder.glob("*.jsonl")) if path.name in RECORDS)
+
+
+RECORDS = (ANNOTATIONS, "prompts.jsonl", "episodes.jsonl", "scripts.jsonl")
+
+
+def put(path: Path, how: str, outside: Path) -> None:
+    path.unlink()
+    if how == "pipe":
+        os.mkfifo(path)
+    elif how == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to({"zero": Path("/dev/zero"), "pipe behind a link": outside}.get(how, outside))
+
+
+def in_little_memory(work: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import resource, sys; from pathlib import Path; import fabula; from fabula.releases import verify;"
+        "from fabula.releases.read_back import refused_tables;"
+        f"resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}));"
+        "from fabula.errors import FabulaError\n"
+        "folder = Path(sys.argv[1])\n"
+        f"try:\n    {work}\nexcept FabulaError as error:\n    print('refused', error)\n"
+    )
+    command = [sys.executable, "-P", "-c", code, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("how", ["pipe", "folder", "zero", "link out of it"])
+def test_release_when_a_file_is_no_plain_file_is_refused_at_once(
+    folder: Path, tmp_path: Path, how: str
+) -> None:
+    outside = tmp_path / "outside"
+    for path in (folder / RELEASE, main_file(folder), folder / STATISTICS, folder / SUMS):
+        content = read_plain(path)
+        outside.write_bytes(content)
+        put(path, how, outside)
+        assert not verify(folder, quick=True).ok
+        if path.name in (RELEASE, main_file_name(folder)):
+            with pytest.raises(FabulaError):
+                load_any(folder)
+        with pytest.raises(FabulaError):
+            diff(folder, folder)
+            if path.name in (SUMS, STATISTICS):  # a diff can do without
+                raise FabulaError
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
+        path.write_bytes(content)
+
+
+def main_file_name(folder: Path) -> str:
+    return next(name for name in RECORDS if os.path.lexists(folder / name))
+
+
+def load_any(folder: Path) -> Any:
+    import fabula
+
+    return fabula.load(folder)
+
+
+@pytest.mark.endurance
+def test_release_when_files_have_no_end_takes_little_memory(folder: Path) -> None:
+    for path in (folder / RELEASE, main_file(folder), next(folder.glob("data/*/*.parquet"))):
+        content = read_plain(path)
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        for work in ("print(verify(folder, quick=True).ok)", "fabula.load(folder); print('loaded')"):
+            done = in_little_memory(work, folder)
+            assert done.returncode == 0, done.stderr
+            loads = path.suffix == ".parquet" and "load" in work
+            assert done.stdout.startswith("loaded" if loads else ("False", "refused")), done.stdout
+        path.unlink()
+        with path.open("wb") as file:
+            file.truncate(8 << 30)
+        done = in_little_memory("fabula.load(folder); print('loaded')", folder)
+        assert done.returncode == 0 and done.stdout.startswith(("refused", "loaded")), done.stderr
+        path.unlink()
+        path.write_bytes(content)
+
+
+def bombs(folder: Path) -> Iterator[Path]:
+    """Yield tables of a few kilobytes that decode to gigabytes: by compression, and by repetition."""
+    zeros = pa.table({"story_id": ["\0" * (1 << 27)] * 2, "split": ["test"] * 2})
+    yield written(zeros, folder / "compressed.parquet", use_dictionary=False)
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 6000, pa.int32()), pa.array(["x" * (1 << 20)]))
+    yield written(pa.table({"split": text}), folder / "repeated.parquet")
+    zeros = pa.array(np.zeros(40_000_000, np.int64))
+    many = pa.ListArray.from_arrays(pa.array([0, len(zeros)], pa.int32()), zeros)
+    yield written(pa.table({"split": many}), folder / "one row.parquet")
+
+
+def written(table: Any, path: Path, **more: Any) -> Path:
+    pq.write_table(table, path, compression="zstd", compression_level=19, **more)
+    assert path.stat().st_size < 60_000
+    return path
+
+
+def test_tables_when_they_are_bombs_are_refused_in_little_memory(folder: Path, tmp_path: Path) -> None:
+    table = next(folder.glob("data/*/*.parquet"))
+    for bomb in bombs(tmp_path):
+        table.unlink()
+        os.link(bomb, table)
+        work = "print(verify(folder, quick=True).ok, len(list(refused_tables(folder))))"
+        done = in_little_memory(work, folder)
+        assert (done.returncode, done.stdout) == (0, "False 1\n"), done.stderr
+
+
+@pytest.mark.parametrize("how", [b"[", b'{"a":'])
+def test_json_when_it_is_deep_is_an_error_whatever_the_depth(folder: Path, how: bytes) -> None:
+    close = {b"[": b"]", b'{"a":': b"}"}[how]
+    for depth in (DEEPEST + 1, 900, 5_000, 200_000):
+        deep = how * depth + b"1" + close * depth
+        with pytest.raises(ValueError, match="deeper than"):
+            parse_json(deep)
+        for path in (folder / RELEASE, main_file(folder)):
+            content = read_plain(path)
+            path.unlink()
+            path.write_bytes(b'{"format":1,"kind":' + deep + b"}" if path.name == RELEASE else deep + b"\n")
+            assert not verify(folder, quick=True).ok
+            with pytest.raises(FabulaError):
+                load_any(folder)
+            path.write_bytes(content)
+    assert parse_json(how * DEEPEST + b"1" + close * DEEPEST)
+
+
+def places(value: Json, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for number, (key, part) in enumerate(parts):
+        if number < 40:
+            yield from places(part, (*at, key))
+
+
+def changed(document: Json, at: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Json:
+    document = copy.deepcopy(document)
+    part = document
+    for key in at[:-1]:
+        part = part[key]
+    change(part, at[-1])
+    return document
+
+
+OTHERS: tuple[Any, ...] = (
+    None, True, 0, -1, 1.5, 10**30, "", "x", [], {}, [None], [[]], [{}], {"": None}, {"x": {}}, "\u0000",
+)  # fmt: skip
+
+
+@pytest.mark.endurance
+def test_release_json_when_any_value_is_another_gives_findings_or_a_clean_error(folder: Path) -> None:
+    document = json.loads(read_plain(folder / RELEASE))
+    draw = random.Random(11)
+    every = [at for at in places(document) if at]
+    top = [at for at in every if len(at) <= 2]
+    (folder / RELEASE).unlink()
+    for number in range(rounds(400)):
+        at, other = draw.choice(top if number % 2 else every), draw.choice((*OTHERS, "gone"))
+
+        def change(part: Any, key: Any, other: Any = other) -> None:
+            if other == "gone":
+                del part[key]
+            else:
+                part[key] = other
+
+        (folder / RELEASE).write_bytes(pretty_bytes(changed(document, at, change)))
+        verify(folder, quick=True)
+        for work in (load_any, lambda folder: diff(folder, folder)):
+            try:
+                work(folder)
+            except FabulaError:
+                continue
+
+
+def test_commitments_when_they_are_empty_are_a_finding(release: Path, helpers: Any) -> None:
+    helpers.edit_json(release / RELEASE, lambda document: document.update(commitments={}))
+    report = verify(release, quick=True)
+    assert any("commitments" in one.message or "commitments" in one.where for one in report.issues)
+    with pytest.raises(FabulaError, match="commitments"):
+        load(release)
+
+
+def test_file_when_it_is_opened_is_what_is_checked(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    for name in ("pipe", "link", "", "/dev/null", "/dev/zero"):
+        with pytest.raises(OSError, match=r"a link|a folder|a pipe or a device"):
+            open_plain(tmp_path / name)
+    with open_plain(tmp_path / "link", follow=True) as file:
+        assert file.read() == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_plain(tmp_path / "file", 4)
+
+
+def test_line_when_it_has_no_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.schemas.plain_files.LONGEST_LINE", 10)
+    (tmp_path / "file").write_bytes(b"123456789\n1234567890\n")
+    with open_plain(tmp_path / "file") as file:
+        assert next(file) == b"123456789\n"
+        with pytest.raises(OSError, match="longer than 10 bytes"):
+            next(file)
+
+
+def test_table_when_it_is_sound_is_read(folder: Path) -> None:
+    with open_table(next(folder.glob("data/*/*.parquet"))) as table:
+        assert table.metadata.num_rows > 0
+    assert list(search_rows(folder)) == []
