@@ -140,7 +140,9 @@ def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:
     except InputError as error:
         for problem in error.problems:
             message = problem.what
-            findings.issues.append(Issue(RELEASE, "$", "release-document", message, problem.fix))
+            _, _, path = problem.where.rpartition(f"{RELEASE} ")
+            place = path if path.startswith("$") else "$"
+            findings.issues.append(Issue(RELEASE, place, "release-document", message, problem.fix))
         return {}
 
 
