@@ -96,8 +96,8 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
 
     Args:
         path: the file.
-        plain: for what the file says of itself, with the types that it states. Rows are read without: then texts
-            stay what they are in the file, each once, until :func:`batches` has asked how long they are in all.
+        plain: for what the file says of itself, with the types that it states. To read rows it is left out: then
+            texts stay as the file has them, each once, until :func:`batches` has asked how long all are.
 
     Raises:
         OSError: it is no regular file.
