@@ -1,13 +1,12 @@
 """Whether the documents of a release are those that its data and ``release.json`` make."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from ..schemas.plain_files import read_plain, read_text
+from ..schemas.plain_files import parse_json, read_plain, read_text
 from ..validators.dataset import REVIEWS
 from .changes import changes_between
 from .compare_facts import false_facts
@@ -87,7 +86,7 @@ def check_left_out(document: Mapping[str, Json]) -> Iterator[Issue]:
 def _difference(name: str, stated: bytes, made: bytes) -> str:
     """Say where a document differs from what the data make; what it holds there is not quoted."""
     if name.endswith(".json"):
-        changes = changes_between(json.loads(stated), json.loads(made))
+        changes = changes_between(parse_json(stated), parse_json(made))
         told = [f"{one.path} should be {_short(one.new)}" for one in changes if one.kind != "removed"]
         told += [f"{one.path} should not be there" for one in changes if one.kind == "removed"]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""

@@ -1,13 +1,12 @@
 """Nothing of a hidden-test story may be in a public file, and the public release commits to each."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from ..schemas.plain_files import open_plain, read_json
+from ..schemas.plain_files import open_plain, parse_json, read_json
 from ..validators.dataset import REVIEWS
 from .commitments import SCHEME, commitments_of
 from .composition import PARTS, SIZES
@@ -100,7 +99,7 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
     with open_plain(path) as lines:
         for line in lines:
-            yield json.loads(line)
+            yield parse_json(line)
 
 
 def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:

@@ -5,11 +5,11 @@ to state. Wording is not: a sentence that only one of the two has says nothing h
 """
 
 import html
-import json
 import re
 from collections.abc import Iterator, Sequence
 
 from ..schemas.canonical import Json
+from ..schemas.plain_files import parse_json
 from .changes import path_text
 from .facts import Facts
 from .front_matter import parse_front_matter
@@ -38,9 +38,9 @@ def false_facts(name: str, stated: bytes, made: bytes, facts: Facts | SuiteFacts
         ValueError, LookupError, TypeError, AttributeError: it is damaged.
     """
     if name == CROISSANT:
-        yield from _false_metadata(json.loads(stated), json.loads(made))
+        yield from _false_metadata(parse_json(stated), parse_json(made))
     elif name.endswith(".json"):
-        yield from _false_values(json.loads(stated), json.loads(made), ())
+        yield from _false_values(parse_json(stated), parse_json(made), ())
     elif name.endswith(".jsonl"):
         if stated != made:
             yield "not what the data give"

@@ -1,13 +1,12 @@
 """Which reference images of characters differ between two releases of shot scripts, by their content."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ..schemas.canonical import Json
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import parse_json, read_plain
 from .diffing_sides import Side
 from .layout import SHOT_SCRIPTS, SHOTS
 from .shot_references import IMAGES
@@ -112,6 +111,6 @@ def _images(side: Side) -> defaultdict[Owner, dict[str, str]]:
         return found
     lines = side.folder / FOLDER / REFERENCES
     for line in read_plain(lines).splitlines() if lines.is_file() else ():
-        one = json.loads(line)
+        one = parse_json(line)
         found[one["story_id"], one["character"]][one["file"]] = one["sha256"]
     return found

@@ -1,6 +1,5 @@
 """One side of a diff: what ``release.json`` says of its records, and the lines of those that differ."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
-from ..schemas.plain_files import open_plain, read_json
+from ..schemas.plain_files import open_plain, parse_json, read_json
 from .layout import RELEASE, STATISTICS
 from .loading import read_release_document
 
@@ -88,7 +87,7 @@ class Side:
             for line in self._candidates(name, wanted):
                 record_id = wanted.get(sha256_bytes(line))
                 if record_id is not None:
-                    found[record_id] = json.loads(line)
+                    found[record_id] = parse_json(line)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError([_damaged(str(path), "records as packing wrote them", str(error))]) from error
         missing = sorted(set(ids) - found.keys())

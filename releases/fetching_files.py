@@ -1,6 +1,5 @@
 """The files of a version: which there must be, and whether those that came are they."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
+from ..schemas.plain_files import parse_json
 from .git_names import git_oid
 from .hub_client import RemoteFile
 from .layout import RELEASE, SUMS, files_in
@@ -61,7 +61,7 @@ def expected_of_release(document: bytes, where: str) -> dict[str, Expected]:
         InputError: it is none, or lists what must not be written to a disk.
     """
     try:
-        content = json.loads(document)
+        content = parse_json(document)
         files = content["files"]
         found = {path: Expected(entry["bytes"], entry["sha256"]) for path, entry in files.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -4,7 +4,6 @@ Ids are looked for where they look like ids (a digit, six characters or more). T
 they begin and end, but for what a public story has as well: tales of one frame begin alike.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schemas.canonical import Json
-from ..schemas.plain_files import open_plain
+from ..schemas.plain_files import open_plain, parse_json
 from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
 from .decodings import plain
 from .layout import ANNOTATIONS, VARIANTS
@@ -187,7 +186,7 @@ def _own_texts(folder: Path) -> Iterator[tuple[bool, str]]:
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
     with open_plain(path) as lines:
         for line in lines:
-            yield json.loads(line)
+            yield parse_json(line)
 
 
 def _ends(text: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """Looking for hidden-test stories in every file of a public release, Parquet tables too."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -9,7 +8,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from ..schemas.plain_files import open_plain, read_plain
+from ..schemas.plain_files import open_plain, parse_json, read_plain
 from .decodings import key_of, readings
 from .hidden_marks import Marks
 from .layout import HIDDEN_SPLIT, files_in
@@ -114,7 +113,7 @@ def _search_content(content: bytes | str, where: str, marks: Marks) -> Iterator[
 def _parsed(content: bytes) -> Json:
     """Return the JSON that a content is; nothing where it is none."""
     try:
-        return json.loads(content)
+        return parse_json(content)
     except (ValueError, RecursionError):
         return None
 

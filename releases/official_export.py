@@ -1,6 +1,5 @@
 """Exporting the official files: an imported package as it came, or a release of our own by the same names."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from ..errors import InputError, TargetError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
 from ..schemas.issue import Issue
-from ..schemas.plain_files import open_plain
+from ..schemas.plain_files import open_plain, parse_json
 from ..validators.dataset import IMPORTED
 from .check_files import check_listing, check_records, check_release_document
 from .layout import KIND, RELEASE, SUMS, files_in
@@ -173,7 +172,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
     key = IDS[path.name]
     with open_plain(path) as lines:
         for line in lines:
-            row = json.loads(line)
+            row = parse_json(line)
             yield row[key], row
 
 
@@ -181,7 +180,7 @@ def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
     notes: dict[str, dict[str, Notes]] = {}
     with open_plain(folder / SIDECAR) as lines:
         for line in lines:
-            entry = json.loads(line)
+            entry = parse_json(line)
             notes.setdefault(entry["file"], {})[entry["id"]] = Notes.from_json(entry)
     return notes
 

@@ -96,8 +96,8 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
 
     Args:
         path: the file.
-        plain: for what the file says of itself, with the types that it states. To read rows it is left out: then
-            texts stay as the file has them, each once, until :func:`batches` has asked how long all are.
+        plain: to see what the file says of itself, with its own types. To read rows, leave it out: then texts
+            stay as the file has them, each once, until :func:`batches` has asked how long all are.
 
     Raises:
         OSError: it is no regular file.

@@ -1,6 +1,5 @@
 """What publishing a release would do, from what the folder holds and what the repository holds."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from ..errors import ConfigError, TargetError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
+from ..schemas.plain_files import parse_json
 from .git_names import git_oid
 from .hub_client import Hub, Refs, RemoteFile
 from .layout import README, RELEASE, SUMS, files_in
@@ -178,7 +178,7 @@ def look(hub: Hub, repo: str) -> Remote:
     content = hub.read(repo, refs.head, RELEASE)
     document: Json = None
     with suppress(ValueError):
-        document = json.loads(content)
+        document = parse_json(content)
     found = document if isinstance(document, dict) else {}
     return Remote(private, refs, files, found, sha256_bytes(content))
 

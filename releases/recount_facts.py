@@ -1,6 +1,5 @@
 """The facts of a release, counted again from its data and ``release.json``, and the documents they make."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ..schemas.plain_files import open_plain, read_json
+from ..schemas.plain_files import open_plain, parse_json, read_json
 from ..validators.dataset import REVIEWS
 from .additions import Additions, review_lines
 from .changes_since import Since
@@ -158,7 +157,7 @@ def _count(
 def _rows(path: Path) -> Iterator[dict[str, Json]]:
     with open_plain(path) as lines:
         for line in lines:
-            yield json.loads(line)
+            yield parse_json(line)
 
 
 def _options(document: Mapping[str, Any], languages: tuple[str, ...]) -> PackOptions:

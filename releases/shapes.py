@@ -1,13 +1,12 @@
 """What tells releases of different kinds apart: their tables, JSONL files and splits."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from ..schemas.plain_files import open_plain
+from ..schemas.plain_files import open_plain, parse_json
 from . import entity_tables, shot_release_tables, suite_tables
 from .layout import (
     ANNOTATIONS,
@@ -94,7 +93,7 @@ def _script_rows(folder: Path) -> Iterator[PlacedRow]:
 def _lines(path: Path) -> Iterator[dict[str, Json]]:
     with open_plain(path) as lines:
         for line in lines:
-            yield json.loads(line)
+            yield parse_json(line)
 
 
 KATHA = Shape(

@@ -4,7 +4,6 @@ A reference image is part of a release only where its rights name a licence that
 or the public domain. The others stand in ``references_left_out.jsonl``, with source, rights and hash.
 """
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ..schemas.issue import Issue
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.shots import ReferenceImage, ShotRecord
 from .flat_kind import FlatKind
 from .layout import CROISSANT, LICENSE, RELEASE, SHOT_SCRIPTS, SOURCE_MANIFEST, STATISTICS, SUMS
@@ -177,7 +176,7 @@ def _check_beside(folder: Path, shot_set: ShotSet, records: Sequence[ShotRecord]
                 yield Issue(LEFT_OUT, "$", "official", message, _CURE)
     document = read_subset_document(folder, [record.story_id for record in records])
     if document is not None:
-        stated = json.loads(document)
+        stated = parse_json(document)
         if document != pretty_bytes(stated) or not is_subset_document(stated, shot_set):
             yield Issue(DOCUMENT, "$", "official", "not what the stories of the subset give", _CURE)
 

@@ -4,7 +4,6 @@ Counted are story type, style, culture, whether a story is realistic, how long i
 tag and gender. The official set comes with its own choice, which is taken as given.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from ..engine.manifest import creation_time
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.shots import LITE, StoryFacts
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_subset_run import write_subset_run
@@ -177,7 +176,7 @@ def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
         return None
     try:
         data = read_plain(path)
-        named = sorted(map(str, json.loads(data)["ids"]))
+        named = sorted(map(str, parse_json(data)["ids"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError([_other(path, f"a file that cannot be read ({error})")]) from error
     if named != sorted(ids):

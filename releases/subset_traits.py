@@ -1,13 +1,12 @@
 """What a subset must have in common with the whole: the traits of each story, and how they are spread."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from ..schemas.plain_files import open_plain
+from ..schemas.plain_files import open_plain, parse_json
 from ..validators.statistics import NO_VALUE
 from .layout import ANNOTATIONS
 
@@ -67,7 +66,7 @@ def read_traits(folder: Path) -> list[Traits]:
         OSError, ValueError, LookupError, TypeError: its records cannot be read.
     """
     with open_plain(folder / ANNOTATIONS) as lines:
-        return [traits_of(json.loads(line)) for line in lines]
+        return [traits_of(parse_json(line)) for line in lines]
 
 
 def spread(stories: Iterable[Traits]) -> dict[str, Counter[str]]:

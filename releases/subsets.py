@@ -1,6 +1,5 @@
 """Subsets of a release: drawn like the whole, nested where asked, gold only where reviews back it."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ..schemas.plain_files import read_json, read_plain
+from ..schemas.plain_files import parse_json, read_json, read_plain
 from .layout import SUBSETS
 from .reviews import Reviews, why_unbacked
 from .subset_closeness import closeness
@@ -186,7 +185,7 @@ def subset_members(folder: Path, file: str) -> tuple[str, ...]:
     Raises:
         OSError, ValueError, LookupError, TypeError: it cannot be read.
     """
-    return tuple(str(json.loads(line)["story_id"]) for line in read_plain(folder / file).splitlines())
+    return tuple(str(parse_json(line)["story_id"]) for line in read_plain(folder / file).splitlines())
 
 
 def _unreadable(folder: Path, error: Exception) -> InputError:
