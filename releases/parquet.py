@@ -90,6 +90,10 @@ class TableWriter:
         rows.clear()
 
 
+class TooLarge(ValueError):
+    """A table decodes to more than one of its size does."""
+
+
 @contextmanager
 def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
     """Open a Parquet file that others may have made, as a ``pyarrow.parquet.ParquetFile``.
@@ -101,7 +105,7 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
 
     Raises:
         OSError: it is no regular file.
-        ValueError: it is no Parquet file, or says that it decodes to more than a table of its size does.
+        ValueError: it is no Parquet file. TooLarge: it says that it decodes to more than a table of its size.
     """
     import pyarrow.parquet as pq
 
@@ -111,7 +115,7 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
             columns = [table.schema.column(number) for number in range(len(table.schema))]
             texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
             if not 0 <= _stated(table) <= _bound(path.stat().st_size):
-                raise ValueError(f"it decodes to {_stated(table):,} bytes, too many for its size")
+                raise TooLarge(f"it decodes to {_stated(table):,} bytes, too many for its size")
             if plain:
                 yield table
                 return
@@ -128,14 +132,14 @@ def batches(table: Any, size: int, columns: Sequence[str] | None = None) -> Iter
         columns: those that are read; all by default.
 
     Raises:
-        ValueError: it is damaged, or decodes to more than a table of its size does.
+        ValueError: it is damaged. TooLarge: it decodes to more than a table of its size does.
     """
     decoded = 0
     for batch in table.iter_batches(batch_size=BATCH, columns=columns):
         now = sum(map(_decoded, batch.columns))
         decoded += now
         if decoded > _bound(size) or now > _LARGEST_BATCH:
-            raise ValueError(f"it decodes to {decoded:,} bytes and more, too many for its size")
+            raise TooLarge(f"it decodes to {decoded:,} bytes and more, too many for its size")
         yield batch
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.issue import Issue
-from ..schemas.plain_files import read_text
+from ..schemas.plain_files import open_plain, read_text
 from .front_matter import parse_front_matter
 from .layout import CROISSANT, README, files_in
 from .loading import read_release_document
-from .parquet import batches, open_table
+from .parquet import TooLarge, batches, open_table
 from .shapes import KATHA, SHAPES, Shape
 from .tables import Column, Table
 
@@ -155,16 +155,34 @@ def _different(reader: str, place: str, what: str) -> Issue:
 
 
 def refused_tables(folder: Path) -> Iterator[Issue]:
-    """Yield the tables that no library should be given: they are damaged, or decode to far too much."""
+    """Yield the tables that no library should be given: no plain files, or decoding to far too much.
+
+    What is wrong with a damaged one the libraries say themselves.
+    """
     for path in files_in(folder):
         if path.endswith(".parquet"):
             try:
-                with open_table(folder / path) as table:
-                    for _ in batches(table, (folder / path).stat().st_size):
-                        pass
-            except (OSError, ValueError) as error:  # pyarrow's errors about damaged files are such
-                message = f"it was not read with the libraries of users: {' '.join(str(error).split())[:300]}"
+                open_plain(folder / path).close()
+                _decode(folder / path)
+            except (OSError, TooLarge) as error:
+                message = f"not read with the libraries of users: {' '.join(str(error).split())[:300]}"
                 yield Issue(path, "$", "read-back", message, _REPAIR)
+
+
+def _decode(path: Path) -> None:
+    """Decode a table, as far as it can be decoded.
+
+    Raises:
+        TooLarge: it decodes to far too much.
+    """
+    try:
+        with open_table(path) as table:
+            for _ in batches(table, path.stat().st_size):
+                pass
+    except TooLarge:
+        raise
+    except (OSError, ValueError):  # pyarrow's errors about damaged files are such
+        return
 
 
 def bound_memory(folder: Path) -> None:
