@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +163,17 @@ def _rows(path: Path) -> Iterator[dict[str, Json]]:
 def _options(document: Mapping[str, Any], languages: tuple[str, ...]) -> PackOptions:
     """Return the options that say of a release what it says of itself."""
     about = document["about"]
-    return PackOptions(
+    made = PackOptions(
         version=str(document["version"]),
         name=about["name"],
         title=about["title"],
         creators=tuple(about["creators"]),
         url=about["url"],
         contact=about["contact"],
-        citation=about["citation"],
         languages=languages,
-    ).checked()
+    )
+    given = None if about["citation"] == made.reference else about["citation"]
+    return replace(made, citation=given).checked()
 
 
 def _origin(folder: Path, document: Mapping[str, Any]) -> Origin:

@@ -70,7 +70,9 @@ def test_six_stories_when_drafted_by_a_model_become_a_release_that_verifies(
     assert [issue for issue in validate(tmp_path / "run").issues if issue.level == "error"] == []
     release = tmp_path / "release"
     pack(
-        tmp_path / "run", release, PackOptions(version="0.1.0", name="six", title="Six", creators=("Nobody",))
+        tmp_path / "run",
+        release,
+        PackOptions(version="0.1.0", license="CC-BY-4.0", name="six", title="Six", creators=("Nobody",)),
     )
     assert [issue for issue in verify(release).issues if issue.level == "error"] == []
     lines = [
