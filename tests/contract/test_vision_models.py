@@ -188,7 +188,7 @@ def test_model_when_the_device_is_not_there_says_so(registered: Registered, sett
 
         if torch.cuda.is_available():
             pytest.skip("this machine has the device")
-    with pytest.raises(ConfigError, match="device: (this machine has no|onnxruntime cannot use) cuda"):
+    with pytest.raises(ConfigError, match=r"device: (this machine has no|onnxruntime cannot use) cuda"):
         open_vision(registered.name, Place("cuda"), settings)
 
 

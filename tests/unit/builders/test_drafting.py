@@ -37,6 +37,9 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+AS_PACKED = {"license"}  # what a draft does not say, and the packer does
+
+
 def assert_consistent(fields: dict) -> None:
     """What must hold for every drafted story, whatever its language and length."""
     bundle = fields["bundle"]
@@ -46,8 +49,7 @@ def assert_consistent(fields: dict) -> None:
     assert squeezed("".join(texts)) == squeezed(story["normalized_text"])
     assert [scene["scene_index"] for scene in record["scenes"]] == list(range(1, len(texts) + 1))
     assert len(record["transitions"]) == len(texts) - 1
-    found = [issue.code for issue in check_story(record, bundle["variants"]) if issue.code != "incomplete"]
-    assert found == []
+    assert {issue.code for issue in check_story(record, bundle["variants"])} <= {"incomplete", *AS_PACKED}
     named = " ".join(story["normalized_text"].casefold().split())
     for scene in record["scenes"]:
         assert all(name.casefold() in named for name in (*scene["characters"], *scene["objects"]))
@@ -59,7 +61,7 @@ def test_samples_when_drafted_by_rules_pass_every_rule(drafted) -> None:
     for fields in drafted.values():
         assert_consistent(fields)
         record = fields["bundle"]["record"]
-        assert check_story(record, fields["bundle"]["variants"]) == []
+        assert {issue.code for issue in check_story(record, fields["bundle"]["variants"])} == AS_PACKED
         assert record["validation_status"] == "auto_checked"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -27,7 +28,15 @@ def test_stopper_when_a_second_signal_comes_stops_at_once() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_stopper_when_hung_up_several_times_stops_in_order() -> None:
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """Hears hangups again afterwards: the last one that was heard leaves them ignored."""
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_stopper_when_hung_up_several_times_stops_in_order(hangups: None) -> None:
     stopper = Stopper()
     with stop_on_signals(stopper):
         for _ in range(3):  # a shell sends it to its jobs, and the terminal to whom it belongs to
@@ -35,6 +44,7 @@ def test_stopper_when_hung_up_several_times_stops_in_order() -> None:
         assert stopper()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGHUP)  # would end us, had the first not been heard
 
 
 def test_stopper_when_hangups_were_ignored_before_hears_none_and_leaves_them_so() -> None:

@@ -73,7 +73,7 @@ def test_build_when_a_model_drafts_makes_sound_records_and_asks_once(build, prov
     assert again.outputs == report.outputs
     for bundle in bundles.values():
         record = bundle["record"]
-        assert check_story(record, bundle["variants"]) == []
+        assert [issue.code for issue in check_story(record, bundle["variants"])] == ["license"]
         assert record["validation_status"] == "auto_checked"
         makers = {entry["producer"] for entry in bundle["producers"]} - {"author"}
         assert all(maker.startswith(f"{provider}:tested via katha/") for maker in makers)

@@ -74,7 +74,7 @@ def test_weights_when_given_decide_and_must_name_every_judge(bench, tmp_path):
     weighted = Definitions(weights={"a": 3.0, "b": 1.0, "c": 1.0}, resamples=0)
     assert raw_image(made.score(weighted)) == 1.0
     assert raw_image(made.score()) == 0.0
-    with pytest.raises(ConfigError, match="none for b, c"):
+    with pytest.raises(ConfigError, match="no weight for b, c"):
         made.score(Definitions(weights={"a": 1.0}, resamples=0))
 
 

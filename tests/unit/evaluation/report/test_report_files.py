@@ -39,7 +39,7 @@ def test_report_when_written_again_has_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["page.txt", "page", "report.json"])
 def test_report_when_the_page_is_no_html_file_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TargetError, match=r"ends in \.html"):
+    with pytest.raises(TargetError, match=r"does not end in \.html"):
         write_report(made_report(), tmp_path / name)
 
 
@@ -48,7 +48,7 @@ def test_report_when_its_json_would_replace_a_file_of_another_kind_is_refused(
     tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "report.json").write_text(content)
-    with pytest.raises(TargetError, match="another kind"):
+    with pytest.raises(TargetError, match="not an earlier report"):
         write_report(made_report(), tmp_path / "report.html")
     assert (tmp_path / "report.json").read_text() == content
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
