@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -30,6 +31,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
     monkeypatch.setenv("PYTHONSAFEPATH", "1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hears_hangups() -> None:
+    """Let tests and what they start hear SIGHUP, though the suite itself was started with nohup."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -175,7 +175,7 @@ def test_fingerprint_when_a_pipe_is_in_the_way_does_not_wait(tmp_path: Path) -> 
     before = fingerprint(Source("stories", tmp_path / "tales")).sha256
     os.mkfifo(tmp_path / "tales/a.txt")
     assert fingerprint(Source("stories", tmp_path / "tales")).sha256 != before
-    with pytest.raises(InputError, match="neither a file nor a folder"):
+    with pytest.raises(InputError, match="a pipe or a device"):
         fingerprints((Source("stories", tmp_path / "tales/a.txt"),), tmp_path / "run")
 
 

@@ -262,7 +262,7 @@ def test_run_when_an_item_was_unavailable_asks_again_next_time_without_being_tol
     [
         (Unauthorized(), "key"),
         (NoQuota(), "quota"),
-        (HtmlPage(), "JSON"),
+        (HtmlPage(), "not the API of a model"),
         (ServerError(500), "nothing has succeeded"),
         (RateLimited(), "nothing has succeeded"),
     ],
