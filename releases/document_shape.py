@@ -91,17 +91,29 @@ class _Document(_Part):
     files: dict[StrictStr, _File] = {}
 
 
+_SAID = {
+    "missing": "the field is missing",
+    "dict_type": "an object is wanted here",
+    "model_type": "an object is wanted here",
+    "list_type": "a list is wanted here",
+    "tuple_type": "a list is wanted here",
+    "string_type": "a text is wanted here",
+    "int_type": "a whole number is wanted here",
+}
+"""Kind of a mistake -> how it is said, where the checking library speaks of its own things."""
+
+
 def misshapen(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON value
     """Yield the JSON path of every value of a ``release.json`` that is of another kind, and what is wrong."""
     try:
         _Document.model_validate(document)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            yield format_path(detail["loc"]), str(detail["msg"])
+            yield format_path(detail["loc"]), _SAID.get(detail["type"], str(detail["msg"]))
     if isinstance(document, dict):
         for name in _NOT_NULL & document.keys():
             if document[name] is None:
-                yield format_path((name,)), "Input should not be null"
+                yield format_path((name,)), "null stands here, and must not"
 
 
 _NOT_NULL = frozenset({"about", "previous", "commitments", "withdrawn", "imported", "canary"})

@@ -21,6 +21,9 @@ from .layout import ANNOTATIONS, FORMAT, KIND, KINDS, PRODUCERS, RELEASE, VARIAN
 Row = TypeVar("Row", bound=BaseModel)
 
 
+_AGAIN = "fetch the release again, or run `fabula release verify` on it"
+
+
 @dataclass(frozen=True)
 class Release:
     """A release in memory: frozen, typed records in id order.
@@ -105,9 +108,7 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
         InputError: the folder is no release, or one that a newer version made.
     """
     document, where = _of_kind(folder, kinds or KINDS), folder / RELEASE
-    problems = [
-        _problem(f"{where} {path}", "a value of another kind", why) for path, why in misshapen(document)
-    ]
+    problems = [UserError(f"{where} {path}", what=why, fix=_AGAIN) for path, why in misshapen(document)]
     if problems:
         raise InputError(problems)
     return document
@@ -183,7 +184,7 @@ def _problem(where: str, expected: str, found: str) -> UserError:
         where,
         expected=expected,
         found=found,
-        fix="fetch the release again, or run `fabula release verify` on it",
+        fix=_AGAIN,
     )
 
 

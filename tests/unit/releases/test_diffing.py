@@ -256,17 +256,17 @@ def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damag
 @pytest.mark.parametrize(
     ("part", "error", "text"),
     [
-        ({"records": None}, InputError, "the hashes of the records by file"),
-        ({"records": {"annotations.jsonl": []}}, InputError, "a file of the release and its hashes"),
+        ({"records": None}, InputError, r"\$.records: an object is wanted"),
+        ({"records": {"annotations.jsonl": []}}, InputError, "an object is wanted"),
         ({"records": {"../x": {}}}, InputError, "a file of the release and its hashes"),
-        ({"records": {"annotations.jsonl": {"a": 1}}}, InputError, "hashes as text"),
+        ({"records": {"annotations.jsonl": {"a": 1}}}, InputError, "a text is wanted"),
         (
             {"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}},
             InputError,
             "1 with another hash: kb25k_0001",
         ),
         ({"version": "one"}, ConfigError, "a semantic version"),
-        ({"version": None}, ConfigError, "a semantic version"),
+        ({"version": None}, InputError, r"\$.version: a text is wanted"),
         ({"visibility": "hidden"}, InputError, "both public or both hidden"),
         ({"format": 99}, InputError, "format 1 or lower"),
         ({"kind": "clips"}, InputError, "a release of kind"),

@@ -66,7 +66,7 @@ def test_source_when_it_is_no_package_says_what_is_there(tmp_path, refused, pack
         (b'{"story_id": "a", "title": "x", "title": "y"}\n', "occurs twice"),
         (b'["story_id"]\n', "expected an object"),
         (b'{"story_id": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "nested too deeply"),
-        (b'{"story_id": "a", "x": ' + b"[" * 200 + b"]" * 200 + b"}\n", "at most 100 levels"),
+        (b'{"story_id": "a", "x": ' + b"[" * 200 + b"]" * 200 + b"}\n", "nested too deeply"),
         (b'{"story_id": 7}\n', "a text in story_id, found 7"),
         (b'{"title": "x"}\n', "a text in story_id, found null"),
         (b'{"story_id": ""}\n', "a text in story_id"),
