@@ -119,7 +119,8 @@ def load_any(folder: Path) -> Any:
 
 @pytest.mark.endurance
 def test_release_when_files_have_no_end_takes_little_memory(folder: Path) -> None:
-    for path in (folder / RELEASE, main_file(folder), next(folder.glob("data/*/*.parquet"))):
+    files = (folder / RELEASE, main_file(folder), next(folder.glob("data/*/*.parquet")))
+    for path in files[: rounds(len(files))]:
         content = read_plain(path)
         path.unlink()
         path.symlink_to("/dev/zero")
