@@ -69,6 +69,7 @@ def test_lines_and_documents_when_written_end_in_one_line_feed() -> None:
 
 
 def test_write_atomic_when_writing_fails_keeps_the_old_file_and_leaves_no_part(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)  # a file gives no more rights than its folder
     target = tmp_path / "f.jsonl"
     write_atomic(target, [b"old\n"])
 
