@@ -74,7 +74,7 @@ def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_p
     ("names", "more", "code", "text"),
     [
         (("new", "old"), (), 1, "are the two swapped?"),
-        (("old", "run"), (), 2, "a release folder with a readable release.json"),
+        (("old", "run"), (), 2, "is a run of `fabula build katha`; `fabula release diff` takes"),
         (("old", "nothing"), (), 2, "a readable release.json, found nothing there"),
         (("old", "new"), ("--html", "/dev/null/x.html"), 2, "a file that can be written"),
         (("old", "new"), ("--evaluation", "/dev/null"), 2, "an evaluation folder"),
