@@ -66,7 +66,7 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     code, output = run(*asked)
     assert (code, "all_prompts.json" in output) == (1, True)
     document = json.loads((release / "release.json").read_text())
-    (release / "release.json").write_text(json.dumps({**document, "files": []}))
+    (release / "release.json").write_text(json.dumps({**document, "files": {}}))
     code, output = run(*asked)
     assert (code, "does not list all_prompts.json" in output) == (1, True)
 
