@@ -1,6 +1,5 @@
 """What to tell the user after a build: whether the records could be packed, and what they lack."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
 
     Reads the check ``incomplete`` that the build left with each record.
     """
+    from ..schemas.plain_files import open_plain, parse_json
     from ..validators.dataset import RECORDS
 
     path = run / RECORDS
@@ -25,9 +25,9 @@ def incomplete_lines(run: Path) -> Iterator[str]:
         return
     stories, lacking = 0, 0
     fields: Counter[str] = Counter()
-    with path.open("rb") as lines:
+    with open_plain(path, follow=True) as lines:
         for line in lines:
-            checks = json.loads(line)["payload"]["checks"]
+            checks = parse_json(line)["payload"]["checks"]
             notes = [check["note"] for check in checks if check["code"] == "incomplete"]
             stories += 1
             lacking += bool(notes)

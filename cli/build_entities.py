@@ -1,6 +1,5 @@
 """``fabula build entities``: videos in, episodes with entity schedules out."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -112,10 +111,11 @@ def _funnel(out: Path, *, advice: bool = False) -> list[str]:
     """Return the funnel of a run as lines for people; with advice, which settings decided about it."""
     from ..builders.entities.funnel import Step, advice_lines, funnel_lines
     from ..builders.entities.pipeline import FUNNEL
+    from ..schemas.plain_files import read_json
 
     if not (out / FUNNEL).is_file():
         return []
     names = ("name", "unit", "before", "after", "codes")
-    rows = json.loads((out / FUNNEL).read_bytes())
+    rows = read_json(out / FUNNEL, follow=True)
     steps = [Step(**{name: row[name] for name in names}) for row in rows]
     return [*funnel_lines(steps), *(advice_lines(steps) if advice else ())]

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ..errors import ConfigError
 from ..models.settings import ModelSettings
 from ..schemas.base import Own
+from ..schemas.plain_files import read_plain
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         ConfigError: it cannot be read.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except OSError as error:
         raise ConfigError(
             str(path),

@@ -1,6 +1,5 @@
 """``edits.jsonl``: corrections of single fields, as data, applied by a stage of the pipeline."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import InputError, RunBusy, UserError
 from ..schemas.canonical import canonical_bytes, write_atomic
+from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.quoted_paths import parse_quoted
 from ..schemas.values import Edit
 from .journal_file import unwritable
@@ -109,7 +109,7 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
         InputError: the file cannot be read, or lines of it are not corrections; every bad line is listed.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_plain(Path(path), follow=True)
     except OSError as error:
         raise InputError([unreadable(path, error)]) from error
     found: list[Edit] = []
@@ -117,12 +117,12 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
     for number, line in _lines(data):
         where = f"{path}:{number}"
         try:
-            edit = Edit.model_validate(json.loads(line.decode("utf-8")))
+            edit = Edit.model_validate(parse_json(line))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             found_text = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
             problems.append(_bad_line(where, found_text))
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problems.append(_bad_line(where, str(error)))
         else:
             problem = _bad_path(where, edit)

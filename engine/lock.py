@@ -1,6 +1,5 @@
 """One writer per run: a file lock that the system releases when its holder dies, and who that is."""
 
-import json
 import os
 import platform
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ..errors import RunBusy
 from ..schemas.canonical import canonical_bytes
+from ..schemas.plain_files import read_json
 from .journal_file import unwritable
 
 LOCK, HOLDER = "run.lock", "run.holder.json"
@@ -62,7 +62,7 @@ def holder(folder: Path) -> dict[str, str | int] | None:
 def _note(folder: Path) -> dict[str, str | int]:
     path = folder / HOLDER
     try:
-        note = json.loads(path.read_bytes())
+        note = read_json(path, follow=True)
         # When the note was written is kept by the file system; nobody here reads a clock for it.
         since = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"pid": int(note["pid"]), "host": str(note["host"]), "since": since}

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..errors import RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain
 from .calls import ModelUse
 from .journal_file import unwritable
 from .stage import StageSpec
@@ -152,7 +153,7 @@ def read_report(folder: Path) -> RunReport:
     """
     path = Path(folder) / NAME
     try:
-        return TypeAdapter(RunReport).validate_json(path.read_bytes())
+        return TypeAdapter(RunReport).validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:
         if isinstance(error, OSError):
             found = error.strerror or str(error)

@@ -19,6 +19,7 @@ from ..errors import InputError, RunError, TargetError, UserError
 from ..schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
 from ..schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ..schemas.paths import format_path
+from ..schemas.plain_files import open_plain, read_plain
 
 JUDGEMENTS = "judgements.jsonl"
 EVALUATION = "evaluation.json"
@@ -98,7 +99,7 @@ def lines_of(path: Path) -> Iterator[Judgement]:
     Raises:
         OSError: it cannot be read. ValidationError: a line has something that the type does not allow.
     """
-    with path.open("rb") as handle:
+    with open_plain(path, follow=True) as handle:
         for line in handle:
             yield Judgement.model_validate_json(line)
 
@@ -276,7 +277,7 @@ def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
 
 def _manifest(path: Path, problems: list[UserError]) -> EvaluationManifest | None:
     try:
-        data = path.read_bytes()
+        data = read_plain(path, follow=True)
     except OSError as error:
         problems.append(_missing(path, error))
         return None
@@ -289,25 +290,27 @@ def _manifest(path: Path, problems: list[UserError]) -> EvaluationManifest | Non
 
 def _numbered(path: Path, problems: list[UserError]) -> Iterator[tuple[str, Judgement]]:
     """Yield place and judgement of every line that can be read; add a problem for each of the others."""
+    for where, line in _lines(path, problems):
+        if len(problems) >= LISTED:
+            problems.append(_problem(where, f"at most {LISTED} problems", "more; the rest is not read"))
+            return
+        try:
+            judgement = Judgement.model_validate_json(line)
+        except ValidationError as error:
+            problems.extend(_invalid(where, error))
+            continue
+        if problem := _contradiction(where, judgement):
+            problems.append(problem)
+        yield where, judgement
+
+
+def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]:
     try:
-        handle = path.open("rb")
+        with open_plain(path, follow=True) as handle:
+            for number, line in enumerate(handle, 1):
+                yield f"{path}:{number}", line
     except OSError as error:
         problems.append(_missing(path, error))
-        return
-    with handle:
-        for number, line in enumerate(handle, 1):
-            where = f"{path}:{number}"
-            if len(problems) >= LISTED:
-                problems.append(_problem(where, f"at most {LISTED} problems", "more; the rest is not read"))
-                return
-            try:
-                judgement = Judgement.model_validate_json(line)
-            except ValidationError as error:
-                problems.extend(_invalid(where, error))
-                continue
-            if problem := _contradiction(where, judgement):
-                problems.append(problem)
-            yield where, judgement
 
 
 def _contradiction(where: str, judgement: Judgement) -> UserError | None:

@@ -21,6 +21,7 @@ from ..releases.suites import load_suite
 from ..schemas.canonical import Json
 from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.paths import format_path
+from ..schemas.plain_files import open_plain
 from .archive import EVALUATION, JUDGEMENTS, read_manifest
 from .completion.load_videos import SUITE_ROLE
 from .completion.load_videos import chosen_prompts as chosen_videos
@@ -216,13 +217,16 @@ def _stage(one: Judgement) -> str:
 
 def _judgements(path: Path, unread: list[str]) -> Iterator[Judgement]:
     """Yield what anybody could read of a file of judgements; the other lines are named in the list."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield Judgement.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                unread.append(f"{path}:{number} {format_path(first['loc'])}: {first['msg']}")
+    try:
+        with open_plain(path, follow=True) as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    yield Judgement.model_validate_json(line)
+                except ValidationError as error:
+                    first = error.errors(include_url=False, include_input=False)[0]
+                    unread.append(f"{path}:{number} {format_path(first['loc'])}: {first['msg']}")
+    except OSError as error:
+        unread.append(f"{path}: {error.strerror}")
 
 
 def _plan(request: RunRequest, kind: str) -> Plan:

@@ -3,7 +3,6 @@
 It is written when a run stops early, and can be written at any time from the run's journal.
 """
 
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from ..engine.replay import Replay, replayed
 from ..engine.sources import path_from
 from ..errors import InputError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode, pretty_bytes, write_atomic
+from ..schemas.plain_files import open_plain, read_json
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
 from .completion.pipeline import PIPELINE as EVENTS
 from .images.pipeline import PIPELINE as IMAGES
@@ -143,14 +143,14 @@ def export_so_far(folder: Path, target: Path) -> Archive:
 
 def _marked(draft: Path, found: Replay) -> SoFar:
     """Say in the drafted manifest what is missing."""
-    document = json.loads((draft / EVALUATION).read_bytes())
+    document = read_json(draft / EVALUATION)
     environment = document["environment"]
     unreached = sum(count for name, count in found.totals.items() if name in ("failed", "pending"))
     told = environment.get(INCOMPLETE, {"unasked": {}})
     if unreached or INCOMPLETE in environment:
         environment[INCOMPLETE] = {**told, "unreached": unreached}
         write_atomic(draft / EVALUATION, [pretty_bytes(document)])
-    with (draft / JUDGEMENTS).open("rb") as lines:
+    with open_plain(draft / JUDGEMENTS) as lines:
         count = sum(1 for _ in lines)
     return SoFar(draft, document["kind"], count, sum(told["unasked"].values()), unreached)
 

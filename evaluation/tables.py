@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.csv_text import without_guard
+from ..schemas.plain_files import read_plain, reason_of
 from .stats.correlation import NAMES, Correlation, correlate
 
 Key = tuple[str, ...]
@@ -112,9 +113,9 @@ def read_table(path: str | Path) -> Table:
     """
     place = Path(path)
     try:
-        text = place.read_text("utf-8-sig")
+        text = read_plain(place, follow=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([_problem(str(place), "a table in UTF-8", str(error))]) from error
+        raise InputError([_problem(str(place), "a table in UTF-8", reason_of(error))]) from error
     comma = place.suffix.lower() == ".csv"
     try:
         lines = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..schemas.plain_files import open_plain
 from .colour import as_srgb
 from .problems import MediaProblem
 
@@ -102,7 +103,7 @@ def read_bytes(path: Path, limits: PictureLimits = LIMITS) -> bytes:
     try:
         if not path.is_file():
             raise _problem(where, "missing", "a file", "none", "generate it again")
-        with path.open("rb") as file:
+        with open_plain(path, follow=True) as file:
             data = file.read(limits.max_bytes + 1)
     except OSError as error:
         raise _problem(where, "unreadable", "a file that can be read", str(error.strerror)) from error

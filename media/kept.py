@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import sha256_bytes
+from ..schemas.plain_files import read_plain
 
 
 def keep_file(data: bytes, name: str, store: Path) -> None:
@@ -32,7 +33,7 @@ def kept_bytes(store: Path, name: str, *, fix: str) -> bytes:
     """
     path = store / name
     try:
-        data = path.read_bytes()
+        data = read_plain(path, follow=True)
     except OSError as error:
         raise _lost(path, str(error.strerror), fix) from error
     if sha256_bytes(data) != name.partition(".")[0]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
+from ..schemas.plain_files import open_plain
 from .packets import Index, index_file
 from .problems import MediaProblem
 
@@ -229,7 +230,7 @@ def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> 
 def _unopened(path: Path, error: Exception) -> MediaProblem:
     """Say why a file cannot be opened: an MP4 that lost its end has lost its table of contents with it."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path, follow=True) as file:
             start = file.read(12)
     except OSError as fault:
         return _problem(path, "unreadable", "a file that can be read", str(fault.strerror))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from ..schemas.plain_files import open_plain
+
 Fault = tuple[Literal["truncated", "damaged"], str]
 """What is wrong with a file: a code of :class:`.problems.MediaProblem`, and what was found."""
 
@@ -30,7 +32,7 @@ def fault_of(path: Path) -> Fault | None:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with open_plain(path, follow=True) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             return _check_of(data)(data)
         except (IndexError, EOFError):

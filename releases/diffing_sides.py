@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes, sha256_file
-from ..schemas.plain_files import open_plain, parse_json, read_json
+from ..schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from .layout import RELEASE, STATISTICS
 from .loading import read_release_document
 
@@ -55,7 +55,9 @@ class Side:
         try:
             found = read_json(path)
         except (OSError, ValueError, RecursionError) as error:
-            raise InputError([_damaged(str(path), "statistics as packing wrote them", str(error))]) from error
+            raise InputError(
+                [_damaged(str(path), "statistics as packing wrote them", reason_of(error))]
+            ) from error
         if not isinstance(found, dict):
             raise InputError([_damaged(str(path), "a JSON object", type(found).__name__)])
         return found
@@ -89,7 +91,9 @@ class Side:
                 if record_id is not None:
                     found[record_id] = parse_json(line)
         except (OSError, ValueError, RecursionError) as error:
-            raise InputError([_damaged(str(path), "records as packing wrote them", str(error))]) from error
+            raise InputError(
+                [_damaged(str(path), "records as packing wrote them", reason_of(error))]
+            ) from error
         missing = sorted(set(ids) - found.keys())
         if missing:
             expected, shown = f"the records whose hashes {RELEASE} states", _named(missing)

@@ -1,5 +1,6 @@
 """Reading one script or split file of a set of episodes; whatever is wrong with it becomes an issue."""
 
+import errno
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -7,10 +8,11 @@ from pydantic import BaseModel, ValidationError
 
 from ..schemas.entities import EntityEpisode, EntitySplits
 from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain
 from ..validators.codes import show
 from ..validators.entities.codes import issue
 from ..validators.report import IssueBin
-from .strict_json import load_strictly, read_plain, what_is_wrong
+from .strict_json import load_strictly, what_is_wrong
 
 MOST_BYTES = 5_000_000
 """Of a script; the official ones have about 25,000. Mentions are looked for by shot and entity."""
@@ -32,13 +34,13 @@ def read_splits(path: Path, where: str, found: IssueBin) -> tuple[EntitySplits |
 
 def _read(path: Path, where: str, found: IssueBin) -> bytes | None:
     try:
-        content = read_plain(path, MOST_BYTES)
+        content = read_plain(path, MOST_BYTES, follow=True)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            found.add(issue("too-large", where, "$", f"expected at most {MOST_BYTES:,} bytes, found more"))
+            return None
         linked = "a link to nothing: " if path.is_symlink() and not path.exists() else ""
         found.add(issue("unreadable", where, "$", f"expected a file, found {linked}{error.strerror}"))
-        return None
-    if len(content) > MOST_BYTES:
-        found.add(issue("too-large", where, "$", f"expected at most {MOST_BYTES:,} bytes, found more"))
         return None
     if content.startswith(b"\xef\xbb\xbf"):
         found.add(issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))

@@ -18,6 +18,7 @@ from pathlib import Path
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import Json, digest, write_atomic
 from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
+from ..schemas.plain_files import open_plain
 from ..validators.entities.codes import issue
 from ..validators.entities.set_rules import (
     check_actions,
@@ -167,7 +168,7 @@ def holds_episodes(path: Path) -> bool:
         return first is not None
     if first is None or not first.is_file():
         return False
-    with first.open("rb") as file:
+    with open_plain(first, follow=True) as file:
         return b'"entity_schedule"' in file.read(MOST_BYTES)
 
 

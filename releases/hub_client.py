@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..models.secrets import Redactor
+from ..schemas.plain_files import read_plain
 from .hub_faults import HubFault, fault_of
 from .hub_retry import Retries
 
@@ -133,10 +134,10 @@ class Hub:
         """Return the content of a small file.
 
         Raises:
-            HubFault: the Hub cannot give it. OSError: there is no room for it.
+            HubFault: the Hub cannot give it. OSError: there is no room for it, or it is not small.
         """
         with tempfile.TemporaryDirectory(prefix="fabula-hub-") as folder:
-            return self.download(repo, revision, path, Path(folder)).read_bytes()
+            return read_plain(self.download(repo, revision, path, Path(folder)))
 
     def download(self, repo: str, revision: str, path: str, folder: Path, *, anew: bool = False) -> Path:
         """Put a file under its path into a folder; what is there already, from the same revision, stays.

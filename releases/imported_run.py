@@ -7,6 +7,7 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, write_manifest
 from ..engine.report import RunReport, write_report
 from ..schemas.canonical import sha256_file
+from ..schemas.plain_files import open_plain
 
 
 def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str, time: str) -> None:
@@ -37,7 +38,8 @@ def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str,
             sources=(source,),
         ),
     )
-    made = (folder / lines).read_bytes().count(b"\n")
+    with open_plain(folder / lines) as file:
+        made = sum(1 for _ in file)
     write_report(
         folder,
         RunReport(

@@ -13,7 +13,7 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.paths import format_path
-from ..schemas.plain_files import open_plain, read_json
+from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
 from .document_shape import misshapen
 from .layout import ANNOTATIONS, FORMAT, KIND, KINDS, PRODUCERS, RELEASE, VARIANTS
@@ -203,7 +203,7 @@ def _instead(folder: Path, error: Exception) -> str:
         return "a run folder: `fabula release pack` makes a release of it"
     if not (folder / RELEASE).exists():
         return f"a folder without {RELEASE}"
-    return str(error)
+    return reason_of(error)
 
 
 def _shortened(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -10,6 +10,7 @@ no room for; see :mod:`fabula.schemas.shots`. Reading goes on past every problem
 whose script cannot be used is left out.
 """
 
+import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from ..errors import InputError, TargetError, UserError
 from ..media.images import LIMITS, PictureLimits
 from ..schemas.canonical import digest, write_atomic
 from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain
 from ..schemas.shots import ReferenceImage, ShotScript
 from ..validators.codes import show
 from ..validators.report import IssueBin, ValidationReport
@@ -30,7 +32,7 @@ from ..validators.shots.codes import issue
 from ..validators.shots.script_rules import check_script
 from .shot_lines import check_lines
 from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
-from .strict_json import load_strictly, read_plain, what_is_wrong
+from .strict_json import load_strictly, what_is_wrong
 from .target import staged
 
 FOLDER = "ViStory"
@@ -201,12 +203,12 @@ def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStor
 def _read_script(place: Path, found: IssueBin) -> ShotScript | None:
     path, where = place / SCRIPT, f"{place.name}/{SCRIPT}"
     try:
-        data = read_plain(path, _MOST_SCRIPT_BYTES)
+        data = read_plain(path, _MOST_SCRIPT_BYTES, follow=True)
     except OSError as error:
-        found.add(issue("missing-script", where, "$", f"expected a script, found {error.strerror}"))
-        return None
-    if len(data) > _MOST_SCRIPT_BYTES:
-        found.add(issue("json", where, "$", f"expected at most {_MOST_SCRIPT_BYTES:,} bytes, found more"))
+        if error.errno == errno.EFBIG:
+            found.add(issue("json", where, "$", f"expected at most {_MOST_SCRIPT_BYTES:,} bytes, found more"))
+        else:
+            found.add(issue("missing-script", where, "$", f"expected a script, found {error.strerror}"))
         return None
     if data.startswith(b"\xef\xbb\xbf"):
         found.add(issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))

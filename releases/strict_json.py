@@ -3,20 +3,7 @@
 import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
-
-from ..schemas.plain_files import open_plain
-
-
-def read_plain(path: Path, most: int) -> bytes:
-    """Return the bytes of a file, one more than ``most`` at most.
-
-    Raises:
-        OSError: it cannot be read, or is no plain file: a pipe would never end.
-    """
-    with open_plain(path, follow=True) as file:
-        return file.read(most + 1)
 
 
 def load_strictly(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON value

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, write_atomic
 from ..schemas.events import EventPrompt, Suite
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import read_plain, reason_of
 from ..schemas.quoted_paths import quoted_path
 from .layout import SUITE
 from .strict_json import load_strictly
@@ -86,7 +86,7 @@ def read_named(path: Path) -> Mapping[str, Any]:
         document = load_strictly(read_plain(path), twice)
     except (OSError, ValueError, RecursionError) as error:
         half = isinstance(error, UnicodeEncodeError)
-        found = "an escape such as \\ud800, which is half a character" if half else str(error)
+        found = "an escape such as \\ud800, which is half a character" if half else reason_of(error)
         raise InputError([_problem(str(path), "a readable JSON file", found)]) from error
     if not isinstance(document, dict):
         found = f"a JSON {type(document).__name__}"

@@ -1,4 +1,7 @@
-"""Reading files that others made: regular files only, no more than was asked for, JSON of bounded depth."""
+"""Reading files that others made: regular files only, no more than was asked for, JSON of bounded depth.
+
+Files of a release may not be links. Elsewhere (``follow``) a link to a regular file is as good as the file.
+"""
 
 import errno
 import io
@@ -8,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from ..errors import ExitCode, UserError
+
 LARGEST_DOCUMENT = 256 * 1024 * 1024
 """Bytes that a JSON document, a card or another file that is read whole may have."""
 LONGEST_LINE = 64 * 1024 * 1024
@@ -16,13 +21,36 @@ DEEPEST = 100
 """Lists and objects that may lie in each other; records have five or six."""
 
 
+class NotPlain(UserError, OSError):
+    """At a path is no regular file of a bearable size.
+
+    Whoever can do without the file handles it as the ``OSError`` that it is, with ``errno``, ``strerror`` and
+    ``filename``; where nobody does, it says what the user can do.
+    """
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, number: int, found: str, path: str) -> None:
+        UserError.__init__(
+            self, path, what=f"this cannot be read: {found}", fix="put a regular file of a usual size there"
+        )
+        self.errno, self.strerror, self.filename = number, found, path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (NotPlain, (self.errno, self.strerror, self.filename))
+
+
 class PlainFile(io.BufferedReader):
     """A regular file that is read; a line of it has an end before :data:`LONGEST_LINE`."""
+
+    def __init__(self, handle: int, path: str) -> None:
+        super().__init__(io.FileIO(handle, "rb"))
+        self._path = path
 
     def __next__(self) -> bytes:
         line = self.readline(LONGEST_LINE + 1)
         if len(line) > LONGEST_LINE:
-            raise OSError(errno.EFBIG, f"a line longer than {LONGEST_LINE:,} bytes", str(self.name))
+            raise NotPlain(errno.EFBIG, f"a line longer than {LONGEST_LINE:,} bytes", self._path)
         if not line:
             raise StopIteration
         return line
@@ -36,7 +64,8 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
         follow: whether it may be a link to one. Files of a release may not: a link can lead out of it.
 
     Raises:
-        OSError: it cannot be read, or is no regular file: a pipe would never begin, a device never end.
+        OSError: it cannot be read.
+        NotPlain: it is no regular file: a pipe would never begin, a device never end.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -45,28 +74,28 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
         found = {errno.ELOOP: "a link", errno.ENXIO: "a pipe or a device"}.get(error.errno or 0)
         if found is None:
             raise
-        raise OSError(error.errno, found, str(path)) from None
+        raise NotPlain(error.errno or 0, found, str(path)) from None
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
             found = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-            raise OSError(errno.EINVAL, found, str(path))
-        return PlainFile(io.FileIO(handle, "rb"))
+            raise NotPlain(errno.EINVAL, found, str(path))
+        return PlainFile(handle, str(path))
     except BaseException:
         os.close(handle)
         raise
 
 
-def read_plain(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
+def read_plain(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:
-        OSError: as for :func:`open_plain`, or it has more than ``most`` bytes.
+        OSError: as for :func:`open_plain`. NotPlain: it has more than ``most`` bytes, too (``EFBIG``).
     """
-    with open_plain(path) as file:
+    with open_plain(path, follow=follow) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", os.fspath(path))
+        raise NotPlain(errno.EFBIG, f"larger than {most:,} bytes", os.fspath(path))
     return content
 
 
@@ -79,13 +108,18 @@ def read_text(path: Path) -> str:
     return read_plain(path).decode("utf-8")
 
 
-def read_json(path: Path, most: int = LARGEST_DOCUMENT) -> Any:  # noqa: ANN401 - any JSON value
+def read_json(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False) -> Any:  # noqa: ANN401 - any JSON value
     """Return the JSON document in a regular file.
 
     Raises:
         OSError: as for :func:`read_plain`. ValueError: as for :func:`parse_json`.
     """
-    return parse_json(read_plain(path, most))
+    return parse_json(read_plain(path, most, follow=follow))
+
+
+def reason_of(error: Exception) -> str:
+    """Return what kept a file from being read, without its name, for a message that names it already."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value

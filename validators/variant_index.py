@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from ..schemas.plain_files import open_plain
 from .codes import issue, label, show
 from .lines import BOM, RawLine, Report, ignore, parse_object, raw_lines
 from .view import Part
@@ -51,7 +52,7 @@ class VariantIndex:
 
     def __enter__(self) -> Self:
         if self._path is not None and self._handle is None:
-            self._handle = self._path.open("rb")
+            self._handle = open_plain(self._path, follow=True)
         return self
 
     def __exit__(

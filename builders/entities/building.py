@@ -4,7 +4,6 @@ What a model will be asked depends on the shots and people that are found, so th
 keeps them. Only then is told what the rest is about to cost.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from ...engine.report import RunReport, read_report
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.plain_files import parse_json, read_plain
 from ..katha.spending import tell_plan, without_models
 from . import EntityOptions
 from .funnel import Step, curation_funnel
@@ -148,7 +148,7 @@ def write_funnel(folder: Path) -> tuple[Step, ...] | None:
     report, names = read_report(folder), load_pipeline(PIPELINE).names()
     through = names[: names.index("filter_shots") + 1]
     fallen = {item.id for item in report.items if item.stage in through}
-    rows = map(json.loads, (folder / EPISODES).read_bytes().splitlines())
+    rows = map(parse_json, read_plain(folder / EPISODES, follow=True).splitlines())
     kept = [shot for shot in shots if shot not in fallen]
     # What was not chosen to run has fallen out of nothing.
     tried = replace(report, items=tuple(item for item in report.items if item.status != "pending"))

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, UserError
+from ...schemas.plain_files import open_plain
 from .detections_format import FORMAT, Header, Row, row_of, unreadable
 
 LONGEST_LINE = 1_000_000
@@ -29,7 +30,7 @@ class LineRows:
         self._path = path
         self.header = Header()
         self._skip = 0
-        with path.open("rb") as file:
+        with open_plain(path, follow=True) as file:
             first = file.readline(LONGEST_LINE)
         if f'"{FORMAT}"'.encode() in first:
             try:
@@ -42,7 +43,7 @@ class LineRows:
     def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
         """Yield offset, name and row of every line that is not blank."""
         number = 1 if self._skip else 0
-        with self._path.open("rb") as file:
+        with open_plain(self._path, follow=True) as file:
             file.seek(self._skip)
             place = self._skip
             while line := file.readline(LONGEST_LINE + 1):
@@ -57,7 +58,7 @@ class LineRows:
     def read(self, places: Sequence[int]) -> list[Row]:
         """Return the rows at some offsets."""
         found = []
-        with self._path.open("rb") as file:
+        with open_plain(self._path, follow=True) as file:
             for place in places:
                 file.seek(place)
                 found.append(Row.model_validate_json(file.readline(LONGEST_LINE)))

@@ -12,6 +12,7 @@ from ...releases.suites import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.events import video_name
 from ...schemas.paths import format_path
+from ...schemas.plain_files import read_plain, reason_of
 from ...validators.suites.conditions import participants_in
 from .results import read_results
 from .rules import keyword_of
@@ -106,9 +107,9 @@ def _suite(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
 
 def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
     try:
-        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+        lines = read_plain(path, follow=True).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        problems.append(_problem(str(path), "JSONL in UTF-8", str(error)))
+        problems.append(_problem(str(path), "JSONL in UTF-8", reason_of(error)))
         return
     for number, line in enumerate(lines, 1):
         if not line.strip():

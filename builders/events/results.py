@@ -1,11 +1,11 @@
 """Completion rates of judged videos as a source of the suite builder: ``results.json`` in the run folder."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json, reason_of
 from .grading import Rates
 
 RESULTS = "results.json"
@@ -44,18 +44,16 @@ def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
         InputError: the file cannot be read or is not what :func:`write_results` writes.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        document = json.loads(path.read_bytes())
+        document = read_json(path, MOST_BYTES, follow=True)
         found = {name: _checked(document[name]) for name in ("rates", "people")}
         if not found["rates"] or set(document) != set(found):
             raise ValueError("not rates and people")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(
             [
                 UserError(
                     str(path), expected="method -> file name -> rate, under rates and under people",
-                    found=f"{type(error).__name__}: {str(error)[:200]}",
+                    found=f"{type(error).__name__}: {reason_of(error)[:200]}",
                     fix="remove the file, or write it again with --results",
                 )
             ]

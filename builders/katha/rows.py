@@ -15,6 +15,7 @@ from pathlib import Path
 from ...errors import UserError
 from ...schemas.canonical import Json
 from ...schemas.ids import slug
+from ...schemas.plain_files import read_plain
 
 BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")
@@ -84,7 +85,7 @@ class Reader:
                     "split the file, or raise load_stories.max_file_bytes",
                 )  # fmt: skip
                 return None
-            data = path.read_bytes()
+            data = read_plain(path, self.max_file_bytes, follow=True)
         except OSError as error:
             self.problem(
                 where, "a file that can be read", error.strerror or str(error), "check path and permissions"

@@ -27,6 +27,7 @@ from ...releases.shot_references import (
 from ...releases.shot_tree import REFERENCES, ShotSet, ShotStory, read_shot_set
 from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes, write_atomic
+from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage
 from ...validators.codes import show
 from ...validators.report import IssueBin, ValidationReport
@@ -211,7 +212,7 @@ def _ids(out: Path) -> dict[str, str]:
     path = out / PRODUCERS
     if not path.is_file():
         return {}
-    with path.open("rb") as lines:
+    with open_plain(path, follow=True) as lines:
         return {str(row["id"]): str(row["story_id"]) for row in map(json.loads, lines)}
 
 
@@ -221,7 +222,7 @@ def _terms(folder: Path) -> dict[str, Terms]:
         return {}
     terms: dict[str, Terms] = {}
     problems = []
-    with path.open("rb") as lines:
+    with open_plain(path, follow=True) as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 read = Terms.model_validate_json(line)

@@ -1,6 +1,7 @@
 """Reading people's answers, ratings and preferences: JSONL or CSV, every problem gathered with its line."""
 
 import csv
+import errno
 import io
 import json
 from collections import Counter
@@ -14,6 +15,7 @@ from ...errors import InputError, UserError
 from ...schemas.csv_text import without_guard
 from ...schemas.human import NEEDED, HumanRow
 from ...schemas.paths import format_path
+from ...schemas.plain_files import read_plain, reason_of
 from .known import Known
 
 LARGEST = 256 * 1024 * 1024
@@ -88,12 +90,14 @@ def _text(path: Path) -> str:
     if path.suffix not in (".jsonl", ".csv"):
         raise InputError([_problem(str(path), wanted, f"the ending {path.suffix!r}", "rename or convert it")])
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError([_problem(str(path), f"at most {LARGEST} bytes", "more", "split the file")])
-        return path.read_text("utf-8-sig")
+        return read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        found = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError([_problem(str(path), wanted, str(found), "give the file of answers")]) from error
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise InputError(
+                [_problem(str(path), f"at most {LARGEST} bytes", "more", "split the file")]
+            ) from error
+        found = reason_of(error)
+        raise InputError([_problem(str(path), wanted, found, "give the file of answers")]) from error
 
 
 def _jsonl(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -4,7 +4,6 @@ Every prompt is shown with the videos of ``per_prompt`` models drawn at random; 
 and only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
 """
 
-import json
 import random
 import shutil
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.csv_text import csv_text
+from ...schemas.plain_files import read_json, reason_of
 
 PER_PROMPT = 2
 TASKS = "tasks.csv"
@@ -140,13 +140,13 @@ def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
         InputError: the file cannot be read or is no key.
     """
     try:
-        document = json.loads(Path(path).read_bytes())
+        document = read_json(Path(path), follow=True)
         key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, AttributeError, TypeError) as error:
         raise InputError(
             [
                 UserError(
-                    str(path), expected="the key of a sample: task -> [video, model]", found=str(error),
+                    str(path), expected="the key of a sample: task -> [video, model]", found=reason_of(error),
                     fix="give the key that was written with the tasks",
                 )
             ]

@@ -1,6 +1,5 @@
 """What was found in the pictures of an evaluation: the lines of ``images.jsonl``, read and checked."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from ...errors import InputError, UserError
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
+from ...schemas.plain_files import open_plain, parse_json
 from ...schemas.shots import CharacterFacts
 from .looking import boxes_are
 from .pipeline import IMAGES
@@ -66,14 +66,14 @@ def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
     found: dict[tuple[str, str], FoundStory] = {}
     for where, line in _lines(path, problems):
         try:
-            one = FoundStory.model_validate(json.loads(line))
+            one = FoundStory.model_validate(parse_json(line))
             boxes_are(one.boxes)
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_input=False):
                 place = f"{where} {format_path(detail['loc'])}"
                 problems.append(_problem(place, "a value that the type allows", str(detail["msg"])))
             continue
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problems.append(_problem(where, "a line of an evaluation of images", str(error)))
             continue
         if (one.method, one.story_id) in found:
@@ -86,7 +86,7 @@ def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
 
 def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]:
     try:
-        with path.open("rb") as handle:
+        with open_plain(path, follow=True) as handle:
             for number, line in enumerate(handle, 1):
                 yield f"{path}:{number}", line
     except OSError as error:

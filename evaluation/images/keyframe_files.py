@@ -14,6 +14,7 @@ from ...media.video import frames_at
 from ...releases.shot_tree import read_shot_set
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.paths import format_path
+from ...schemas.plain_files import read_plain
 from .keyframes import Finding, Review, StoryReview, review_videos, videos_left_out
 from .layout import REVIEW
 
@@ -128,7 +129,7 @@ def read_review(path: Path) -> Review:
         InputError: it is none.
     """
     try:
-        return Review.model_validate_json(path.read_bytes())
+        return Review.model_validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:
         if isinstance(error, OSError):
             found = str(error.strerror)

@@ -12,6 +12,7 @@ from ...errors import InputError, UserError
 from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import format_path
+from ...schemas.plain_files import read_plain, reason_of
 
 MANIFEST = "outputs.json"
 # The numbers may be padded; one plain word may stand before them.
@@ -72,10 +73,7 @@ def read_manifest(folder: Path) -> OutputsManifest:
     if not path.exists():
         return OutputsManifest()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_MANIFEST_BYTES + 1)
-        if len(data) > _MOST_MANIFEST_BYTES:
-            raise InputError([_problem(str(path), f"at most {_MOST_MANIFEST_BYTES:,} bytes", "more")])
+        data = read_plain(path, _MOST_MANIFEST_BYTES, follow=True)
         return OutputsManifest.model_validate(json.loads(data, object_pairs_hook=_each_once))
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -86,7 +84,7 @@ def read_manifest(folder: Path) -> OutputsManifest:
             ]
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError([_problem(str(path), "a JSON object", str(error)[:200])]) from error
+        raise InputError([_problem(str(path), "a JSON object", reason_of(error)[:200])]) from error
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

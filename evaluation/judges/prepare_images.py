@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
-from ...schemas.canonical import sha256_bytes
+from ...schemas.canonical import sha256_file
 from .images import ImageSettings, keep_pictures, prepare_storyboard
 from .outputs import UNREADABLE
 
@@ -46,6 +46,6 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 def _hash(file: Path) -> str | None:
     try:
-        return sha256_bytes(file.read_bytes())
+        return sha256_file(file)
     except OSError:
         return None

@@ -1,6 +1,5 @@
 """Which stories of a release are judged."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from ...releases.layout import JSONL_FILES, VOTE_FILES
 from ...releases.loading import Release
 from ...releases.subset_requests import FOLDER
 from ...schemas.katha import StoryRecord
+from ...schemas.plain_files import parse_json, read_plain
 from .settings import SelectionSettings
 
 _NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
@@ -63,9 +63,9 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
             ]
         )  # fmt: skip
     ids, problems = set(), []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         try:
-            ids.add(str(json.loads(line)["story_id"]))
+            ids.add(str(parse_json(line)["story_id"]))
         except (ValueError, TypeError, KeyError) as error:
             problems.append(
                 UserError(
@@ -76,6 +76,16 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     if problems:
         raise InputError(problems)
     return frozenset(ids)
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return read_plain(path, follow=True).splitlines()
+    except OSError as error:
+        fix = "choose another subset"
+        raise InputError(
+            [UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=fix)]
+        ) from error
 
 
 def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """Scoring an evaluation of storyboards: archive and release in, numbers out; no model is asked."""
 
-import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -11,6 +10,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...releases.loading import Release, load
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.katha import StoryRecord
+from ...schemas.plain_files import read_json, reason_of
 from ..archive import Archive, check_hash, read_manifest, sources_of
 from ..hashes import release_sha256
 from ..lacking import incomplete_notes
@@ -181,12 +181,12 @@ def read_weights(path: Path) -> dict[str, float]:
         InputError: the file is not of that form, or its weights were fitted on another split.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path, follow=True)
         weights = {str(judge): float(weight) for judge, weight in document["weights"].items()}
         split = document["split"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise _unusable(
-            path, "weights of judges with the split that they were fitted on", str(error)
+            path, "weights of judges with the split that they were fitted on", reason_of(error)
         ) from error
     if split != "validation":
         raise _unusable(path, "weights fitted on the validation split only", str(split))

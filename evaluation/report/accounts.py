@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...schemas.judgement import Judgement
+from ...schemas.plain_files import open_plain
 from ..archive import JUDGEMENTS, read_archive
 from .model import CountRow, CountTable
 
@@ -22,7 +23,7 @@ def read_lines(folder: Path) -> Iterator[Judgement]:
         InputError: the archive cannot be read; every problem is listed.
     """
     try:
-        with (folder / JUDGEMENTS).open("rb") as handle:
+        with open_plain(folder / JUDGEMENTS, follow=True) as handle:
             for line in handle:
                 yield Judgement.model_validate_json(line)
     except (OSError, ValidationError):

@@ -7,6 +7,7 @@ from pathlib import Path
 from ...releases.suites import SUITE, load_suite
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.plain_files import read_plain
 from ..archive import EVALUATION
 from ..completion.score import score_folder
 from ..completion.scores import AVERAGE, EventScores, PanelScore
@@ -64,7 +65,7 @@ def events_report(
         accounts.add(judgement)
         if (judgement.method, judgement.unit) in units and judgement.kind == "completion":
             votes[judgement.method, judgement.unit].append(judgement)
-    manifest = EvaluationManifest.model_validate_json((folder / EVALUATION).read_bytes())
+    manifest = EvaluationManifest.model_validate_json(read_plain(folder / EVALUATION, follow=True))
     pictures = pictures_of_run(folder)
     total = sum(len(panel.videos) for panel in scores.panels)
     comparisons = event_comparisons(scores)

@@ -1,6 +1,5 @@
 """What people said, in the report on an evaluation that they were asked about too."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ...schemas.plain_files import read_json, reason_of
 from ...schemas.score import Score
 from ..archive import JUDGEMENTS
 from ..images.naming import label_of
@@ -71,15 +71,13 @@ def people_of(folder: Path, kind: str) -> People:
     if not path.is_file():
         return People()
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"more than {LARGEST:,} bytes")
-        document = json.loads(path.read_bytes())
+        document = read_json(path, LARGEST, follow=True)
         if document["kind"] != kind:
             raise ValueError(f"a calibration of kind {document['kind']}, and an evaluation of kind {kind}")
         tables = tuple(OF_KIND[kind](document))
         note, about = _note(document["people"]), document.get(OF)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        found = "a value of another form" if isinstance(error, ValidationError) else str(error)[:200]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        found = "a value of another form" if isinstance(error, ValidationError) else reason_of(error)[:200]
         raise InputError(
             [
                 UserError(

@@ -1,6 +1,5 @@
 """Where the pictures behind an evaluation are: in its run folder, or in folders of outputs."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.katha import StoryRecord
+from ...schemas.plain_files import parse_json, read_plain
 from ..judges.outputs import OutputsReport, check_outputs
 from .model import Frame
 from .thumbnails import Thumbnails
@@ -73,12 +73,12 @@ def pictures_of_run(folder: Path) -> Pictures:
     """Return the pictures that an evaluation folder holds; none where it is an archive without them."""
     found: dict[Place, Shown] = {}
     try:
-        lines = (folder / FRAMES).read_bytes().splitlines()
+        lines = read_plain(folder / FRAMES, follow=True).splitlines()
     except OSError:
         return Pictures(found)
     for line in lines:
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             place = (str(row["method"]), str(row["unit"]), row.get("seed"))
             found[place] = _shown(folder, row)
         except (ValueError, KeyError, TypeError, AttributeError):

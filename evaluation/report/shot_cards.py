@@ -6,6 +6,7 @@ from math import isnan
 from pathlib import Path
 
 from ...releases.shot_tree import SCRIPT
+from ...schemas.plain_files import read_plain
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ..images.found import FoundStory
 from ..images.per_shot import Key, ShotScore, style_table
@@ -156,7 +157,7 @@ class Looked:
             folder, script = self.files.story_folder(found.story_id), None
             try:
                 if folder is not None:
-                    script = ShotScript.model_validate_json((folder / SCRIPT).read_bytes())
+                    script = ShotScript.model_validate_json(read_plain(folder / SCRIPT, follow=True))
             except (OSError, ValueError):
                 script = None
             self._scripts[found.story_id] = script

@@ -1,6 +1,5 @@
 """Making the report on an evaluation folder, and writing its files."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json
 from ..archive import read_manifest
 from .flat import scores_csv, shots_csv, verdicts_csv
 from .model import ReportDocument
@@ -157,10 +157,10 @@ def write_report(document: ReportDocument, page: Path) -> Written:
 def _refuse_others(path: Path) -> None:
     """Refuse to write over a JSON file that is no report of an earlier time, such as a run's own files."""
     try:
-        found = json.loads(path.read_bytes())
+        found = read_json(path, follow=True)
     except FileNotFoundError:
         return
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         found = None
     if not isinstance(found, dict) or not {"headline", "manifest", "schema_version"} <= found.keys():
         raise TargetError(

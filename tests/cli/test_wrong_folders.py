@@ -260,7 +260,7 @@ def test_tables_when_compared_with_the_commands_name_real_ones() -> None:
         assert name_of(info.callback) == info.name
 
 
-def _filled(part: str, names: dict[str, str]) -> str:
+def filled(part: str, names: dict[str, str]) -> str:
     for name, value in names.items():
         part = part.replace("{" + name + "}", value)
     return part
@@ -281,7 +281,7 @@ def test_command_when_given_what_it_does_not_take_says_what_that_is_and_what_fit
         what = KINDS[kind]
         names = {"": str(folders[kind]), "new": str(tmp_path / f"new-{kind.replace(' ', '-')}")}
         names |= {name: str(path) for name, path in folders.items()}
-        code, text = call(*(_filled(part, names) for part in ARGUMENTS[parameter]))
+        code, text = call(*(filled(part, names) for part in ARGUMENTS[parameter]))
         sentence = f"{folders[kind]} is {what.words}; `fabula {parameter.rpartition(' ')[0]}` takes"
         named = not what.fits or "Commands for it: `fabula" in text
         if code not in (1, 2) or sentence not in text or "Traceback" in text or not named:

@@ -109,6 +109,59 @@ def test_sizes_when_measured_stay_within_limits() -> None:
     assert statistics.median(lengths) <= MEDIAN_FILE
 
 
+READING_OTHERS = ("validators", "releases", "evaluation")
+RAW_READING = {"releases/parquet.py: ParquetFile": "the one opener of tables: regular files, bounded"}
+
+
+def raw_readings(tree: ast.AST) -> Iterator[str]:
+    """Names of calls that open a file as if nobody had put a pipe, a device or gigabytes in its place."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            mode = node.args[0] if node.args else ast.Constant("r")
+            to_read = isinstance(mode, ast.Constant) and str(mode.value).startswith("r")
+            of_package = any(isinstance(part, ast.Name) and part.id == "files" for part in ast.walk(node))
+            name = method or getattr(node.func, "id", "")
+            if (
+                (method in ("read_bytes", "read_text") and not of_package)
+                or (name == "open" and (not method or to_read))
+                or name in ("ParquetFile", "ParquetDataset")
+                or method in PARQUET
+            ):
+                yield name
+
+
+PARQUET = ("read_table", "read_schema", "read_metadata", "read_pandas")
+
+
+def test_files_of_others_when_read_are_opened_in_one_way_only() -> None:
+    found = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in sources()
+        if path.relative_to(ROOT).parts[0] in READING_OTHERS
+        for name in raw_readings(ast.parse(path.read_text("utf-8")))
+    }
+    assert found == set(RAW_READING), "use fabula.schemas.plain_files, or releases.parquet for tables"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "path.read_bytes()", "(folder / name).read_text('utf-8')", "open(path)", "path.open()",
+        "path.open('rb')", "pq.read_table(path)", "pq.ParquetFile(path)", "parquet.ParquetFile(path)",
+    ],
+)  # fmt: skip
+def test_raw_reading_when_written_in_any_way_is_noticed(code: str) -> None:
+    assert list(raw_readings(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code", ["read_text(path)", "path.open('wb')", "files(__package__).read_text()", "Journal.open(folder)"]
+)
+def test_reading_when_it_is_bounded_or_of_the_package_is_let_through(code: str) -> None:
+    assert not list(raw_readings(ast.parse(code)))
+
+
 def test_packages_when_listed_are_those_on_disk() -> None:
     pyproject = ROOT / "pyproject.toml"
     if not pyproject.exists():
