@@ -8,7 +8,6 @@ from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_object, load_pipeline
 from ..engine.progress import Reporter
 from ..engine.report import RunReport
-from ..engine.sources import relocated
 from ..errors import BelowThreshold, RunError
 
 BUILDERS: tuple[tuple[str, str], ...] = (
@@ -100,9 +99,7 @@ def continue_run(
     limit = last_limit(Path(run).absolute()) if max_cost is None else max_cost
     options = Options(workers=workers, retry_failed=retry_failed, max_cost=limit)
     config = manifest.config(load_pipeline(pipeline))
-    listed = manifest.source_list(Path(run).absolute())
-    if sources:
-        listed = relocated([entry.field() for entry in manifest.sources], listed, sources)
+    listed = manifest.source_list(Path(run).absolute(), sources)
     request = RunRequest(run, pipeline, config, listed, options=options, complete=True)
     if reporter is not None:
         load_object(dict(PLANS)[manifest.kind])(request, reporter)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .advice import incomplete_lines, summary_first
-from .common import JsonOption, MaxCostOption, WorkersOption, example, guarded, say, show
+from .common import JsonOption, MaxCostOption, RetryFailedOption, WorkersOption, example, guarded, say, show
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +37,14 @@ def extend(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only look whether the stories can be taken in; write nothing.")
     ] = False,
+    retry_failed: RetryFailedOption = False,
+    moved: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--sources",
+            help="Where sources of the run that moved are now, or a folder with them. Repeatable.",
+        ),
+    ] = None,
     workers: WorkersOption = None,
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
@@ -49,7 +57,7 @@ def extend(
     from ..builders.katha.extend import ExtendOptions, extend_katha
     from ..engine.progress import choose_reporter
 
-    options = ExtendOptions(records, created_at, workers, max_cost, dry_run)
+    options = ExtendOptions(records, created_at, workers, max_cost, dry_run, retry_failed, moved or ())
     with summary_first(run, as_json=as_json):
         report = extend_katha(run, sources, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)

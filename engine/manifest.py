@@ -1,6 +1,5 @@
 """``run.json``: what a run is, written when it is created and whenever its settings or sources change."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,11 +19,12 @@ from pydantic import (
 from ..errors import ConfigError, FabulaError, RunError
 from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.plain_files import parse_json, read_plain
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal import Journal
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
-from .sources import Source, path_in, source_field
+from .sources import Source, path_in, relocated, source_field
 
 NAME = "run.json"
 FORMAT = 1
@@ -122,18 +122,26 @@ class Manifest(Own):
         """When the run was created, or last extended: the latest time that its records can bear."""
         return max([self.created_at, *(entry.added_at for entry in self.sources if entry.added_at)])
 
-    def source_list(self, folder: Path) -> tuple[Source, ...]:
+    def source_list(self, folder: Path, moved: Sequence[Path] = ()) -> tuple[Source, ...]:
         """Return the sources that the run in this folder was last made from.
 
         Where the run has moved and they have not, they are where its journal last saw them.
+
+        Args:
+            folder: the run.
+            moved: where sources are that have moved, as :func:`.sources.relocated` takes them.
+
+        Raises:
+            ConfigError: none of the sources is at one of these places. InputError: a place cannot be read.
         """
         paths = [path_in(folder, entry.path) for entry in self.sources]
         if not all(path.exists() for path in paths):
             seen = {path.name: path for path in _last_seen(folder) if path.exists()}
             paths = [path if path.exists() else seen.get(path.name, path) for path in paths]
-        return tuple(
+        listed = tuple(
             Source(entry.role, path, entry.added_at) for entry, path in zip(self.sources, paths, strict=True)
         )
+        return relocated([entry.field() for entry in self.sources], listed, moved) if moved else listed
 
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.
@@ -172,14 +180,14 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = Path(folder) / NAME
     try:
-        data = path.read_bytes()
-        document = json.loads(data)
+        data = read_plain(path, follow=True)
+        document = parse_json(data)
     except OSError as error:
         raise RunError(
             str(folder), what=f"this is no run folder: {NAME} cannot be read ({error.strerror or error})",
             fix="give the folder that a build wrote with --out",
         ) from error  # fmt: skip
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _damaged(path, str(error)) from error
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
@@ -248,7 +256,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     path, data = folder / NAME, pretty_bytes(manifest.as_json())
     try:
         with suppress(FileNotFoundError):
-            if path.read_bytes() == data:
+            if read_plain(path, follow=True) == data:
                 return
         write_atomic(path, [data])
     except OSError as error:

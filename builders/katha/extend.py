@@ -5,7 +5,6 @@ another version, stories that the run has under this or another id. Then the run
 behind its own. Before any output is replaced, every record is compared with what it was.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from ...engine.report import read_report
 from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
+from ...schemas.plain_files import read_json
 from ...validators.dataset import BALANCE
 from .extend_base import Base, read_base, read_interrupted
 from .extend_rehearsal import would_stop
@@ -51,6 +51,9 @@ class ExtendOptions:
         workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
         max_cost: USD that the run may cost in all, what it has cost included; None for its last limit.
         dry_run: only look whether the new stories can be taken in, and which the stages would turn away.
+        retry_failed: run failed stories of the run again, and ask once more what got no usable reply.
+        moved: where sources of the run are that have moved: the files and folders themselves, or a folder
+            that holds them; they are known by their content.
     """
 
     records: Path | None = None
@@ -58,6 +61,8 @@ class ExtendOptions:
     workers: int | None = None
     max_cost: float | None = None
     dry_run: bool = False
+    retry_failed: bool = False
+    moved: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def extend_katha(
     folder = Path(run)
     options = options if options is not None else ExtendOptions()
     named = _named(sources, options)
-    base, named = _base(folder, named)
+    base, named = _base(folder, named, options.moved)
     before = _balance(folder)
     plan = _plan(base, named, options)
     idle = ExtendReport((), plan.known, (), len(base.records), before, before)
@@ -107,7 +112,7 @@ def extend_katha(
         gone = {item.id for item in stopped}
         added = tuple(story for story in plan.added if story not in gone)
         return replace(idle, added=added, stopped=stopped, tried=True)
-    if not plan.added and not _is_underway(folder):
+    if not plan.added and not options.retry_failed and not _is_underway(folder):
         return idle
     return _execute(folder, base, plan, options, reporter)
 
@@ -124,7 +129,7 @@ def _named(sources: Sequence[Path | str] | Path | str, options: ExtendOptions) -
     return tuple(dict.fromkeys(listed))
 
 
-def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, ...]]:
+def _base(folder: Path, named: tuple[Source, ...], moved: Sequence[Path]) -> tuple[Base, tuple[Source, ...]]:
     """Return what the run holds, and the sources that are new to it."""
     manifest = read_manifest(folder)
     if manifest.kind != PIPELINE.name:
@@ -135,7 +140,9 @@ def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, 
     problems, fresh, again = [], [], []
     known = {
         (*place_of(source), entry.sha256): entry.added_at
-        for source, entry in zip(manifest.source_list(folder.absolute()), manifest.sources, strict=True)
+        for source, entry in zip(
+            manifest.source_list(folder.absolute(), moved), manifest.sources, strict=True
+        )
     }
     for source in named:
         try:
@@ -150,8 +157,8 @@ def _base(folder: Path, named: tuple[Source, ...]) -> tuple[Base, tuple[Source, 
     if problems:
         raise InputError(problems)
     if again and not fresh and _is_underway(folder):
-        return read_interrupted(folder, tuple(again)), tuple(again)
-    return read_base(folder), tuple(fresh)
+        return read_interrupted(folder, tuple(again), moved), tuple(again)
+    return read_base(folder, moved), tuple(fresh)
 
 
 def _is_underway(folder: Path) -> bool:
@@ -215,7 +222,7 @@ def _request(folder: Path, base: Base, plan: _Plan, options: ExtendOptions) -> R
         PIPELINE,
         base.manifest.config(load_pipeline(PIPELINE)),
         plan.sources,
-        options=Options(workers=options.workers, max_cost=limit),
+        options=Options(workers=options.workers, retry_failed=options.retry_failed, max_cost=limit),
         accept=_keeps(base),
     )
 
@@ -260,7 +267,7 @@ def _keeps(base: Base) -> Callable[[Items], None]:
 
 def _balance(folder: Path) -> Mapping[str, Json]:
     try:
-        document = json.loads((folder / BALANCE).read_bytes())
+        document = read_json(folder / BALANCE, follow=True)
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

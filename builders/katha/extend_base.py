@@ -1,6 +1,6 @@
 """What a finished run holds already, as far as an extension has to know it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,12 @@ class Base:
     withdrawn: Mapping[str, Edit]
 
 
-def read_base(folder: Path) -> Base:
+def read_base(folder: Path, moved: Sequence[Path] = ()) -> Base:
     """Return what a finished run holds.
+
+    Args:
+        folder: the run.
+        moved: where sources of it are that have moved.
 
     Raises:
         RunError: it is no finished run, or this version of Fabula would make its records anew; says at which
@@ -54,13 +58,13 @@ def read_base(folder: Path) -> Base:
         InputError: its sources are not what they were, or ``edits.jsonl`` is damaged.
     """
     with finished_run(folder) as run:
-        _require_same_sources(folder, run.manifest)
+        _require_same_sources(folder, run.manifest, moved)
         with surveyed(folder, PIPELINE, keep=(*LOADED, "signature", "bundle")) as survey:
             _require_settled(survey, folder)
             return Base(
                 folder,
                 run.manifest,
-                own_sources(run.manifest, folder),
+                own_sources(run.manifest, folder, moved),
                 _digests(survey, "bundle"),
                 _loaded(survey),
                 _signatures(survey),
@@ -68,7 +72,7 @@ def read_base(folder: Path) -> Base:
             )
 
 
-def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
+def read_interrupted(folder: Path, named: tuple[Source, ...], moved: Sequence[Path] = ()) -> Base:
     """Return what a run held before an extension that was stopped.
 
     Its outputs are still those of before; its journal may hold parts of what comes.
@@ -76,13 +80,14 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
     Args:
         folder: the run.
         named: the sources that it was being extended with.
+        moved: where sources of it are that have moved.
 
     Raises:
         InputError: its sources are not what they were.
         RunError: its records are not those of before.
     """
     manifest = read_manifest(folder)
-    _require_same_sources(folder, manifest)
+    _require_same_sources(folder, manifest, moved)
     path, outputs = folder / RECORDS, read_report(folder).outputs
     if not path.is_file() or sha256_file(path) != outputs.get(RECORDS):
         raise RunError(
@@ -90,7 +95,7 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
             fix=f"bring the run up to date with `fabula run retry {folder}`, which also ends the extension",
         )  # fmt: skip
     again = {place_of(source) for source in named}
-    sources = own_sources(manifest, folder)
+    sources = own_sources(manifest, folder, moved)
     records = {bundle["record"]["story_id"]: digest(bundle) for bundle in iter_bundles(folder)}
     with surveyed(folder, PIPELINE, keep=(*LOADED, "signature")) as survey:
         return Base(
@@ -104,9 +109,9 @@ def read_interrupted(folder: Path, named: tuple[Source, ...]) -> Base:
         )
 
 
-def own_sources(manifest: Manifest, folder: Path) -> tuple[Source, ...]:
+def own_sources(manifest: Manifest, folder: Path, moved: Sequence[Path] = ()) -> tuple[Source, ...]:
     """Return the sources of a run without its edits, with absolute paths."""
-    listed = manifest.source_list(Path(folder).absolute())
+    listed = manifest.source_list(Path(folder).absolute(), moved)
     return tuple(source for source in listed if source.role != "edits")
 
 
@@ -116,9 +121,10 @@ def withdrawals(folder: Path) -> dict[str, Edit]:
     return {edit.id: edit for edit in (read_edits(path) if path.exists() else ()) if is_withdrawal(edit)}
 
 
-def _require_same_sources(folder: Path, manifest: Manifest) -> None:
+def _require_same_sources(folder: Path, manifest: Manifest, moved: Sequence[Path]) -> None:
     problems = []
-    for source, entry in zip(manifest.source_list(folder.absolute()), manifest.sources, strict=True):
+    listed = manifest.source_list(folder.absolute(), moved)
+    for source, entry in zip(listed, manifest.sources, strict=True):
         if source.role == "edits":
             continue
         try:
@@ -130,8 +136,8 @@ def _require_same_sources(folder: Path, manifest: Manifest) -> None:
             problems.append(
                 UserError(
                     str(source.path), expected="the source as the run was made from it", found=found,
-                    fix="put it back as it was, and new stories into a file of their own; if it has moved:"
-                    f" fabula run retry {folder} --sources PLACE",
+                    fix="put it back as it was, and new stories into a file of their own; if it has moved,"
+                    " say where to with --sources PLACE",
                 )
             )  # fmt: skip
     if problems:
