@@ -12,6 +12,9 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import canonical_bytes, sha256_bytes
+from ..schemas.issue import Issue
+from ..validators.dataset import as_user_error
+from ..validators.redacted import find_redacted
 from .changes_since import compare_with_previous, open_previous
 from .diffing_sides import Side
 from .documents import file_entries, origin_of
@@ -44,7 +47,8 @@ def pack_flat(run: Path, out: Path, options: PackOptions, kind: FlatKind) -> Pac
         TargetError: ``out`` exists, is a file or cannot be written.
         RunError: the run is not finished, or its records are not up to date with it. RunBusy: another process
             is at it.
-        InputError: its records cannot be read, or cannot be released.
+        InputError: its records cannot be read, or cannot be released, such as those from which a secret was
+            taken.
     """
     options = _named(options.checked(), kind)
     released_under = one_licence(Counter({None: 1}), options, str(run))
@@ -54,6 +58,7 @@ def pack_flat(run: Path, out: Path, options: PackOptions, kind: FlatKind) -> Pac
     with finished_run(run, kind.shape.kind) as finished:
         problems: list[UserError] = []
         records = tuple(read_rows(run / kind.lines, kind.model, problems))
+        problems += map(as_user_error, _redacted(records, kind))
         if problems:
             raise InputError(problems)
         left_out = sorted(
@@ -98,6 +103,12 @@ def _named(options: PackOptions, kind: FlatKind) -> PackOptions:
     name = kind.name if options.name == usual["name"] else options.name
     title = kind.title if options.title == usual["title"] else options.title
     return replace(options, name=name, title=title)
+
+
+def _redacted(records: Sequence[Any], kind: FlatKind) -> Iterator[Issue]:
+    """Yield every text of a record out of which a secret was taken: nobody wants to read it as it is."""
+    for record in records:
+        yield from find_redacted(record.as_json(), kind.id_of(record))
 
 
 def _write_data(draft: Path, records: Sequence[Any], kind: FlatKind) -> tuple[dict[str, int], dict[str, str]]:

@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 
 import fabula
 from fabula.builders.events import SuiteOptions, build_suite
+from fabula.errors import InputError
+from fabula.models.secrets import MARK
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.entity_import import import_episodes
 from fabula.releases.front_matter import front_matter_text, parse_front_matter
@@ -147,6 +149,16 @@ def test_release_when_every_field_holds_hostile_text_packs_verifies_and_loads(
     metadata = json.loads((result.folder / "croissant_metadata.json").read_bytes())
     assert [one["name"] for one in metadata["creator"]] == [title, f"B {title}"]
     assert one_line(title) in (result.folder / "LICENSE").read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pack_when_a_secret_was_taken_out_of_a_text_refuses_and_writes_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    run, out = KINDS[kind](tmp_path, f"a {MARK} b"), tmp_path / "dist"
+    with pytest.raises(InputError, match="rule secret-removed"):
+        packed(run, out, "A title")
+    assert not out.exists()
 
 
 def test_front_matter_when_a_title_looks_like_yaml_reads_back_as_the_title() -> None:
