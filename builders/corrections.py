@@ -30,12 +30,17 @@ EDITINGS: tuple[tuple[str, str], ...] = (
 )
 """Kind of run -> how its items are corrected."""
 
-_IMPORTED: dict[str, str] = {
+AS_FILES: dict[str, str] = {
     IMPORTED_SHOTS: "copy its folder ViStory, correct NN/story.json there, and give the copy to"
     " `fabula import vistory`: facts and rights of images come along",
-    IMPORTED_ENTITIES: "correct the files that it was imported from, and import them into a new folder",
+    **dict.fromkeys(
+        (IMPORTED_ENTITIES, "entities"),
+        "write its episodes with `fabula export entitybench RUN --out SET`, correct"
+        " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
+        " `fabula import entitybench SET --out NEW` then makes a set that can be released",
+    ),
 }
-"""Kind of a run that has no stages -> how its records are corrected."""
+"""Kind of a run without a stage for corrections -> how its records are corrected."""
 
 LONGEST_NAME = 100
 """Characters of the name of who corrects something."""
@@ -249,6 +254,6 @@ def _editable(run: Path) -> Pipeline:
     if kind not in dict(EDITINGS):
         raise RunError(
             str(run), expected=f"a run of kind {', '.join(dict(EDITINGS))}", found=f"kind {kind}",
-            fix=_IMPORTED.get(kind, "correct its sources, and give the command that made the run again"),
+            fix=AS_FILES.get(kind, "correct its sources, and give the command that made the run again"),
         )  # fmt: skip
     return pipeline_of(run)

@@ -1,6 +1,5 @@
 """What a folder is, which command fits it, and what a command takes: one sentence for a wrong folder."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..schemas.plain_files import read_json
 
 LOOKED_AT = 2000
 """Entries of a folder that are looked at for pictures and videos."""
@@ -114,8 +114,8 @@ def _of_folder(path: Path) -> str:  # noqa: PLR0911 - a table of what lies in wh
 def _kind_in(path: Path, prefix: str) -> str:
     """Return the kind that a run or release says it is of; stories where it says nothing that is known."""
     kind: object = None
-    with suppress(OSError, ValueError, RecursionError):
-        document = json.loads(path.read_bytes())
+    with suppress(OSError, ValueError):
+        document = read_json(path, follow=True)
         kind = document.get("kind") if isinstance(document, dict) else None
     found = f"{prefix}{kind}"
     return found if found in KINDS else f"{prefix}katha" if kind is None else "folder"
@@ -236,7 +236,16 @@ def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> st
     words = _either([KINDS[one].taken or KINDS[one].words for one in takes if one != "folder"])
     fits = [f"`fabula {one}`" for one in KINDS[kind].fits]
     other = f" Commands for it: {', '.join(fits)}." if fits else ""
-    return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{other}"
+    how = _in_its_files(kind) if command == "edit" else ""
+    return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{how}{other}"
+
+
+def _in_its_files(kind: str) -> str:
+    """Return how what a run holds is corrected where there is no `fabula edit` for it."""
+    from ..builders.corrections import AS_FILES
+
+    how = AS_FILES.get(kind.removeprefix("run "))
+    return f" To correct it, {how}." if how else ""
 
 
 def _either(words: list[str]) -> str:

@@ -91,3 +91,25 @@ def test_options_of_episodes_when_given_for_something_else_are_refused(
     retried = fabula_command("run", "retry", run)
     assert retried.returncode == 2
     assert "`fabula import entitybench` made" in retried.stderr
+
+
+def test_episodes_when_a_name_is_corrected_as_edit_says_every_place_that_no_longer_fits_is_named(
+    fabula_command: Callable, run: Path, tmp_path: Path
+) -> None:
+    refused = fabula_command("edit", run, "ep_b", "$.title", "--new", '"x"', "--who", "a", "--why", "b")
+    assert refused.returncode == 2
+    tree, script = tmp_path / "set", tmp_path / "set" / "scripts" / "ep_b.json"
+    for step in ("export entitybench RUN --out SET", "SET/scripts/EPISODE.json", "validate SET",
+                 "import entitybench SET --out NEW"):  # fmt: skip
+        assert step in refused.stderr
+    assert fabula_command("export", "entitybench", run, "--out", tree).returncode == 0
+    document = json.loads(script.read_text("utf-8"))
+    document["entity_descriptions"]["Character 1"]["name"] = "Zoe"
+    script.write_text(json.dumps(document), "utf-8")
+    found = json.loads(fabula_command("validate", tree, "--json").stdout)["issues"]
+    assert {"$._name_map['Character 1']", "$.entity_schedule['1:1'].characters[0]"} <= {
+        one["path"] for one in found
+    }
+    script.write_text(script.read_text("utf-8").replace("Ben", "Zoe"), "utf-8")
+    assert fabula_command("validate", tree).returncode == 0
+    assert fabula_command("import", "entitybench", tree, "--out", tmp_path / "new").returncode == 0
