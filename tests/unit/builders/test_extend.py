@@ -225,8 +225,8 @@ def test_extend_when_a_record_would_change_after_all_replaces_nothing(run, new, 
     before, manifest = records(run), (run / "run.json").read_bytes()
     read = extend.read_base
 
-    def wrong(folder):
-        base = read(folder)
+    def wrong(folder, moved=()):
+        base = read(folder, moved)
         base.records[rows[0]["id"]] = "0" * 64
         return base
 
