@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo history test endurance check clean
+.PHONY: dev all demo history replays test endurance check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -48,6 +48,11 @@ demo: .venv/installed
 # Make the versions 0.1.0 and 0.2.0 of the sample benchmark and keep their manifests.
 history: .venv/installed
 	$(BIN)/python -m fabula.testing.sample_history releases/history
+
+# Make the small runs, releases and evaluations anew that later code is tried on. They stand for what users have on
+# their disks: only where these may become invalid.
+replays: .venv/installed-all
+	$(BIN)/python -m fabula.testing.golden_runs tests/golden/replays
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
 test: .venv/installed-all

@@ -1,0 +1,184 @@
+"""Runs, releases and evaluations that earlier code made are continued, packed, read and scored as they were.
+
+``fabula.testing.golden_runs`` made what is in ``tests/golden/replays``, and makes it anew only on purpose.
+Nobody listens any more where the models were, so a question that is asked again is a call that fails.
+"""
+
+import csv
+import io
+import json
+import shutil
+import socket
+import tarfile
+from collections.abc import Callable, Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabula
+from fabula.testing.golden_runs import GOLDEN, REPLAY, with_versions
+from fabula.testing.sample_history import command
+
+REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
+PACKED = [name for name, golden in GOLDEN.items() if golden.pack is not None]
+ASKED = [name for name in GOLDEN if not name.endswith("-rules")]
+WITH_VIDEOS = {"entities-model", "evaluate-events"}
+WITH_PICTURES = WITH_VIDEOS | {"evaluate-katha", "evaluate-images"}
+DECODERS = {"av", "pillow", "numpy"}
+WRITERS = ("pyarrow", "jinja2", "pyyaml", "pydantic")
+Kept = Callable[[str], "Replay"]
+
+
+class Replay:
+    """A copy of what is kept under a name, and the calls that were tried."""
+
+    def __init__(self, folder: Path, calls: list[Any]) -> None:
+        self.folder, self.calls = folder, calls
+        document = json.loads((folder / REPLAY).read_bytes())
+        self.commands, self.says, self.versions = document["commands"], document["says"], document["versions"]
+
+    def made_with(self, libraries: Iterable[str]) -> bool:
+        """Whether these libraries have the versions here that they had there."""
+        return all(metadata.version(name) == self.versions[name] for name in libraries)
+
+    def files(self, *names: str) -> dict[str, bytes]:
+        """Every file below some folders, but journals and locks, which say when and how often."""
+        paths = [path for name in names for path in sorted((self.folder / name).rglob("*")) if path.is_file()]
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in paths
+            if not path.name.startswith("journal.sqlite") and path.suffix != ".lock"
+        }
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kept")
+    for name in GOLDEN:
+        with tarfile.open(REPLAYS / f"{name}.tar.xz") as archive:
+            archive.extractall(folder / name, filter="data")
+    return folder
+
+
+@pytest.fixture
+def kept(unpacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """Copies what is kept under a name and goes into the copy."""
+    calls: list[Any] = []
+
+    def refuse(self: socket.socket, address: Any) -> None:
+        calls.append(address)
+        raise ConnectionRefusedError(str(address))
+
+    def copy(name: str) -> Replay:
+        if name in WITH_VIDEOS:
+            pytest.importorskip("av")
+        folder = Path(shutil.copytree(unpacked / name, tmp_path / name))
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(socket.socket, "connect", refuse)
+        return Replay(folder, calls)
+
+    return copy
+
+
+def assert_same(made: Any, wanted: Any, where: str = "$") -> None:
+    """Values as they were; numbers to nine digits, since other versions of libraries add in another order."""
+    if isinstance(wanted, dict):
+        assert made.keys() == wanted.keys(), where
+        for key in wanted:
+            assert_same(made[key], wanted[key], f"{where}.{key}")
+    elif isinstance(wanted, list):
+        assert len(made) == len(wanted), where
+        for place, (new, old) in enumerate(zip(made, wanted, strict=True)):
+            assert_same(new, old, f"{where}[{place}]")
+    elif isinstance(wanted, float):
+        assert made == pytest.approx(wanted, rel=1e-9, abs=1e-12), where
+    else:
+        assert made == wanted, where
+
+
+def read(data: bytes, name: str) -> Any:
+    """A JSON, JSONL or CSV file as values."""
+    text = data.decode("utf-8")
+    if name.endswith(".csv"):
+        return [[number(cell) for cell in row] for row in csv.reader(io.StringIO(text))]
+    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+
+
+def number(cell: str) -> float | str:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_run_when_its_command_is_given_again_asks_nothing_and_stays_as_it_was(kept: Kept, name: str) -> None:
+    replay = kept(name)
+    before = replay.files("run")
+    with with_versions(replay.versions):
+        report = json.loads(command(*replay.commands["run"], "--json"))
+    assert replay.calls == []
+    made = {stage["name"]: stage["version"] for stage in json.loads(before["run/run.json"])["stages"]}
+    if all(made[stage["name"]] == stage["version"] for stage in report["stages"]):
+        assert {stage["name"]: stage["ran"] for stage in report["stages"] if stage["ran"]} == {}
+        assert replay.files("run") == before
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_run_when_every_library_is_another_asks_nothing_again(kept: Kept, name: str) -> None:
+    replay = kept(name)
+    if name in WITH_PICTURES and not replay.made_with(DECODERS & replay.versions.keys()):
+        pytest.skip("another decoder may give other pixels, and other pixels are another question")
+    others = {library: f"{version}.1" for library, version in replay.versions.items()}
+    before = replay.files("run")
+    with with_versions(others):
+        report = json.loads(command(*replay.commands["run"], "--json"))
+    assert replay.calls == []
+    assert any(stage["ran"] for stage in report["stages"])
+    after = replay.files("run")
+    for own in ("run/run.json", "run/report.json", "run/evaluation.json"):
+        before.pop(own, None), after.pop(own, None)
+    assert after == before
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_run_when_packed_again_gives_the_bytes_of_its_release(kept: Kept, name: str) -> None:
+    replay = kept(name)
+    folders = [path.name for path in replay.folder.glob("release*") if path.is_dir()]
+    before = replay.files(*folders)
+    for folder in folders:
+        shutil.rmtree(replay.folder / folder)
+    with with_versions(replay.versions):
+        command(*replay.commands["pack"])
+    after = replay.files(*folders)
+    if not replay.made_with(WRITERS):
+        before, after = (
+            {name: data for name, data in files.items() if name.endswith(".jsonl")}
+            for files in (before, after)
+        )
+    assert after == before
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_release_when_it_is_an_earlier_one_verifies_and_loads(kept: Kept, name: str) -> None:
+    replay = kept(name)
+    # The loaders of others take seconds to start, so they read one release only.
+    whole = ("--hidden", "release-hidden", "--salt", "salt") if name == "katha-rules" else ("--quick",)
+    assert json.loads(command("release", "verify", "release", *whole, "--json"))["ok"]
+    assert fabula.load(replay.folder / "release") is not None
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, name: str) -> None:
+    replay = kept(name)
+    before = replay.files("said")
+    shutil.rmtree(replay.folder / "said")
+    (replay.folder / "said").mkdir()
+    for file, said in replay.says.items():
+        (replay.folder / "said" / file).write_text(command(*said), "utf-8")
+    after = replay.files("said")
+    assert after.keys() - before.keys() <= {"said/report/page.html"}
+    for file, data in before.items():
+        assert_same(read(after[file], file), read(data, file), file)
