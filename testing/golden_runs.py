@@ -1,6 +1,6 @@
 """Small runs, releases and evaluations as the commands made them once, kept to be replayed by later code.
 
-    python -m fabula.testing.golden_runs tests/golden/replays
+    python -m fabula.testing.golden_runs tests/golden/replays [NAME ...]
 
 Each is an archive ``NAME.tar.xz`` of a folder with the inputs, the run with its journal, what was packed from
 it, what commands said of it, and ``replay.json``: the commands, to be given in that folder, and the versions
@@ -302,9 +302,9 @@ def with_versions(versions: Mapping[str, str]) -> Iterator[None]:
         yield
 
 
-def main(target: str) -> None:
-    """Make all that is kept anew."""
-    for name in GOLDEN:
+def main(target: str, *names: str) -> None:
+    """Make what is kept under some names, or all of it, anew."""
+    for name in names or GOLDEN:
         make(name, Path(target))
 
 
