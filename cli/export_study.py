@@ -9,7 +9,7 @@ from .common import JsonOption, emit, example, guarded, say, warn
 from .suites import SuiteOption, SuiteReleaseOption, given_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from ..evaluation.human.sampling import Task
 
@@ -55,26 +55,27 @@ def study(
     The folder holds tasks.csv (task, event, statement) and videos/. People's answers come back as lines of
     kind completion whose item is the task: fabula calibrate RUN --human FILE --key KEY.
     """
-    from ..evaluation.completion.load_videos import check_methods, chosen_prompts
+    from ..evaluation.completion.load_videos import chosen_prompts
     from ..evaluation.completion.settings import VideoSelection
+    from ..evaluation.completion.videos import check_methods, videos_of
     from ..evaluation.human.sampling import sample_tasks, write_tasks
     from ..releases.suites import load_suite
 
     place = given_suite(suite, release)
     check_methods(outputs)
-    folders = {folder.resolve().name: folder for folder in outputs}
-    prompts = chosen_prompts(
-        load_suite(place), VideoSelection(label=tuple(labels or ()), limit=limit)
-    ).prompts
-    tasks = sample_tasks(list(prompts), list(folders), per_prompt, seed)
+    whole = load_suite(place)
+    methods = {folder.resolve().name: videos_of(folder, whole.prompts) for folder in outputs}
+    prompts = chosen_prompts(whole, VideoSelection(label=tuple(labels or ()), limit=limit)).prompts
+    tasks = sample_tasks(list(prompts), list(methods), per_prompt, seed)
+    videos = {one: methods[one.method].path(one.video, None) for one in tasks}
     events = {name: prompt.event_list for name, prompt in prompts.items()}
-    write_tasks(tasks, out, key, events, folders)
-    telling = _telling(tasks, folders)
+    write_tasks(tasks, out, key, events, videos)
+    telling = _telling(videos)
     if as_json:
-        told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(folders), "seed": seed}
+        told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
         emit({**told, "out": str(out), "key": str(key), "telling_metadata": telling})
         return 0
-    say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(folders)} methods: {out}")
+    say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(methods)} methods: {out}")
     say(f"key, not for participants: {key}")
     if telling is None:
         warn("metadata in the files was not looked at, as the extra `video` is not installed")
@@ -83,14 +84,14 @@ def study(
     return 0
 
 
-def _telling(tasks: "Sequence[Task]", folders: dict[str, Path]) -> list[str] | None:
+def _telling(videos: "Mapping[Task, Path]") -> list[str] | None:
     """Return the tags in the shown files that tell methods apart; None where nothing can look."""
     from ..errors import MissingRequirement
     from ..media.video_tags import telling_tags
 
     shown: dict[str, list[Path]] = {}
-    for task in tasks:
-        shown.setdefault(task.method, []).append(folders[task.method] / task.video)
+    for task, file in videos.items():
+        shown.setdefault(task.method, []).append(file)
     try:
         return telling_tags(shown)
     except MissingRequirement:

@@ -28,11 +28,12 @@ from .completion.load_videos import chosen_prompts as chosen_videos
 from .completion.pipeline import KIND as EVENTS
 from .completion.settings import EventJudgeSettings, VideoSelection
 from .hashes import release_sha256
-from .judges.layout import read_manifest as read_outputs
+from .judges.layout import OutputsManifest
 from .judges.load_items import OUTPUTS, RELEASE
 from .judges.prompt_sets import PromptSet, of_sets
 from .judges.selection import chosen_records
 from .judges.settings import JudgeSettings, SelectionSettings, public_judge
+from .named_outputs import read_manifest as read_outputs
 from .words import counted
 
 STAGES = {"contrast": "judge_contrasts", "match": "match_answers", "completion": "judge_events"}
@@ -246,6 +247,8 @@ def _plan(request: RunRequest, kind: str) -> Plan:
     assert isinstance(chosen, SelectionSettings)
     place = next(one.path for one in request.sources if one.role == RELEASE)
     records = chosen_records(load(place), chosen)
-    methods = frozenset(read_outputs(folder).method or folder.resolve().name for folder in folders)
+    methods = frozenset(
+        read_outputs(folder, OutputsManifest).method or folder.resolve().name for folder in folders
+    )
     stories = frozenset(record.story_id for record in records)
     return Plan(("release", release_sha256(place)), stories, methods, asking, encoding, seed)

@@ -17,10 +17,11 @@ from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
 from ...schemas.issue import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
+from ..named_outputs import MANIFEST
 from ..nothing import NOTHING_FOUND, listed_names
 from ..words import counted
 from .frames import frame_count
-from .load_videos import check_methods, seeds_of
+from .videos import MethodVideos, check_methods, folder_of_each_seed, seeds_of, videos_of
 
 _MOST_THREADS = 4
 _SYSTEM_FILES = ("thumbs.db", "desktop.ini")
@@ -97,17 +98,17 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     found = IssueBin()
     names = {*chosen.prompts, *(known.prompts if known is not None else ())}
     try:
-        seeds = seeds_of(folder)
-        found.extend(_strangers(folder, seeds, chosen, names))
-        found.extend(_nothing_found(folder, seeds, chosen, names))
+        videos = videos_of(folder, names)
+        found.extend(_strangers(videos, chosen, names))
+        found.extend(_nothing_found(videos, chosen, names))
     except OSError as error:
         unreadable = UserError(
             str(folder), expected="a folder that can be read", found=str(error.strerror),
             fix="check its permissions",
         )  # fmt: skip
         raise InputError([unreadable]) from error
-    wanted = [(unit, seed) for unit in chosen.prompts for seed in seeds]
-    places = [unit if seed is None else f"seed_{seed}/{unit}" for unit, seed in wanted]
+    wanted = [(unit, seed) for unit in chosen.prompts for seed in videos.seeds]
+    places = [videos.below(unit, seed) for unit, seed in wanted]
     invalid = []
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
         looked = threads.map(_problem_of, [folder / place for place in places])
@@ -119,7 +120,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     base = found.report(str(folder), "outputs", checked)
     return VideosReport(
         base.issues, base.checked, base.counts, base.path, base.kind,
-        folder.resolve().name, seeds, len(wanted), tuple(invalid),
+        folder.resolve().name, videos.seeds, len(wanted), tuple(invalid),
     )  # fmt: skip
 
 
@@ -153,15 +154,17 @@ def _issue_of(place: str, problem: MediaProblem) -> Issue:
     return _issue(place, "unreadable-video", message, problem.fix)
 
 
-def _strangers(
-    folder: Path, seeds: tuple[int | None, ...], chosen: Suite, names: set[str]
-) -> Iterator[Issue]:
+def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
     """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
+    folder, seeds = videos.folder, videos.seeds
     own = {f"seed_{seed}" for seed in seeds if seed is not None}
+    named = {place.partition("/")[0] for place in videos.own()} - own
     for path in _entries(folder):
+        if path.name in named:
+            continue
         if path.is_dir():
             if path.name in own:
-                yield from _in_folder(path, f"{path.name}/", chosen, names)
+                yield from _in_folder(path, videos, chosen, names)
             else:
                 message = "expected videos, or folders such as seed_1"
                 yield _issue(path.name, "stray-file", message, "move it elsewhere", "warning")
@@ -172,17 +175,15 @@ def _strangers(
             yield _stranger(path, "", folder, chosen)
 
 
-def _nothing_found(
-    folder: Path, seeds: tuple[int | None, ...], chosen: Suite, names: set[str]
-) -> Iterator[Issue]:
+def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
     """Yield one finding where no video that is judged is there: what lies there instead, and the cure."""
-    places = [folder if seed is None else folder / f"seed_{seed}" for seed in seeds]
-    if any((place / unit).is_file() for place in places for unit in chosen.prompts):
+    folder, seeds = videos.folder, videos.seeds
+    if any(videos.path(unit, seed).is_file() for seed in seeds for unit in chosen.prompts):
         return
     below = [entry for entry in _entries(folder) if entry.is_dir()]
     methods = [entry.name for entry in below if _holds_videos(entry, chosen)]
     some = next(iter(chosen.prompts))
-    others = sum((place / unit).is_file() for place in places for unit in names)
+    others = sum(videos.path(unit, seed).is_file() for seed in seeds for unit in names)
     if methods:
         message = f"this folder holds the videos of {counted(len(methods), 'method')}"
         cure = f"give one of: {listed_names(methods)}"
@@ -191,19 +192,23 @@ def _nothing_found(
         cure = "choose other prompts (--prompt, --label), or give the videos of these"
     else:
         message = "no video in this folder is called like one of the suite"
-        cure = f"name the videos as the suite does, such as {some}"
+        cure = (
+            f"name the videos as the suite does, such as {some}, or say in {MANIFEST} which is which:"
+            f' {{"files": {{"{some}": "FILE"}}}}'
+        )
     yield _issue(".", NOTHING_FOUND, message, cure)
 
 
 def _holds_videos(folder: Path, chosen: Suite) -> bool:
-    places = [folder if seed is None else folder / f"seed_{seed}" for seed in seeds_of(folder)]
+    places = folder_of_each_seed(folder, seeds_of(folder))
     return any((place / unit).is_file() for place in places for unit in chosen.prompts)
 
 
-def _in_folder(folder: Path, prefix: str, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+def _in_folder(folder: Path, videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+    named = {Path(name).parts[0] for name in videos.named.values()}
     for path in _entries(folder):
-        if path.name not in names or path.is_dir():
-            yield _stranger(path, prefix, folder, chosen)
+        if path.name not in named and (path.name not in names or path.is_dir()):
+            yield _stranger(path, f"{folder.name}/", folder, chosen)
 
 
 def _stranger(path: Path, prefix: str, folder: Path, chosen: Suite) -> Issue:

@@ -3,25 +3,25 @@
 Videos that are not there are items too: they are counted.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError
 from ...releases.suites import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
 from ..nothing import nothing_to_judge
+from .check_videos import check_videos, is_judgeable
 from .settings import VideoSelection
+from .videos import MethodVideos, check_methods, videos_of
 
 SUITE_ROLE, OUTPUTS = "suite", "outputs"
 """Roles of the sources."""
-_SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 
 SPEC = StageSpec(
     name="load_videos",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
     writes=("prompt", "video", "outputs"),
@@ -46,18 +46,17 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     check_some_there(folders, chosen, suite)
     scope = None if len(chosen.prompts) == len(suite.prompts) else list(chosen.prompts)
     for folder in sorted(folders, key=lambda one: one.name):
-        seeds = seeds_of(folder)
+        videos = videos_of(folder, suite.prompts)
         about = {
             "method": folder.name,
             "suite": {"sha256": suite.sha256(), "prompts": len(suite.prompts)},
             "units": scope,
-            "seeds": [seed for seed in seeds if seed is not None],
-            "strays": strays_of(folder, suite),
+            "seeds": [seed for seed in videos.seeds if seed is not None],
+            "strays": strays_of(videos, suite),
         }
         for unit, prompt in chosen.prompts.items():
-            for seed in seeds:
-                place = folder if seed is None else folder / f"seed_{seed}"
-                video = {"method": folder.name, "unit": unit, "seed": seed, **_found(place / unit)}
+            for seed in videos.seeds:
+                video = {"method": folder.name, "unit": unit, "seed": seed, **_found(videos.path(unit, seed))}
                 fields = {"prompt": prompt.as_json(), "video": video, "outputs": about}
                 yield Child(item_id(video), Made(fields))
 
@@ -87,29 +86,6 @@ def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
     return Suite({name: suite.prompts[name] for name in chosen})
 
 
-def check_methods(folders: Sequence[Path]) -> None:
-    """Check that the folders are there, and each of another method.
-
-    Raises:
-        InputError: one is no folder. ConfigError: two have the same name.
-    """
-    problems = [
-        UserError(str(folder), expected="a folder of generated videos", found="none", fix="check the path")
-        for folder in folders
-        if not folder.is_dir()
-    ]
-    if problems:
-        raise InputError(problems)
-    names = [folder.name for folder in folders]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(
-            "--outputs",
-            what=f"several folders are called {', '.join(twice)}",
-            fix="rename one folder: its name is the method's",
-        )
-
-
 def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> None:
     """Check that at least one video can be judged: else nobody is to be asked.
 
@@ -117,32 +93,25 @@ def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> No
         InputError: there is none; what lies in each folder is said.
         MissingRequirement: the extra ``video`` is not installed.
     """
-    from .check_videos import check_videos, is_judgeable
-
     places = (
-        folder / unit if seed is None else folder / f"seed_{seed}" / unit
-        for folder in folders
-        for seed in seeds_of(folder)
+        videos.path(unit, seed)
+        for videos in (videos_of(folder, suite.prompts) for folder in folders)
+        for seed in videos.seeds
         for unit in chosen.prompts
     )
     if not any(is_judgeable(place) for place in places):
         raise nothing_to_judge("video", [check_videos(folder, chosen, suite) for folder in folders])
 
 
-def seeds_of(folder: Path) -> tuple[int | None, ...]:
-    """Return the seeds of a method by its sub-folders ``seed_N``; only null where it has none."""
-    seeds = [
-        int(found[1]) for path in folder.iterdir() if path.is_dir() and (found := _SEED.fullmatch(path.name))
-    ]
-    return tuple(sorted(seeds)) or (None,)
-
-
-def strays_of(folder: Path, suite: Suite) -> list[str]:
+def strays_of(videos: MethodVideos, suite: Suite) -> list[str]:
     """Return the videos in a folder that no prompt of the suite asks for, by path in it."""
+    own = videos.own()
     return sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*.mp4")
-        if path.name not in suite.prompts and not path.name.startswith(".")
+        place
+        for path in videos.folder.rglob("*.mp4")
+        if path.name not in suite.prompts
+        and not path.name.startswith(".")
+        and (place := path.relative_to(videos.folder).as_posix()) not in own
     )
 
 

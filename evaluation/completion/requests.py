@@ -14,9 +14,10 @@ from ...errors import ConfigError
 from ...releases.suites import load_suite
 from ..judges.presets import check_they_answer, judge_specs
 from ..judges.spending import without_judges
-from .load_videos import OUTPUTS, SUITE_ROLE, check_methods, chosen_prompts, seeds_of
+from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
+from .videos import check_methods, videos_of
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -117,12 +118,11 @@ def video_budget(request: RunRequest) -> VideoBudget:
     units = list(chosen_prompts(suite, selection).prompts)
     folders = [one.path for one in request.sources if one.role == OUTPUTS]
     check_methods(folders)
-    places = [
-        folder if seed is None else folder / f"seed_{seed}" for folder in folders for seed in seeds_of(folder)
-    ]
-    present = sum((place / unit).is_file() for place in places for unit in units)
+    methods = [videos_of(folder, suite.prompts) for folder in folders]
+    places = [videos.path(unit, seed) for videos in methods for seed in videos.seeds for unit in units]
+    present = sum(place.is_file() for place in places)
     votes = sum(asking.votes_of(spec) for spec in asking.judges)
-    return VideoBudget(len(places) * len(units), present, len(asking.judges), 2 * votes * present)
+    return VideoBudget(len(places), present, len(asking.judges), 2 * votes * present)
 
 
 def estimate_events(request: RunRequest) -> "CallPlan":

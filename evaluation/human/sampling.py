@@ -63,11 +63,11 @@ def write_tasks(
     folder: Path,
     key: Path,
     events: Mapping[str, Sequence[str]],
-    outputs: Mapping[str, Path] | None = None,
+    sources: Mapping[Task, Path] | None = None,
 ) -> None:
     """Write what participants get into a folder, and the key elsewhere; an existing key is not replaced.
 
-    The folder gets ``tasks.csv``, one line per event of a task, and, where outputs are given, ``videos/``
+    The folder gets ``tasks.csv``, one line per event of a task, and, where videos are given, ``videos/``
     with copies whose names are those of the tasks. Copies keep their bytes: what a file says about its
     maker in its own metadata stays.
 
@@ -76,7 +76,7 @@ def write_tasks(
         folder: a new or empty folder.
         key: the file for the key; not in that folder.
         events: video -> its events, in order.
-        outputs: model -> the folder with its videos.
+        sources: task -> its video.
 
     Raises:
         TargetError: the folder is not empty or cannot be written, or the key would lie in it or exists.
@@ -92,7 +92,7 @@ def write_tasks(
             str(key), what="the file is there already",
             fix="choose another: without its key a study cannot be read",
         )  # fmt: skip
-    sources = {} if outputs is None else {one: outputs[one.method] / one.video for one in tasks}
+    sources = {} if sources is None else sources
     missing = [source for source in sources.values() if not source.is_file()]
     if missing:
         raise InputError(

@@ -6,16 +6,19 @@ Stories may lie in the folder itself, or below folders of mode, language and tim
     my-model/<mode>/<language>/<YYYYMMDD_HHMMSS>/01/shots/01.png
     my-model/<language>/<mode>/<YYYYMMDD-HHMMSS>/01/01.png
 
+or anywhere below it, where ``outputs.json`` says in ``folders`` which story is where.
+
 Shots lie in the story's folder, or in the one below it whose name is or ends in ``shots``; a time stamp may
 also stand below the story. Where there is a choice it is the user's: nothing is merged or taken silently.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
+from ..named_outputs import MANIFEST, NamedFolders, named_places, read_manifest
 from ..nothing import listed_names
 
 TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
@@ -78,11 +81,15 @@ class StoryFolder:
 def find_root(folder: Path, choice: Choice) -> Path:
     """Return the folder that holds the stories' folders.
 
+    It is the method's own where its ``outputs.json`` says which story lies where.
+
     Raises:
         InputError: there is none. ConfigError: there are several and no choice is made, or it is not there.
     """
     if not folder.is_dir():
         raise InputError([_nothing(folder, "nothing there")])
+    if named_stories(folder):
+        return folder
     place = folder
     for _ in range(_MOST_LEVELS):
         below = _folders(place)
@@ -117,12 +124,16 @@ def unused_choices(folder: Path, root: Path, choice: Choice) -> Iterator[str]:
 def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
     """Yield what lies in each story's folder, in the order of the numbers.
 
+    What ``outputs.json`` says goes before a folder that bears the story's number.
+
     Raises:
         ConfigError: a story has several time stamps and no choice is made.
+        InputError: ``outputs.json`` names no story, or a folder that cannot be used.
     """
-    stories = [entry for entry in _folders(root) if _STORY.fullmatch(entry.name)]
-    for story in sorted(stories, key=lambda entry: (int(entry.name), entry.name)):
-        place = story
+    named = named_stories(root)
+    stories = {entry.name: entry for entry in _numbered(root, named)} | named
+    for story_id, folder in sorted(stories.items(), key=lambda one: (int(one[0]), one[0])):
+        place = folder
         stamps = [entry for entry in _folders(place) if TIMESTAMP.fullmatch(entry.name)]
         if stamps:
             place = _pick(place, stamps, "--timestamp", _latest(stamps, choice.timestamp))
@@ -136,17 +147,40 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
         strays = tuple(
             entry for entry in entries if entry not in files and not CHARACTERS.fullmatch(entry.name)
         )
-        yield StoryFolder(story.name, place, files, strays)
+        yield StoryFolder(story_id, place, files, strays)
+
+
+def named_stories(folder: Path) -> dict[str, Path]:
+    """Return the folders that ``outputs.json`` gives stories, by number; none without that file.
+
+    Raises:
+        InputError: it is not what it must be, names no story, or a folder that cannot be used.
+    """
+    folders = read_manifest(folder, NamedFolders).folders
+
+    def is_number(name: str) -> bool:
+        return _STORY.fullmatch(name) is not None
+
+    return named_places(folder, "folders", folders, is_number, "story: the stories of a set have numbers")
+
+
+def _numbered(root: Path, named: Mapping[str, Path]) -> list[Path]:
+    """Return the folders called like the number of a story that ``outputs.json`` does not name."""
+    numbers, taken = {int(name) for name in named}, set(named.values())
+    return [
+        entry
+        for entry in _folders(root)
+        if _STORY.fullmatch(entry.name) and int(entry.name) not in numbers and entry.resolve() not in taken
+    ]
 
 
 def strays_in(root: Path) -> list[Path]:
     """Return what lies beside the stories' folders, sorted by name."""
+    named = named_stories(root)
+    own = {REVIEW, MANIFEST, *(entry.name for entry in _numbered(root, named))}
+    own |= {place.relative_to(root.resolve()).parts[0] for place in named.values()}
     return [
-        entry
-        for entry in sorted(root.iterdir())
-        if not entry.name.startswith(".")
-        and entry.name != REVIEW
-        and not (entry.is_dir() and _STORY.fullmatch(entry.name))
+        entry for entry in sorted(root.iterdir()) if not entry.name.startswith(".") and entry.name not in own
     ]
 
 
@@ -188,7 +222,8 @@ def _pick(place: Path, below: Sequence[Path], option: str, wanted: str | None) -
         what = f"no folder of a story is in it, but {len(names)} folders such as {names[0]}"
         fix = (
             f"if these are methods, give one of: {listed_names(names)}; if they are modes of one method,"
-            " choose with --mode; if they are stories, call them by number: 01, 02, ..."
+            " choose with --mode; if they are stories, call them by number: 01, 02, ..., or say in"
+            f' {MANIFEST} which is which: {{"folders": {{"01": "{names[0]}"}}}}'
         )
         raise InputError([UserError(str(place), what=what, fix=fix)])
     found = "none chosen" if wanted is None else repr(wanted)

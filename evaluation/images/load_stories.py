@@ -27,7 +27,7 @@ _SHOWN = 20
 
 SPEC = StageSpec(
     name="load_stories",
-    version=4,
+    version=5,
     shape="expand",
     reads=("sources",),
     writes=("story", "facts", "shots", "outputs"),

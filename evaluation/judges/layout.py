@@ -1,28 +1,23 @@
 """How generated storyboards lie in a folder: numbered pictures per story, or per story and seed."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import Field, PositiveInt
 
 from ...errors import InputError, UserError
-from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
-from ...schemas.paths import format_path
-from ...schemas.plain_files import read_plain, reason_of
+from ..named_outputs import NamedFolders
 
-MANIFEST = "outputs.json"
 # The numbers may be padded; one plain word may stand before them.
 _PANEL = re.compile(r"(?:(?:scene|panel|frame|image)[_-]?)?([0-9]{1,6})\.(?:png|jpe?g|webp)", re.I | re.ASCII)
 _SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
 _SYSTEM_FILES = ("thumbs.db", "desktop.ini")
-_MOST_MANIFEST_BYTES = 20_000_000
 
 
-class OutputsManifest(Own):
+class OutputsManifest(NamedFolders):
     """``outputs.json``: what the pictures alone do not tell. Everything in it is optional."""
 
     method: str | None = Field(default=None, min_length=1, description="Name of the method [the folder's].")
@@ -33,10 +28,6 @@ class OutputsManifest(Own):
     )
     bridges: dict[str, tuple[PositiveInt, ...]] = Field(
         default_factory=dict, description="Story id -> which of its pictures are bridge frames, from 1."
-    )
-    folders: dict[str, str] = Field(
-        default_factory=dict,
-        description="Story id -> its folder below this one, where that bears neither the id nor the title.",
     )
     seeds: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="Seeds of every story [those that any story has]."
@@ -59,40 +50,6 @@ class OutputsManifest(Own):
             return (None,) * panels
         scene = dict(zip(shown, (scene.scene_index for scene in record.scenes), strict=True))
         return tuple(scene.get(number) for number in range(1, panels + 1))
-
-
-def read_manifest(folder: Path) -> OutputsManifest:
-    """Return the manifest of a folder of outputs; an empty one where there is none.
-
-    Raises:
-        InputError: the folder is not there, or its manifest is not what it must be; all problems are listed.
-    """
-    if not folder.is_dir():
-        raise InputError([_problem(str(folder), "a folder of generated storyboards", "none")])
-    path = folder / MANIFEST
-    if not path.exists():
-        return OutputsManifest()
-    try:
-        data = read_plain(path, _MOST_MANIFEST_BYTES, follow=True)
-        return OutputsManifest.model_validate(json.loads(data, object_pairs_hook=_each_once))
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        raise InputError(
-            [
-                _problem(f"{path} {format_path(one['loc'])}", "a value that is allowed", one["msg"])
-                for one in details
-            ]
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError([_problem(str(path), "a JSON object", reason_of(error)[:200])]) from error
-
-
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    names = [name for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"the key {twice[0]!r} twice")
-    return dict(pairs)
 
 
 @dataclass(frozen=True, slots=True)

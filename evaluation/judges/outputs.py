@@ -18,7 +18,8 @@ from ...schemas.canonical import Json, digest, sha256_bytes
 from ...schemas.issue import Issue, Level
 from ...schemas.katha import StoryRecord
 from ...validators.report import IssueBin, ValidationReport
-from .layout import MANIFEST, Listed, OutputsManifest, list_folder, read_manifest
+from ..named_outputs import MANIFEST, read_manifest
+from .layout import Listed, OutputsManifest, list_folder
 from .story_folders import find_story_folders, nothing_found
 
 _MOST_THREADS = 4
@@ -148,7 +149,7 @@ def check_outputs(
     Raises:
         InputError: a folder is not there or cannot be read, or ``outputs.json`` is not what it must be.
     """
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, OutputsManifest)
     wanted = {record.story_id: record for record in records}
     found = IssueBin()
     stories = {record.story_id: record for record in known} | wanted

@@ -11,7 +11,8 @@ from ...engine.execute import RunRequest
 from ...releases.loading import Release, load
 from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
-from .layout import list_folder, read_manifest
+from ..named_outputs import read_manifest
+from .layout import OutputsManifest, list_folder
 from .load_items import OUTPUTS, RELEASE
 from .packets import EVIDENCE
 from .selection import chosen_records
@@ -100,7 +101,7 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
 
 def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> tuple[int, int, int]:
     """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, OutputsManifest)
     panels = sum(manifest.panels_of(record) for record in records)
     places = find_story_folders(folder, manifest, release).places
     listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]

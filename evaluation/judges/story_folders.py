@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.ids import slug
 from ...schemas.issue import Issue, Level
 from ...schemas.katha import StoryRecord
+from ..named_outputs import MANIFEST, named_places
 from ..nothing import NOTHING_FOUND, listed_names
 from ..words import counted
-from .layout import MANIFEST, OutputsManifest, entries, list_folder
+from .layout import OutputsManifest, entries, list_folder
 
 _MARKS = re.compile(r"[\W_]+")
 _LOOKED_INTO = 1000
-_LONGEST = 80  # characters of a name that a message shows
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
 
 
@@ -50,7 +50,7 @@ def find_story_folders(
         InputError: ``outputs.json`` names a story that is not there, or a folder that cannot be used.
     """
     known = {record.story_id: record.title for record in stories}
-    places = _named(folder, manifest, known)
+    places = named_places(folder, "folders", manifest.folders, known.__contains__, "story of the release")
     there = {entry.name: entry for entry in entries(folder)}
     issues: list[Issue] = []
     taken = {MANIFEST, *(place.relative_to(folder.resolve()).parts[0] for place in places.values())}
@@ -96,53 +96,6 @@ def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
         for key in {title_key(title), title_key(slug(title))} - {""}:
             found.setdefault(key, []).append(story_id)
     return found
-
-
-def _named(folder: Path, manifest: OutputsManifest, known: Mapping[str, str]) -> dict[str, Path]:
-    """Return the folders that ``outputs.json`` gives stories.
-
-    Raises:
-        InputError: one of them cannot be used; all are listed.
-    """
-    problems: list[UserError] = []
-    places: dict[str, Path] = {}
-    for story_id, name in sorted(manifest.folders.items()):
-        try:
-            place = _below(folder, name)
-            others = [one for one, its in places.items() if its == place]
-            if story_id not in known:
-                raise ValueError(f"{story_id} is no story of the release")
-            if others:
-                raise ValueError(f"{name!r} is also the folder of {others[0]}")
-            places[story_id] = place
-        except ValueError as wrong:
-            where, fix = f"{folder / MANIFEST} $.folders.{story_id}", f'write "{story_id}": "FOLDER"'
-            problems.append(UserError(where, what=str(wrong), fix=f"{fix}, with the story's own folder"))
-    if problems:
-        raise InputError(problems)
-    return places
-
-
-def _below(folder: Path, name: str) -> Path:
-    """Return a folder below another one.
-
-    Raises:
-        ValueError: there is none of that name, or it leads elsewhere.
-    """
-    place = Path(name)
-    shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
-    if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or "\0" in name:
-        raise ValueError(f"{shown} is no folder below this one")
-    try:
-        resolved = (folder / place).resolve()
-        is_there = resolved.is_dir()
-    except (OSError, RuntimeError):  # a name that is too long, a link to itself
-        is_there = False
-    if not is_there:
-        raise ValueError(f"there is no folder {shown}")
-    if not resolved.is_relative_to(folder.resolve()):
-        raise ValueError(f"{shown} is a link that leads out of this folder")
-    return resolved
 
 
 def _stranger(entry: Path, meant: list[str]) -> Issue:

@@ -1,5 +1,6 @@
 """Videos on disk before anything is spent: missing, unreadable, wrongly named, stray, in the wrong place."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,44 @@ def test_videos_when_all_are_there_have_no_findings(three: Suite, tmp_path: Path
     assert (report.ok, report.issues, report.accounting()["invalid_rate"]) == (True, (), 0.0)
     part = Suite({NAMES[0]: three.prompts[NAMES[0]]})
     assert check_videos(folder, part, three).issues == ()  # the others are of the suite, and left alone
+
+
+@pytest.mark.parametrize("seeds", [(), (1, 7)])
+def test_videos_when_outputs_json_says_which_is_which_are_those_of_the_suite(
+    three: Suite, tmp_path: Path, seeds: tuple[int, ...]
+) -> None:
+    folder, named = tmp_path / "x", {NAMES[0]: "clips/1.mp4", NAMES[1]: "clips/2.mp4"}
+    for place in [folder / f"seed_{seed}" for seed in seeds] or [folder]:
+        (place / "clips").mkdir(parents=True)
+        for name in NAMES:
+            write_video(place / named.get(name, name), 8)
+    (folder / "outputs.json").write_text(json.dumps({"files": named}), "utf-8")
+    report = check_videos(folder, three)
+    assert (report.issues, report.requested, report.seeds) == ((), 3 * max(1, len(seeds)), seeds or (None,))
+    place = f"seed_{seeds[0]}/clips/2.mp4" if seeds else "clips/2.mp4"
+    (folder / place).unlink()
+    (missing,) = check_videos(folder, three).issues
+    assert (missing.code, missing.where) == ("missing-video", place)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"files": {"B.mp4": "1.mp4"}}, "B.mp4 is no prompt of the suite"),
+        ({"files": {NAMES[0]: "../1.mp4"}}, "'../1.mp4' is no file below this one"),
+        ({"files": {NAMES[0]: "1.mp4", NAMES[1]: "1.mp4"}}, "'1.mp4' is also the file of"),
+        ({"files": {NAMES[0]: NAMES[1]}}, f"{NAMES[1]} is the video of another prompt"),
+        ({"folders": {NAMES[0]: "x"}}, "Extra inputs are not permitted"),
+        ([], "Input should be"),
+    ],
+)
+def test_videos_when_outputs_json_is_wrong_says_where(
+    three: Suite, tmp_path: Path, document: object, said: str
+) -> None:
+    (tmp_path / "outputs.json").write_text(json.dumps(document), "utf-8")
+    with pytest.raises(InputError) as caught:
+        check_videos(tmp_path, three)
+    assert said in str(caught.value) and "outputs.json" in str(caught.value)
 
 
 def test_videos_when_something_is_wrong_each_is_named(three: Suite, tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ def test_tasks_when_written_tell_participants_nothing_of_models(tmp_path: Path) 
             (folder / video).write_bytes(f"{folder.name} {video}".encode())
     tasks = sample_tasks(videos, models)
     given, key = tmp_path / "given", tmp_path / "kept" / "key.json"
-    write_tasks(tasks, given, key, {video: ["One event", "Another, too"] for video in videos}, outputs)
+    sources = {task: outputs[task.method] / task.video for task in tasks}
+    write_tasks(tasks, given, key, {video: ["One event", "Another, too"] for video in videos}, sources)
     names = [path.relative_to(given).as_posix() for path in given.rglob("*") if path.is_file()]
     assert sorted(names) == ["tasks.csv", *(f"videos/task_000{number}.mp4" for number in range(1, 5))]
     text = (given / "tasks.csv").read_text("utf-8")
@@ -71,7 +72,8 @@ def test_tasks_when_videos_are_missing_or_the_key_is_shown_are_refused(tmp_path:
     with pytest.raises(TargetError, match="where participants can read it"):
         write_tasks(tasks, tmp_path / "given", tmp_path / "given" / "key.json", events)
     with pytest.raises(InputError) as caught:
-        write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events, {"x": tmp_path, "y": tmp_path})
+        nowhere = {task: tmp_path / task.video for task in tasks}
+        write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events, nowhere)
     assert len(caught.value.problems) == 2
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "old.txt").touch()

@@ -1,5 +1,6 @@
 """Generated shots on disk: every layout, and everything that can be wrong with them."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,46 @@ def test_check_shots_in_the_official_layouts_finds_the_same(
     outputs.rename(place)
     found = check_shots(tmp_path / "deep", shot_set, CheckOptions("my-model", choice))
     assert (found.counts, found.sha256) == ({}, plain.sha256)
+
+
+def test_check_shots_when_outputs_json_names_the_folders_finds_the_same(
+    shot_set: ShotSet, outputs: Path
+) -> None:
+    plain = check_shots(outputs, shot_set)
+    (outputs / "by title").mkdir()
+    (outputs / "01").rename(outputs / "by title" / "The Hat")
+    name_folders(outputs, {"01": "by title/The Hat"})
+    found = check_shots(outputs, shot_set)
+    assert (found.counts, found.sha256) == ({}, plain.sha256)
+    (outputs / "02").rename(outputs / "The Cup")
+    name_folders(outputs, {"01": "by title/The Hat", "02": "The Cup"})
+    found = check_shots(outputs, shot_set)
+    assert (found.counts, found.sha256) == ({}, plain.sha256)
+    (outputs / "02").mkdir()  # another one of this number, which goes behind
+    found = check_shots(outputs, shot_set)
+    assert (found.counts, found.sha256) == ({"stray-file": 1}, plain.sha256)
+
+
+def name_folders(outputs: Path, folders: dict[str, str]) -> None:
+    (outputs / "outputs.json").write_text(json.dumps({"folders": folders}), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [
+        ({"The Hat": "01"}, "The Hat is no story: the stories of a set have numbers"),
+        ({"01": "no"}, "there is no folder 'no'"),
+        ({"01": "../other"}, "is no folder below this one"),
+        ({"01": "02", "02": "02"}, "is also the folder of 01"),
+    ],
+)
+def test_check_shots_when_outputs_json_is_wrong_says_where(
+    shot_set: ShotSet, outputs: Path, folders: dict[str, str], said: str
+) -> None:
+    name_folders(outputs, folders)
+    with pytest.raises(InputError) as caught:
+        check_shots(outputs, shot_set)
+    assert said in str(caught.value) and "outputs.json" in str(caught.value)
 
 
 def test_check_shots_when_there_are_two_time_stamps_asks_which(shot_set: ShotSet, tmp_path: Path) -> None:

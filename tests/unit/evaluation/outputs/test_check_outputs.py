@@ -239,7 +239,7 @@ def test_check_outputs_when_manifest_is_wrong_refuses(outputs: Path, records: Re
 
 
 def test_check_outputs_when_folder_is_missing_refuses(tmp_path: Path, records: Records) -> None:
-    with pytest.raises(InputError, match="folder of generated storyboards"):
+    with pytest.raises(InputError, match="folder of a method's outputs"):
         check_outputs(tmp_path / "nowhere", records)
 
 

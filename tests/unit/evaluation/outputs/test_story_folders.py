@@ -10,9 +10,10 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
-from fabula.evaluation.judges.layout import OutputsManifest, read_manifest
+from fabula.evaluation.judges.layout import OutputsManifest
 from fabula.evaluation.judges.outputs import OutputsReport, check_outputs
 from fabula.evaluation.judges.story_folders import find_story_folders, title_key
+from fabula.evaluation.named_outputs import read_manifest
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import write_outputs, write_storyboard
 from fabula.testing.drawn_storyboards import draw_panel, drawn_release
@@ -27,7 +28,7 @@ def titled(records: Records, *titles: str) -> Records:
 
 
 def places(folder: Path, records: Records) -> dict[str, str]:
-    found = find_story_folders(folder, read_manifest(folder), records).places
+    found = find_story_folders(folder, read_manifest(folder, OutputsManifest), records).places
     return {story_id: place.relative_to(folder.resolve()).as_posix() for story_id, place in found.items()}
 
 

@@ -1,0 +1,134 @@
+"""``outputs.json`` of a method: where the outputs of a story or prompt lie that do not bear its name."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import Field, ValidationError
+
+from ..errors import InputError, UserError
+from ..schemas.base import Own
+from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain, reason_of
+
+MANIFEST = "outputs.json"
+_MOST_BYTES = 20_000_000
+_LONGEST = 80  # characters of a name that a message shows
+
+
+class NamedFolders(Own):
+    """``outputs.json`` where every story has a folder. Everything in it is optional."""
+
+    folders: dict[str, str] = Field(
+        default_factory=dict,
+        description="Story id -> its folder below this one, where that bears no name by which it is known.",
+    )
+
+
+class NamedFiles(Own):
+    """``outputs.json`` where every prompt has a file. Everything in it is optional."""
+
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="File name in the suite -> the file below this folder, or below the folder of each seed.",
+    )
+
+
+Manifest = TypeVar("Manifest", bound=Own)
+
+
+def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
+    """Return the manifest of a folder of outputs; an empty one where there is none.
+
+    Raises:
+        InputError: the folder is not there, or its manifest is not what it must be; all problems are listed.
+    """
+    if not folder.is_dir():
+        raise InputError([_problem(str(folder), "the folder of a method's outputs", "none")])
+    path = folder / MANIFEST
+    if not path.exists():
+        return kind()
+    try:
+        data = read_plain(path, _MOST_BYTES, follow=True)
+        return kind.model_validate(json.loads(data, object_pairs_hook=_each_once))
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise InputError(
+            [
+                _problem(f"{path} {format_path(one['loc'])}", "a value that is allowed", one["msg"])
+                for one in details
+            ]
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError([_problem(str(path), "a JSON object", reason_of(error)[:200])]) from error
+
+
+def named_places(
+    folder: Path, field: str, named: Mapping[str, str], known: Callable[[str], bool], what: str
+) -> dict[str, Path]:
+    """Return the places that ``outputs.json`` gives stories or prompts, resolved, each below the folder.
+
+    Args:
+        folder: the outputs of one method, or of one seed.
+        field: of the manifest, ``folders`` or ``files``. A folder has to be there, a file may be missing.
+        named: id -> place, as the manifest has it.
+        known: whether there is such an id.
+        what: what an id is of, such as ``story of the release``.
+
+    Raises:
+        InputError: one of them cannot be used; all are listed.
+    """
+    problems: list[UserError] = []
+    places: dict[str, Path] = {}
+    noun = field.removesuffix("s")
+    for name, place in sorted(named.items()):
+        try:
+            path = _below(folder, place, noun)
+            others = [one for one, its in places.items() if its == path]
+            if not known(name):
+                raise ValueError(f"{name} is no {what}")
+            if others:
+                raise ValueError(f"{place!r} is also the {noun} of {others[0]}")
+            places[name] = path
+        except ValueError as wrong:
+            where, own = f"{folder / MANIFEST} $.{field}.{name}", what.partition(" ")[0]
+            fix = f'write "{name}": "{noun.upper()}", with the {own}\'s own {noun}'
+            problems.append(UserError(where, what=str(wrong), fix=fix))
+    if problems:
+        raise InputError(problems)
+    return places
+
+
+def _below(folder: Path, name: str, noun: str) -> Path:
+    """Return a place below a folder.
+
+    Raises:
+        ValueError: there is no folder of that name, or it leads elsewhere.
+    """
+    place = Path(name)
+    shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
+    if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or "\0" in name:
+        raise ValueError(f"{shown} is no {noun} below this one")
+    try:
+        resolved = (folder / place).resolve()
+        is_there = resolved.is_dir() or noun != "folder"
+    except (OSError, RuntimeError):  # a name that is too long, a link to itself
+        is_there = False
+    if not is_there:
+        raise ValueError(f"there is no {noun} {shown}")
+    if not resolved.is_relative_to(folder.resolve()):
+        raise ValueError(f"{shown} is a link that leads out of this folder")
+    return resolved
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"the key {twice[0]!r} twice")
+    return dict(pairs)
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="see docs/outputs.md for the layout")
