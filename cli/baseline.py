@@ -31,8 +31,9 @@ def copy_paste(
     ],
     as_json: JsonOption = False,
 ) -> int:
-    """Write shots that are the first reference images of who is on stage, side by side.
+    """Make shots by copying the characters' reference images.
 
+    Each shot shows the first reference image of every character on stage, side by side.
     A command that was stopped goes on when it is given again; pictures that are there stay.
     It copies, so similarity and copy-paste rate are as high as they can be, and the script is not followed.
     """

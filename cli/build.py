@@ -64,10 +64,15 @@ def katha(
         str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what models would be asked, and the cost.")
+        bool, typer.Option("--dry-run", help="Only show what models would be asked, and the cost.")
     ] = False,
     sample: Annotated[
-        int, typer.Option("--sample", min=0, help="With --dry-run: draft N stories first, and go by them.")
+        int,
+        typer.Option(
+            "--sample",
+            min=0,
+            help="With --dry-run: draft N stories with the model first, and estimate from them.",
+        ),
     ] = 0,
     records: Annotated[
         Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
@@ -82,10 +87,11 @@ def katha(
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Turn stories into KathaBench records: scenes, transitions, questions, contrastive variants.
+    """Turn stories into KathaBench records.
 
-    Works without any model or network, unless --planner model asks for one. It can be stopped at any moment;
-    the same command continues it, and no question that was answered is asked again.
+    A record has scenes, transitions, questions and contrastive variants. Works without a model or network
+    unless --planner model is given. It can be stopped at any moment: the same command continues it, and no
+    question that was answered is asked again.
     """
     from ..builders.katha import BuildOptions, build_katha, estimate_katha
     from ..engine.progress import choose_reporter

@@ -43,7 +43,9 @@ def entities(
     ] = None,
     detections: Annotated[
         Path | None,
-        typer.Option("--detections", help="People that were found elsewhere: used instead of detectors."),
+        typer.Option(
+            "--detections", help="File of people that you found yourself; used instead of detectors."
+        ),
     ] = None,
     planner: Annotated[
         str | None,
@@ -51,12 +53,14 @@ def entities(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model that writes and looks: google:NAME, openai:NAME, ..."),
+        typer.Option(
+            "--model", help="The model that looks at frames and writes: google:NAME, openai:NAME, ..."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Find shots and people, tell what the model would be asked, and stop."
+            "--dry-run", help="Find shots and people, show what the model would be asked, and stop."
         ),
     ] = False,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N videos.")] = None,
@@ -68,11 +72,12 @@ def entities(
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Turn videos into episodes: shots, people, places, things, who is in which shot, and scripts.
+    """Turn videos into episodes with a schedule and scripts.
 
-    Detectors find people, or a file says where they are. Without --model, rules name people and places and
-    tell who is seen, no more. The run folder then holds the official tree in data/, with what was left out
-    at each step in funnel.json.
+    An episode is a series of shots with its people, places and things, a schedule that says who is in which
+    shot, and scripts. Detectors find the people, or --detections gives a file that says where they are.
+    Without --model, rules only name people and places and say who is seen. The official tree is written to
+    data/ in the run folder; funnel.json counts what was left out at each step.
     """
     from ..builders.entities import EntityOptions, build_entities, estimate_entities
     from ..engine.progress import choose_reporter

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 @takes_run_choices
 def events(
     seeds: Annotated[
-        list[Path], typer.Argument(help="Seeds: .jsonl, or a suite, .json.", show_default=False)
+        list[Path], typer.Argument(help="Files of seeds (.jsonl), or a suite (.json).", show_default=False)
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
@@ -51,16 +51,17 @@ def events(
     generate: Annotated[
         int | None, typer.Option("--generate", help="How many prompts the model is asked to write [0].")
     ] = None,
-    most: Annotated[int | None, typer.Option("--most", help="Most prompts of the suite [all].")] = None,
+    most: Annotated[int | None, typer.Option("--most", help="Keep at most this many prompts [all].")] = None,
     keep_all: Annotated[
         bool,
         typer.Option(
-            "--keep-all", help="Seeds that are a suite: keep every prompt, whatever conditions say."
+            "--keep-all",
+            help="If the seeds are a suite: keep every prompt, also those that break a condition.",
         ),
     ] = False,
     results: Annotated[
         list[Path] | None,
-        typer.Option("--results", help="An evaluation of the suite's videos: grade by it. Repeatable."),
+        typer.Option("--results", help="Evaluation of the suite's videos to grade by. Repeatable."),
     ] = None,
     judge: Annotated[
         str | None,
@@ -68,21 +69,22 @@ def events(
     ] = None,
     people: Annotated[
         Path | None,
-        typer.Option("--people", help="With --results: people's rates, a table with method, unit and rate."),
+        typer.Option("--people", help="With --results: table of people's rates, with method, unit and rate."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
+        bool, typer.Option("--dry-run", help="Only show what the model would be asked, and the cost.")
     ] = False,
     replace_sources: ReplaceSourcesOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Make a suite of event prompts from seeds: captions of real videos, prompts by people, and by a model.
+    """Make a suite of event prompts from seeds.
 
-    Writes all_prompts.json in the official form. Difficulty comes later, from judged videos: the same command
-    with --results leaves out prompts that cannot be judged well and labels the others easy, medium and hard;
-    its numbers are the settings of grade_prompts (docs/events.md).
+    Seeds are captions of real videos and prompts written by people or by a model. The suite is written to
+    all_prompts.json in the official form. Difficulty comes later, from judged videos: give the same command
+    with --results. It leaves out prompts that cannot be judged well and labels the others easy, medium or
+    hard. Its thresholds are the settings of grade_prompts (docs/events.md).
     """
     from ..builders.events import SuiteOptions, build_suite, estimate_suite
     from ..engine.progress import choose_reporter

@@ -43,14 +43,14 @@ def shots(
         Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--shots", help="Shots of every story, 4 to 30 [by its length].")
+        int | None, typer.Option("--shots", help="Number of shots of every story, 4 to 30 [by its length].")
     ] = None,
     languages: Annotated[
         str | None, typer.Option("--languages", help="Languages to write: en, ch or en,ch [en,ch].")
     ] = None,
     scripts: Annotated[
         Path | None,
-        typer.Option("--scripts", help="JSONL with labels and characters that authors give."),
+        typer.Option("--scripts", help="JSONL with labels and characters given by authors."),
     ] = None,
     planner: Annotated[
         str | None,
@@ -61,7 +61,7 @@ def shots(
         typer.Option("--model", help="The model that drafts: openai:NAME, http://HOST/v1#NAME, ..."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what the model would be asked, and the cost.")
+        bool, typer.Option("--dry-run", help="Only show what the model would be asked, and the cost.")
     ] = False,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
     items: Annotated[
@@ -72,10 +72,11 @@ def shots(
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Turn stories into shot scripts: plot, setting, perspective, who is on stage, what is seen, characters.
+    """Turn stories into shot scripts for image generators.
 
-    Works without any model or network, unless --planner model asks for one; rules write one language. The
-    run folder then holds the official tree in ViStory/, with what rules found in findings.jsonl.
+    Each shot has a plot, a setting, a perspective, the characters on stage and what is seen. Works without a
+    model or network unless --planner model is given; the rules planner writes only the story's language. The
+    official tree is written to ViStory/ in the run folder; findings.jsonl lists what the rules object to.
     """
     from ..builders.shots import ShotOptions, build_shots, estimate_shots
     from ..engine.progress import choose_reporter

@@ -67,9 +67,10 @@ def calibrate(
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare judges with people, and show what people said; asks no model.
+    """Compare judges with people; no model is asked.
 
-    Of shot images, every score is compared with people's ratings of stories and shots.
+    Also shows what people answered. For shot images, every score is compared with people's ratings of stories
+    and shots.
     """
     from ..evaluation.archive import read_manifest
     from ..evaluation.human.against import LEVELS

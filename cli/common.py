@@ -40,17 +40,18 @@ WorkersOption = Annotated[int | None, typer.Option("--workers", help="Worker pro
 RetryFailedOption = Annotated[
     bool,
     typer.Option(
-        "--retry-failed", help="Run what failed again; ask once more what got no usable reply, nothing else."
+        "--retry-failed", help="Run failed items again; ask once more what got no usable reply, nothing else."
     ),
 ]
 ReplaceSourcesOption = Annotated[
     bool,
-    typer.Option(
-        "--replace-sources", help="Let these sources take the place of others in the run, on purpose."
-    ),
+    typer.Option("--replace-sources", help="Replace the run's sources by these."),
 ]
 ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Drop earlier replies of the folder that are not asked for now.")
+    bool,
+    typer.Option(
+        "--replace", help="Remove earlier replies from the folder that this command does not ask for."
+    ),
 ]
 CreatedAtOption = Annotated[
     str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")

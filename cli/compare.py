@@ -53,9 +53,10 @@ def compare(
     seed: SeedOption = 42,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare the methods of two evaluations with paired tests. Their protocols must be the same.
+    """Compare the methods of two evaluations with paired tests.
 
-    Of images, one folder named twice compares the methods in it.
+    Both must have been judged under the same protocol. For images, name one folder twice to compare the
+    methods in it.
     """
     from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.compare import compare_folders

@@ -42,7 +42,11 @@ def correlate(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:  # fmt: skip
-    """Correlate columns over the rows that both tables have: Pearson, Spearman and Kendall with intervals."""
+    """Correlate the columns of two tables.
+
+    Rows that only one table has are left out. Gives Pearson, Spearman and Kendall correlations with
+    intervals.
+    """
     from ..evaluation.tables import correlate_tables, read_table
 
     tables = read_table(first), read_table(second)

@@ -15,7 +15,9 @@ def register(app: typer.Typer) -> None:
 
 @guarded
 def doctor(as_json: JsonOption = False) -> int:
-    """Check Python, libraries, extras, system libraries, keys (never shown), disk and cache.
+    """Check this machine: Python, libraries, extras, keys, disk.
+
+    System libraries and the cache are checked too. Keys are never shown.
 
     Exits with 3 if something that the core needs is missing.
     """

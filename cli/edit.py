@@ -46,14 +46,17 @@ def edit(
     why: Annotated[str, typer.Option("--why", help="The reason.")] = "",
     as_json: JsonOption = False,
 ) -> int:
-    """Append one correction to the run's edits.jsonl; the next build or retry applies it.
+    """Correct one field of a record, or withdraw the record.
 
-    It works on runs of `build katha` and of `build shots`; paths of a script are those of its story.json.
-    What goes with a correction is noted too: a new gold answer is accepted, the neighbour of a scene gives
-    what the scene takes, a name of a character changes in the texts that use it. Rules that the corrected
-    record breaks are named at once. The correction is noted all the same, with exit code 0: it may take
-    another one.
-    A record that is withdrawn leaves its place in the splits empty, and its id is never used again.
+    The correction is added to the run's edits.jsonl; the next build or retry applies it. Works on runs of
+    `build katha` and `build shots`; paths into a script are those of its story.json.
+
+    Changes that follow from the correction are added too: a new gold answer joins the accepted answers; text
+    that a scene gains is taken from the scene beside it; a renamed character changes in all texts that name
+    it. If the corrected record breaks a rule, the command says so. The correction is kept all the same (exit
+    code 0), because a second correction may be needed to complete it.
+
+    A withdrawn record leaves its place in the splits empty, and its id is never used again.
     """
     from ..builders import corrections
 

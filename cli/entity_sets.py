@@ -44,7 +44,9 @@ def import_entitybench(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="With scripts/ and splits/, or a folder of scripts.", show_default=False
+            metavar="FOLDER",
+            help="Folder with scripts/ and splits/, or a folder of scripts.",
+            show_default=False,
         ),
     ],
     out: OutOption,
@@ -52,10 +54,10 @@ def import_entitybench(
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Import episodes in the official EntityBench form into a folder that is used like that of a run.
+    """Import episodes in the official EntityBench form.
 
-    Files stay the same byte for byte. Findings are counted by code; fabula validate lists them. Exits with 1
-    where a file could not be taken, or an episode cannot be released as it is.
+    The new folder is used like a run. Files stay the same byte for byte. Findings are counted by code; fabula
+    validate lists them. Exits with 1 if a file could not be used, or an episode cannot be released as it is.
     """
     from ..releases.entity_import import import_episodes
 
@@ -69,7 +71,10 @@ def import_entitybench(
 
 @guarded
 def export_entitybench(folder: SetArgument, out: OutOption, as_json: JsonOption = False) -> int:
-    """Write the official files of a set of episodes, scripts/ and splits/, byte for byte."""
+    """Write episodes as the official EntityBench files.
+
+    These are scripts/ and splits/, byte for byte.
+    """
     from ..releases.entity_import import export_episodes
 
     entity_set, code = usable_set(released(folder))
@@ -89,7 +94,7 @@ def export_entities(
         str,
         typer.Option(
             "--header",
-            help="Entities that a prompt describes: official (as in the file), none, first (new ones), all.",
+            help="Entities that a prompt describes: official (as in the file), none, all, first (new ones).",
         ),
     ] = "official",
     ids: Annotated[
@@ -110,9 +115,10 @@ def export_entities(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first shot; every shot adds 1.")] = 42,
     as_json: JsonOption = False,
 ) -> int:
-    """Write what a generator is given for each shot: prompt, entities, what to continue, name of the result.
+    """Write prompts and entities of shots for generators.
 
-    Results belong in EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4; each line says where.
+    One line per shot gives the prompt, its entities, which shot to continue, and the file to write the video
+    to: EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4.
     """
     from ..releases.entity_requests import REQUESTS, RequestOptions, write_requests
 

@@ -79,7 +79,7 @@ def katha(
         str | None, typer.Option("--preset", help="A published ensemble: kathatrace-main, kathatrace-pool.")
     ] = None,
     votes: Annotated[
-        int | None, typer.Option("--votes", help="Answers of each judge to each question [1].")
+        int | None, typer.Option("--votes", help="How often each judge answers each question [1].")
     ] = None,
     split: Annotated[
         list[str] | None, typer.Option("--split", help="Only stories of this split. Repeatable.")
@@ -95,7 +95,7 @@ def katha(
         list[str] | None,
         typer.Option(
             "--matcher",
-            help="A model, or embedding:MODEL, that also compares answers with accepted ones. One of each.",
+            help="Also compare answers with accepted ones by a model or embedding:MODEL; one of each.",
         ),
     ] = None,
     prompts: Annotated[
@@ -106,18 +106,19 @@ def katha(
         bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be asked, and the cost.")
+        bool, typer.Option("--dry-run", help="Only show what would be asked, and the cost.")
     ] = False,
     replace: ReplaceOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Ask judges the questions of a release about storyboards, and keep every reply (KathaTrace).
+    """Ask judges the questions of a release about storyboards.
 
-    Each question is asked under three conditions: the story alone, the pictures alone, both. What is written,
-    judgements.jsonl and evaluation.json, is all that scoring needs besides the release. It can be stopped at
-    any moment; the same command continues it, and no question that was answered is asked again.
+    Each question is asked under three conditions (KathaTrace): the story alone, the pictures alone, and both.
+    Every reply is kept. Scoring needs only the release and the two files written here, judgements.jsonl and
+    evaluation.json. It can be stopped at any moment: the same command continues it, and no question that was
+    answered is asked again.
     """
     from ..engine.progress import choose_reporter
     from ..evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha

@@ -58,25 +58,28 @@ def events(
     ] = None,
     votes: Annotated[
         int | None,
-        typer.Option("--votes", help="Votes of each judge on each video [3; 2 from a server of yours]."),
+        typer.Option(
+            "--votes", help="Votes of each judge on each video [3; 2 for a model on your own server]."
+        ),
     ] = None,
     labels: Annotated[
         list[str] | None, typer.Option("--label", help="Only prompts with this label. Repeatable.")
     ] = None,
     prompts: Annotated[
-        list[str] | None, typer.Option("--prompt", help="Only this file name of the suite. Repeatable.")
+        list[str] | None, typer.Option("--prompt", help="Only the prompt with this file name. Repeatable.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N prompts.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be asked.")] = False,
     replace: ReplaceOption = False,
     *,
     run: RunChoices,
     as_json: JsonOption = False,
 ) -> int:
-    """Ask judges which events of its prompt each video shows completed, and keep every reply (StoryEval).
+    """Ask judges which events of its prompt each video completes.
 
-    Each vote describes the frames first and then scores the events. A refused vote is asked again under the
-    next number, up to judge_events.retries times; all are kept. The same command continues a run.
+    In each vote (StoryEval), a judge first describes the frames and then scores the events. If a judge
+    refuses, the vote is asked again, up to judge_events.retries times. Every reply is kept. The same command
+    continues a run.
     """
     from ..engine.progress import choose_reporter
     from ..evaluation.completion.requests import (

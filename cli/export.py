@@ -36,10 +36,11 @@ def katha(
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
     as_json: JsonOption = False,
 ) -> int:
-    """Write the official KathaBench files of a release, by their names (Table 23 of the paper).
+    """Write a release as the official KathaBench files.
 
-    An imported package comes out as it came in: each line in canonical JSON, sorted by id, with the fields
-    that were set aside; every other file byte for byte.
+    The files have the names of Table 23 of the paper. An imported package comes out as it came in: tables
+    line by line in canonical JSON, sorted by id, with the fields that were set aside; every other file byte
+    for byte.
     """
     from ..releases.official_export import export_package
 
@@ -60,14 +61,17 @@ def archive(
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
     so_far: Annotated[
         bool,
-        typer.Option("--so-far", help="From the run's journal, also while it is at work or after a kill."),
+        typer.Option(
+            "--so-far", help="Take what the run has so far, even while it works or after it was killed."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Write the judgements and the manifest of an evaluation, checked, without paths of this machine.
+    """Copy the judgements of an evaluation, for publishing.
 
-    Anybody can score the copy with the release that it names; a folder that somebody else published is
-    checked in the same way. What a run that is not finished has so far is marked as incomplete.
+    Judgements and manifest are checked, and paths of this machine are removed. Anybody can score the copy
+    with the release that it names. An evaluation that somebody else published is checked in the same way.
+    With --so-far the copy of a run that is not finished is marked as incomplete.
     """
     from ..evaluation.archive import export_archive
     from ..evaluation.lacking import lacking, lacks

@@ -36,7 +36,7 @@ def study(
     out: Annotated[Path, typer.Option("--out", help="New folder for the participants.", show_default=False)],
     key: Annotated[
         Path,
-        typer.Option("--key", help="File for the key, task -> video. Keep it.", show_default=False),
+        typer.Option("--key", help="File to write the key to, task -> video. Keep it.", show_default=False),
     ],
     suite: SuiteOption = None,
     release: SuiteReleaseOption = None,
@@ -50,10 +50,12 @@ def study(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw and of the order.")] = 42,
     as_json: JsonOption = False,
 ) -> int:
-    """Draw methods for every prompt, name their videos by task, shuffle them; the key stays with you.
+    """Prepare anonymised videos for a study with people.
 
-    The folder holds tasks.csv (task, event, statement) and videos/. People's answers come back as lines of
-    kind completion whose item is the task: fabula calibrate RUN --human FILE --key KEY.
+    For every prompt it draws some methods at random, names their videos by task, and shuffles them. The
+    folder for the participants holds tasks.csv (task, event, statement) and videos/. The key says which video
+    each task is: do not give it to the participants. Collect the answers as lines of kind completion whose
+    item is the task, then give them to fabula calibrate RUN --human FILE --key KEY.
     """
     from ..evaluation.completion.load_videos import chosen_prompts
     from ..evaluation.completion.settings import VideoSelection

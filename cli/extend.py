@@ -32,10 +32,10 @@ def extend(
         Path | None, typer.Option("--records", help="JSONL of hand-written records for new stories.")
     ] = None,
     created_at: Annotated[
-        str | None, typer.Option("--created-at", help="Time that the new records bear, RFC 3339 [now].")
+        str | None, typer.Option("--created-at", help="Creation time of the new records, RFC 3339 [now].")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only look whether the stories can be taken in; write nothing.")
+        bool, typer.Option("--dry-run", help="Only check whether the stories can be added; write nothing.")
     ] = False,
     retry_failed: RetryFailedOption = False,
     moved: Annotated[
@@ -49,10 +49,11 @@ def extend(
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Add stories to a finished run. Its records, ids and splits stay as they are, byte for byte.
+    """Add stories to a finished run.
 
-    The new stories pass the same stages with the settings of the run. Refused are stories that the run has:
-    the same text, nearly the same, or a translation, and ids that were withdrawn.
+    The records, ids and splits that the run has stay as they are, byte for byte. The new stories pass the
+    same stages with the settings of the run. A story is refused if the run has it already (the same text,
+    nearly the same, or a translation of it), or if its id was withdrawn.
     """
     from ..builders.katha.extend import ExtendOptions, extend_katha
     from ..engine.progress import choose_reporter

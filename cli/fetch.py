@@ -25,7 +25,9 @@ def fetch(
     reference: Annotated[
         str,
         typer.Argument(
-            metavar="REPO@VERSION", help="OWNER/NAME@TAG, or @ and a full commit.", show_default=False
+            metavar="REPO@VERSION",
+            help="OWNER/NAME@TAG, or OWNER/NAME@COMMIT with all 40 digits.",
+            show_default=False,
         ),
     ],
     out: Annotated[
@@ -33,10 +35,11 @@ def fetch(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Fetch a release from a Hub into the cache, and check every file against its release.json.
+    """Fetch a release from a Hub into the cache and check it.
 
-    A version that was fetched before is taken from the cache, without network. Options that take a release,
-    such as --release, understand REPO@VERSION too. HF_ENDPOINT names another Hub.
+    Every file is checked against release.json. A version that was fetched before comes from the cache,
+    without network. Options that take a release, such as --release, understand REPO@VERSION too. To use
+    another Hub, set HF_ENDPOINT to its address.
     """
     from ..releases.fetching import FetchOptions, fetch
     from ..releases.hub_retry import Retries

@@ -31,14 +31,16 @@ def archive(
     ] = None,
     first_wins: Annotated[
         bool,
-        typer.Option("--first-wins", help="Of different answers to the same, keep the first folder's."),
+        typer.Option("--first-wins", help="Where answers to one question differ, keep the first folder's."),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Put evaluations made alike together: other judges, methods, stories or machines. No model is asked.
+    """Merge evaluations into one; no model is asked.
 
-    What stands in two of them is kept once. Different answers of one judge to one question are refused, with
-    both shown, unless --first-wins is given. The new folder is scored like any other.
+    They must have been made under the same protocol, and may differ in judges, methods, stories or machines.
+    What is in several of them is kept once. If one judge answered one question differently in two of them,
+    the merge is refused and both answers are shown, unless --first-wins is given. The new folder is scored
+    like any other.
     """
     from ..evaluation.archive import read_manifest
     from ..evaluation.merging import merge_archives

@@ -53,21 +53,23 @@ def katha(
         str | None, typer.Option("--version", help="Semantic version [from the package, else 0.0.0].")
     ] = None,
     language: Annotated[
-        str, typer.Option("--language", help="Language of stories whose record names none.")
+        str, typer.Option("--language", help="Language of stories whose records do not name one.")
     ] = "en",
     field: Annotated[
         list[str] | None,
         typer.Option(
-            "--field", metavar="OURS=THEIRS", help="A record's field under another name. Repeatable."
+            "--field",
+            metavar="OURS=THEIRS",
+            help="The package calls our field OURS by the name THEIRS. Repeatable.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Import an official KathaBench package: a folder that loads, validates and is judged like a release.
+    """Import an official KathaBench package.
 
-    REPO@VERSION names a repository on the Hub and a tag or commit of it.
-
-    Nothing is lost: unknown fields are set aside and reported, and `fabula export katha` writes them back.
+    The new folder loads, validates and is judged like a release. The package is a folder, or REPO@VERSION: a
+    repository on the Hub with a tag or commit. Nothing is lost: unknown fields are set aside and reported,
+    and `fabula export katha` writes them back.
     """
     from ..releases.official_import import import_package
     from ..releases.official_lines import ImportOptions
@@ -104,11 +106,16 @@ def storyeval_results(
         Path, typer.Option("--suite", help="The suite that they belong to.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
-    method: Annotated[str | None, typer.Option("--method", help="The video model [from the name].")] = None,
-    judge: Annotated[str | None, typer.Option("--judge", help="The verifier [from the name].")] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="The video model [from the file name].")
+    ] = None,
+    judge: Annotated[str | None, typer.Option("--judge", help="The judge [from the file name].")] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Import StoryEval result files: every reply is kept, and its completion list is read from its text."""
+    """Import published StoryEval result files.
+
+    Every reply is kept; its completion list is read from its text.
+    """
     from ..evaluation.completion.published import Results, import_results, save_import
     from ..releases.suites import load_suite
 

@@ -85,7 +85,8 @@ def _stories(samples: bool) -> dict[str, list[bytes]]:
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder to make the files in.")] = Path(),
     samples: Annotated[
-        bool, typer.Option("--samples", help="The 24 sample fables and their hand-written records instead.")
+        bool,
+        typer.Option("--samples", help="Write the 24 sample fables and their hand-written records instead."),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:

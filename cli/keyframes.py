@@ -21,7 +21,9 @@ def keyframes(
         Path, typer.Argument(metavar="VIDEOS", help="Folder with one video per story.", show_default=False)
     ],
     release: Annotated[Path, typer.Option("--release", help="A set of shots.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Outputs of the method, to be written.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder to write the frames to; its name is the method's.")
+    ],
     review: Annotated[
         Path | None, typer.Option("--review", help="A corrected review file [keyframes.json in OUT].")
     ] = None,
@@ -29,15 +31,17 @@ def keyframes(
         str, typer.Option("--method", help="transnetv2, or histogram, which needs no torch.")
     ] = "transnetv2",
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Value above which shots change [the method's].")
+        float | None,
+        typer.Option("--threshold", help="A change above this value begins a new shot [the method's]."),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="Where the network runs: cpu, cuda, mps.")] = "cpu",
     as_json: JsonOption = False,
 ) -> int:
-    """Find the shots of a video per story and write their middle frames as the shots of the scripts.
+    """Cut videos of stories into shots and write their middle frames.
 
-    Shots are matched by order; keyframes.json in OUT lists every match, missing and surplus shot. Correct it
-    and run the command again. Exits with 1 while there is something to review.
+    There is one video per story. Its shots are matched with the shots of the script in order; keyframes.json
+    in OUT lists every match and every missing or surplus shot. Correct it and run the command again. Exits
+    with 1 while there is something to review.
     """
     from ..evaluation.images.keyframe_files import take_keyframes
     from ..evaluation.images.keyframes import Finding

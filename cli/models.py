@@ -10,7 +10,7 @@ from .common import ConfigOption, JsonOption, example, guarded, show
 
 app = typer.Typer(
     name="models", no_args_is_help=True, rich_markup_mode=None,
-    help="The language models that draft, and the models that look at pictures.",
+    help="Check language models and models that look at pictures.",
 )  # fmt: skip
 
 
@@ -47,11 +47,12 @@ def check(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Ask a model one small structured question, and show whether builders can work with it.
+    """Ask a model one small question to see if it can be used.
 
-    Costs a fraction of a cent. Exits with 1 if the model cannot be used, with 3 if its key is missing. With
-    vision, models are loaded (and fetched on first use) and run on two drawings instead; exits with 3 if
-    libraries or weights are missing.
+    The question asks for structured output and costs a fraction of a cent. Exits with 1 if the model cannot
+    be used, with 3 if its key is missing. `models check vision` loads the models that look at pictures
+    instead (on first use it downloads them) and runs them on two drawings; it exits with 3 if libraries or
+    weights are missing.
     """
     if spec == "vision":
         return _check_vision(model or [], device, config, as_json)

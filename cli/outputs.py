@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from ..evaluation.images.outputs import CheckOptions
 
 ModeOption = Annotated[
-    str | None, typer.Option("--mode", help="Shots: folder of the mode, where there are several.")
+    str | None, typer.Option("--mode", help="Shots: folder of the mode, if there are several.")
 ]
-LanguageOption = Annotated[
-    str | None, typer.Option("--language", help="Shots: en or ch, where there are both.")
-]
+LanguageOption = Annotated[str | None, typer.Option("--language", help="Shots: en or ch, if there are both.")]
 TimestampOption = Annotated[
-    str | None, typer.Option("--timestamp", help="Shots: time stamp, or latest, where there are several.")
+    str | None, typer.Option("--timestamp", help="Shots: time stamp, or latest, if there are several.")
 ]
 FirstShotOption = Annotated[
     int, typer.Option("--first-shot", min=0, max=1, help="Shots: number of the first shot in file names.")
@@ -75,10 +73,11 @@ def check(
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """List missing, unreadable, wrongly numbered and incomplete outputs. Exits with 1 if there are any.
+    """List outputs that are missing, unreadable or misnumbered.
 
-    With --suite, or a release of events, they are videos; with a set of shot scripts, pictures or clips of
-    shots. Rendered text, odd pictures and stray files are reported, and do not change the exit code.
+    Exits with 1 if there are any. Outputs are storyboards; with --suite or a release of events, videos; with
+    a set of shot scripts, pictures or clips of shots. Rendered text, odd pictures and stray files are
+    reported too, but do not change the exit code.
     """
     folder = released(release)
     if folder is not None and suite is None and _is_of_shots(folder):

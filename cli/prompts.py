@@ -42,9 +42,9 @@ def list_prompts(as_json: JsonOption = False) -> int:
 )
 @guarded
 def show_prompt(prompt_id: PromptArgument, as_json: JsonOption = False) -> int:
-    """Show one prompt: its file as it is, and the stages that use it.
+    """Show the file of one prompt and the stages that use it.
 
-    With --json, the reply schema is the one that is sent, with the word lists filled in.
+    With --json, the reply schema is shown as it is sent, with the word lists filled in.
     """
     from ..prompts.loader import prompt_source
 
@@ -75,14 +75,14 @@ def render(
         Path | None, typer.Option("--stories", help="File or folder with the story [the sample stories].")
     ] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", help="Run with the story; its drafts are what is asked about.")
+        Path | None, typer.Option("--run", help="Run that has the story; its drafts are put into the prompt.")
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show what a model would be asked with a prompt about one story. Nothing is sent.
+    """Show a prompt filled in for one story. Nothing is sent.
 
-    Without --run the rules planner drafts what the prompt asks about.
+    Parts of the record that the prompt needs come from --run; without it, the rules planner drafts them.
     """
     from ..builders.preview import preview_run, preview_story
 

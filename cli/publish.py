@@ -23,19 +23,21 @@ def register(app: typer.Typer) -> None:
 @guarded
 def publish(
     folder: Annotated[Path, typer.Argument(help="Public release folder.", show_default=False)],
-    repo: Annotated[str, typer.Option("--repo", help="Data set repository, OWNER/NAME; made if not there.")],
-    private: Annotated[bool, typer.Option("--private", help="Make it a private one.")] = False,
+    repo: Annotated[
+        str, typer.Option("--repo", help="Data set repository, OWNER/NAME; created if it does not exist.")
+    ],
+    private: Annotated[bool, typer.Option("--private", help="Create it as a private repository.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list every operation; nothing is written to the Hub.")
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Publish a release: one commit that holds all of it, then a tag named as its version.
+    """Publish a release to a Hub: one commit, then a tag.
 
-    The release is verified first. What the repository has already is not sent again; files of the version
-    before that are gone are removed in the same commit. It can be stopped at any moment: the same command
-    goes on where it stopped. The token is that of HF_TOKEN or of `hf auth login`; HF_ENDPOINT names another
-    Hub.
+    The release is verified first. The commit holds the whole release; the tag is its version. Files that the
+    repository has already are not sent again; files of the earlier version that the release no longer has are
+    removed in the same commit. It can be stopped at any moment: the same command continues it. The token
+    comes from HF_TOKEN or from `hf auth login`. To use another Hub, set HF_ENDPOINT to its address.
     """
     from ..releases.hub_retry import Retries
     from ..releases.publishing import PublishOptions, plan_publishing, publish

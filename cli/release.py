@@ -30,36 +30,44 @@ release_diff.register(app)
 @guarded
 def pack(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
-    version: Annotated[str, typer.Option("--version", help="Semantic version, or auto to count on.")],
-    out: Annotated[Path, typer.Option("--out", help="New release folder; hidden test goes to OUT-hidden.")],
-    name: Annotated[str | None, typer.Option("--name", help="Short name, like that of a repository.")] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Title, as people read it.")] = None,
+    version: Annotated[
+        str, typer.Option("--version", help="Semantic version, or auto: the next one after --since.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="New release folder; hidden-test stories go to OUT-hidden.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Short name, as in a repository address.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Full title.")] = None,
     creators: Annotated[list[str] | None, typer.Option("--creator", help="Who made it. Repeatable.")] = None,
     license_id: Annotated[
         str | None,
         typer.Option(
             "--license",
-            help="SPDX id [what records, fabula.toml or the release before state].",
+            help="SPDX id [as records, fabula.toml or the earlier release state].",
         ),
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
     languages: Annotated[
-        list[str] | None, typer.Option("--language", help="Events: language tag of the prompts. Repeatable.")
+        list[str] | None,
+        typer.Option("--language", help="Language tag of the prompts or scripts. Repeatable."),
     ] = None,
     since: Annotated[
         Path | None,
-        typer.Option("--since", help="The release before, or user/name@tag; sets the version."),
+        typer.Option("--since", help="The earlier release: a folder, or user/name@tag."),
     ] = None,
     subsets: Annotated[
         list[str] | None,
         typer.Option(
             "--subset",
-            help="A subset, spread as the whole: NAME=SIZE or NAME=COUNT/category, with :PARENT if nested.",
+            help="Draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.",
         ),
     ] = None,
     reviews: Annotated[
-        Path | None, typer.Option("--reviews", help="Summaries of human reviews (Table 16); gold needs them.")
+        Path | None,
+        typer.Option("--reviews", help="Summaries of human reviews (Table 16); gold subsets need them."),
     ] = None,
     salt: Annotated[
         Path | None,
@@ -67,12 +75,13 @@ def pack(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Write a release folder: JSONL, Parquet, dataset card, Croissant metadata, statistics, checksums.
+    """Write a release folder from a finished run.
 
-    A release needs a licence: the one that its records state, or --license, or for records of stories license
-    under [assemble_records] in the fabula.toml here. With --since it also holds changes.json, by id and JSON
-    path; name, title, creators, contact, licence and the languages of prompts go on, and a version that is
-    too low for what changed is refused.
+    It holds JSONL, Parquet, a dataset card, Croissant metadata, statistics and checksums. A release needs a
+    licence: the one that its records state, or --license, or (for story records) `license` under
+    [assemble_records] in fabula.toml. With --since, changes.json lists every change by id and JSON path;
+    name, title, creators, contact, licence and prompt languages are taken over, and a version that is too low
+    for what changed is refused.
     """
     from ..releases import PackOptions, pack
     from ..releases.changes_since import options_since
@@ -131,25 +140,27 @@ def verify(
         Path, typer.Argument(help="Release folder, user/name@tag, or a release.json.", show_default=False)
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Checksums, schemas, rules and tables only.")
+        bool, typer.Option("--quick", help="Check only checksums, schemas, rules and tables.")
     ] = False,
     hidden: Annotated[
-        Path | None, typer.Option("--hidden", help="Its hidden-test folder [PATH-hidden if there].")
+        Path | None, typer.Option("--hidden", help="The hidden-test folder [PATH-hidden if it exists].")
     ] = None,
     salt: Annotated[
         Path | None,
-        typer.Option("--salt", help="The salt of its commitments [PATH-hidden.salt if there]."),
+        typer.Option("--salt", help="The salt file of the commitments [PATH-hidden.salt if it exists]."),
     ] = None,
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Check everything again: checksums, rules, documents, loaders. Exits with 1 if there are findings.
+    """Check a release: checksums, rules, documents, loaders.
 
-    Documents are made again from the data: they must be the same, byte for byte, where this version of
-    Fabula packed the release, and state the same facts where another did. The report says which.
+    Exits with 1 if there are findings. Documents are made again from the data. If this version of Fabula
+    packed the release, they must be the same byte for byte; if another version did, they must state the same
+    facts. The report says which was checked.
 
-    With the hidden-test folder no public file may hold anything of it; with the salt too, its stories must be
-    those that release.json commits to. A release.json alone, of any version, is enough for that proof.
+    With the hidden-test folder, it also checks that no public file contains hidden text; with the salt too,
+    that the hidden stories are those that release.json commits to. For that proof a release.json alone is
+    enough.
     """
     from ..releases import verify
 

@@ -33,17 +33,20 @@ def diff(
         Path, typer.Argument(help="The older release: a folder, or user/name@tag.", show_default=False)
     ],
     new: Annotated[Path, typer.Argument(help="The newer one.", show_default=False)],
-    html: Annotated[Path | None, typer.Option("--html", help="Write a page with all of it here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write the comparison as a page here.")
+    ] = None,
     evaluation: Annotated[
-        Path | None, typer.Option("--evaluation", help="Say what of this evaluation of OLD stays valid.")
+        Path | None,
+        typer.Option("--evaluation", help="Say which parts of this evaluation of OLD stay valid."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare two releases by record and JSON path, and name the version step that is due.
+    """Compare two releases and say which version step is due.
 
-    Exits with 0 when they were compared, whatever differs; with 1 when they were compared, and the new one
-    states a version that cannot be its own: the same as the old one, one before it, or one that is too low
-    for what changed; with 2 when they cannot be compared.
+    Differences are listed by record and JSON path. Exits with 0 when the releases were compared, whatever
+    differs; with 1 when the version of the new release is wrong (not higher than the old one, or too low for
+    what changed); with 2 when they cannot be compared.
     """
     from ..releases.diff_report import write_page
 

@@ -62,7 +62,10 @@ def report(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Write a self-contained page with the scores and the frames behind them, and JSON and CSV beside it."""
+    """Write a page with the scores and the frames behind them.
+
+    The page is one file that needs no network. The numbers stand beside it as JSON and CSV.
+    """
     from ..evaluation.report.writing import PAGE, check_page, make_report, write_report
 
     page = out or run / PAGE

@@ -31,11 +31,12 @@ def status(
         bool, typer.Option("--explain", help="Say for each stage what would run again, and why.")
     ] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="As if this setting were changed. Repeatable.")
+        list[str] | None,
+        typer.Option("--set", help="With --explain: as if this setting were changed. Repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show how far each stage of a run is. Reads only; works while the run is in progress."""
+    """Show how far each stage of a run is. Changes nothing; works while the run is in progress."""
     from ..builders.registry import pipeline_of
     from ..engine.status import run_status
 
@@ -68,14 +69,15 @@ def check(
     run: RunArgument,
     salvage: Annotated[
         bool,
-        typer.Option("--salvage", help="Write a new journal with all that is sound; keep the damaged one."),
+        typer.Option("--salvage", help="Write a new journal with all undamaged rows; keep the damaged one."),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Verify every row of a run's journal, replies and results. Exits with 1 if something is damaged.
+    """Check the journal of a run for damage.
 
-    With --salvage, a damaged journal is put aside and a new one takes its place; exits with 0 then. What was
-    lost is made and asked again by the next build or retry, and nothing else.
+    Every row is checked, both replies of models and results. Exits with 1 if something is damaged. With
+    --salvage, the damaged journal is put aside and a new one takes its place; it then exits with 0. The next
+    build or retry makes again what was lost, and nothing else.
     """
     if salvage:
         from ..engine.salvage import salvage as salvaged
@@ -101,22 +103,23 @@ def check(
 def retry(
     run: RunArgument,
     failed: Annotated[
-        bool, typer.Option("--failed", help="As --retry-failed: ask once more what got no usable reply.")
+        bool, typer.Option("--failed", help="Run failed items again; ask once more what got no usable reply.")
     ] = False,
     sources: Annotated[
         list[Path] | None,
         typer.Option(
-            "--sources", help="Where sources that moved are now, or a folder with them. Repeatable."
+            "--sources",
+            help="New place of sources that were moved: files, or a folder with them. Repeatable.",
         ),
     ] = None,
     workers: WorkersOption = None,
     max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Continue a run with the sources and settings that it was made with.
+    """Continue a run with its own sources and settings.
 
-    It goes on to all items: --limit, --items and --stage are not kept, so give the first command again to
-    stay within them. The limit of --max-cost stays unless another one is given.
+    It works on all items: --limit, --items and --stage of the first command are not kept. To stay within
+    them, give the first command again. The limit of --max-cost stays unless you give another one.
     """
     from ..builders.registry import continue_run
     from ..engine.progress import choose_reporter

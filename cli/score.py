@@ -60,9 +60,9 @@ def score(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Score an evaluation: archive and data in, numbers out. No model is asked.
+    """Compute the scores of an evaluation; no model is asked.
 
-    What an evaluation that was stopped has so far is scored, too, and the scores say what is missing.
+    An evaluation that is not finished can be scored too: the scores then say what is missing.
     """
     from ..evaluation.archive import read_manifest
     from ..evaluation.recoverability.score import judged_folder, scores_of

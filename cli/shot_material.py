@@ -38,12 +38,16 @@ def register_export(app: typer.Typer) -> None:
 @guarded
 def references(
     folder: Annotated[Path, typer.Argument(help="Images, as STORY/CHARACTER/*.jpg.", show_default=False)],
-    out: Annotated[Path, typer.Option("--to", help="The run or set that takes them.", show_default=False)],
+    out: Annotated[Path, typer.Option("--to", help="The run or set to add them to.", show_default=False)],
     source: Annotated[
-        str | None, typer.Option("--source", help="Where the images come from, if no line says otherwise.")
+        str | None,
+        typer.Option("--source", help="Where the images come from, unless references.jsonl says it."),
     ] = None,
     rights: Annotated[
-        str | None, typer.Option("--rights", help="On what ground they may be used, likewise.")
+        str | None,
+        typer.Option(
+            "--rights", help="Under which licence or right they may be used, unless references.jsonl says it."
+        ),
     ] = None,
     detector: Annotated[
         str | None, typer.Option("--detector", help="Report images in which this detector finds nobody.")
@@ -51,11 +55,11 @@ def references(
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Put reference images into a set of shot scripts, with their source and rights.
+    """Add reference images to a set of shot scripts.
 
-    Each is checked: readable, large enough, not there already, 10 per character at most. references.jsonl in
-    the folder may give source and rights of single files. Exits with 1 where an image could not be taken; one
-    that is there already is only told.
+    Each image is checked: readable, large enough, not there already, at most 10 per character. Source and
+    rights come from --source and --rights, or for single files from references.jsonl in the folder. Exits
+    with 1 if an image could not be added; an image that is there already is only reported.
     """
     from ..builders.shots.references import Terms, import_references
 
@@ -81,17 +85,21 @@ def lite(
         Path, typer.Argument(metavar="RELEASE", help="Set of shot scripts.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
-    count: Annotated[int, typer.Option("--count", help="Stories of the subset.")] = 20,
+    count: Annotated[int, typer.Option("--count", help="Number of stories in the subset.")] = 20,
     ids: Annotated[
-        str | None, typer.Option("--ids", help="These stories, as 01,08,...; or official for Lite's own.")
+        str | None,
+        typer.Option(
+            "--ids", help="Take these stories, as 01,08,...; or official for the published Lite subset."
+        ),
     ] = None,
     created_at: CreatedAtOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Write a subset that is spread as the whole set is, by type, style, culture, length and characters.
+    """Write a small subset that represents the whole set.
 
-    lite.json beside it holds the ids and each distribution beside that of the whole. The folder is like that
-    of an imported set: `fabula release pack` makes a release of it.
+    Stories are chosen so that types, styles, cultures, lengths and characters are distributed as in the whole
+    set. lite.json holds the ids and compares each distribution with that of the whole. The folder is like
+    that of an imported set: `fabula release pack` makes a release of it.
     """
     from ..releases.shot_subsets import OFFICIAL, choose, write_subset
     from ..releases.shot_tree import read_shot_set

@@ -49,10 +49,10 @@ def import_vistory(
     everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Import a set of shot scripts in the official ViStoryBench tree, and list all that is wrong with it.
+    """Import shot scripts in the official ViStoryBench tree.
 
-    Scripts stay equal field by field, images byte for byte. Exits with 1 where something is wrong; what can
-    be used is written all the same, and can be packed as a release.
+    Scripts stay the same field by field, images byte for byte. Everything that is wrong is listed, and the
+    command then exits with 1; what can be used is written all the same, and can be packed as a release.
     """
     from ..releases.shot_import import import_set
 
@@ -66,7 +66,10 @@ def import_vistory(
 
 @guarded
 def export_vistory(folder: SetArgument, out: OutOption, as_json: JsonOption = False) -> int:
-    """Write the official ViStoryBench tree of a set: scripts field by field, images byte for byte."""
+    """Write shot scripts as the official ViStoryBench tree.
+
+    Scripts stay the same field by field, images byte for byte.
+    """
     from ..releases.shot_tree import read_shot_set, write_shot_set
 
     shot_set, _ = read_shot_set(released(folder))
@@ -94,7 +97,7 @@ def export_shots(
         int | None, typer.Option("--max-chars", help="Longest prompt in characters; the rest is cut [all].")
     ] = None,
     references: Annotated[
-        int | None, typer.Option("--references", help="At most so many reference images for a shot [all].")
+        int | None, typer.Option("--references", help="At most this many reference images for a shot [all].")
     ] = None,
     per_character: Annotated[
         int, typer.Option("--per-character", help="Reference images of each character.")
@@ -107,9 +110,10 @@ def export_shots(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first shot; every shot adds 1.")] = 42,
     as_json: JsonOption = False,
 ) -> int:
-    """Write what a generator is given for each shot: requests.jsonl, and the reference images that it names.
+    """Write prompts and references of shots for generators.
 
-    What an option leaves out is stated in the line: characters cut off a prompt, who has no reference.
+    requests.jsonl has one line per shot; the reference images that it names are copied beside it. If an
+    option shortens a prompt or leaves a character without a reference, the line says so.
     """
     from ..releases.shot_import import REQUESTS, export_requests
     from ..releases.shot_requests import PARTS, RequestOptions

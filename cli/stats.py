@@ -39,9 +39,9 @@ def stats(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Count records and show each distribution with its target and deviation.
+    """Count records and compare each distribution with its target.
 
-    Of episodes, print the tables of the EntityBench paper by tier, below them what the paper prints.
+    For episodes, print the tables of the EntityBench paper by tier, and below each the paper's own numbers.
     """
     from ..releases.shot_statistics import statistics_of_shots
     from ..releases.suite_loading import statistics_of_suite

@@ -109,9 +109,9 @@ def words(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Print the words that stories, scripts, prompts and reviews may hold, with their meanings.
+    """Print the words that fields may hold, and what they mean.
 
-    A list goes by its own name, or by the last name of its field: source_collection is source_dataset.
+    A list can also be named by a field that uses it: source_collection shows the list source_dataset.
     """
     lists = {one.name: one for one in word_lists()}
     called = {one.field.split(" of ")[0].split(".")[-1]: name for name, one in lists.items()}

@@ -125,6 +125,16 @@ def test_help_when_asked_of_every_command_shows_an_example() -> None:
         assert "fabula " + name in shown.output, name
 
 
+def test_help_when_it_lists_commands_shows_whole_sentences() -> None:
+    group = typer.main.get_command(app)
+    nouns = [name for name, command in group.commands.items() if hasattr(command, "commands")]
+    for name in ["", *nouns]:
+        shown = CliRunner().invoke(app, [part for part in (name, "--help") if part], env={"COLUMNS": "80"})
+        listed = shown.output.partition("Commands:")[2].partition("Examples:")[0]
+        assert listed.strip(), name
+        assert "..." not in listed, listed
+
+
 def test_usage_error_when_option_is_unknown_exits_two(fabula_command) -> None:
     assert fabula_command("validate", "--nonsense").returncode == 2
 
