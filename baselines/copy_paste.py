@@ -63,7 +63,7 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
         (out / UNFINISHED).unlink()
     except OSError as error:
         raise TargetError(
-            str(out), expected="a folder that can be written", found=error.strerror or str(error),
+            str(out), what=f"the folder cannot be written: {error.strerror or error}",
             fix="check the path, its permissions and the space on the disk",
         ) from error  # fmt: skip
     return pictures
@@ -85,7 +85,7 @@ def _begin(shot_set: ShotSet, out: Path) -> None:
         return
     if out.exists() and not (out.is_dir() and _is_bare(out)):
         raise TargetError(
-            str(out), expected="a folder that is not there yet", found="something there",
+            str(out), what="the folder exists already",
             fix="choose another with --out",
         )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)

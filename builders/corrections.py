@@ -139,7 +139,7 @@ def _append(run: Path, compose: Callable[[], Sequence[Edit]]) -> None:
 def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
     for option, value in (("--who", who), ("--why", why)):
         if not value.strip():
-            raise ConfigError(option, expected="some text", found=repr(value), fix="say who and why")
+            raise ConfigError(option, what="nothing is written there", fix="say who and why")
     if not who.isprintable() or len(who) > LONGEST_NAME:
         expected = f"a name in one line, of at most {LONGEST_NAME} characters"
         raise ConfigError("--who", expected=expected, found=repr(who[:LONGEST_NAME]), fix="shorten it")
@@ -156,8 +156,8 @@ def _refuse_withdrawn(run: Path, item: str) -> None:
     gone = next(filter(is_withdrawal, edits_of(run, item)), None)
     if gone is not None:
         raise ConfigError(
-            f"{run}: {item}", expected="an item that stands", found=f"withdrawn by {gone.who}: {gone.why}",
-            fix="nothing is left to change; a withdrawn id is not used again",
+            f"{run}: {item}", what=f"this item was withdrawn by {gone.who}: {gone.why}",
+            fix="nothing is left to correct; the id of a withdrawn item is never used again",
         )  # fmt: skip
 
 
@@ -170,16 +170,17 @@ def _composed(run: Path, asked: Edit) -> Correction:
     _refuse_withdrawn(run, asked.id)
     if asked.path == WHOLE:
         raise ConfigError(
-            f"{asked.id} {asked.path}", expected="the path of a field", found="the whole record",
+            f"{asked.id} {asked.path}",
+            what="the path names the whole record, and only fields can be corrected",
             fix="edit field by field, or withdraw the record with --withdraw",
-        )  # fmt: skip
+        )
     item = _item(run, asked.id)
     waiting = edits_of(run, asked.id)
     try:
         before = item.draft(waiting)
     except ValueError as error:
         raise RunError(
-            f"{run / EDITS}: {asked.id}", expected="corrections that can be applied", found=str(error),
+            f"{run / EDITS}: {asked.id}", what=f"this correction cannot be applied: {error}",
             fix="correct or remove that line",
         ) from error  # fmt: skip
     try:
@@ -188,7 +189,7 @@ def _composed(run: Path, asked: Edit) -> Correction:
         item.draft((*waiting, asked))
     except ValueError as error:
         raise ConfigError(
-            f"{asked.id} {asked.path}", expected="a correction that can be applied", found=str(error),
+            f"{asked.id} {asked.path}", what=f"this correction cannot be applied: {error}",
             fix=f"look at the draft with: fabula run show {run} {asked.id}",
         ) from error  # fmt: skip
     rows, notes = item.followed(before, asked, waiting)
@@ -240,10 +241,11 @@ def _item(run: Path, item: str) -> _Item:
     if view.reads.keys() != set(stage.spec.reads):
         last = next(view for view in shown.stages if view.status != "made")
         raise RunError(
-            f"{run}: item {item}", expected="an item with a draft",
-            found=f"{last.status} in {last.name}" + (f": {last.reason}" if last.reason else ""),
+            f"{run}: item {item}",
+            what=f"the item has no draft to correct: {last.status} in {last.name}"
+            + (f" ({last.reason})" if last.reason else ""),
             fix="finish the run first: fabula run retry",
-        )  # fmt: skip
+        )
     tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
     return _Item(load_object(dict(EDITINGS)[manifest.kind]), dict(view.reads), tools)
 
@@ -253,7 +255,7 @@ def _editable(run: Path) -> Pipeline:
     kind = read_manifest(run).kind
     if kind not in dict(EDITINGS):
         raise RunError(
-            str(run), expected=f"a run of kind {', '.join(dict(EDITINGS))}", found=f"kind {kind}",
+            str(run), what=f"runs of kind {kind} cannot be corrected, only {', '.join(dict(EDITINGS))}",
             fix=AS_FILES.get(kind, "correct its sources, and give the command that made the run again"),
         )  # fmt: skip
     return pipeline_of(run)

@@ -70,11 +70,12 @@ def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
     chosen = _distinct(preview for preview in found if preview.prompt.startswith(f"{prompt_id}@"))
     if not chosen:
         raise RunError(
-            f"{run}: item {item}", expected=f"a question made from {prompt_id}",
-            found=f"none in {', '.join(stage.name for stage in asking)}",
+            f"{run}: item {item}",
+            what=f"nothing is asked with {prompt_id} about this item (looked at: "
+            f"{', '.join(stage.name for stage in asking)})",
             fix="choose another story or prompt: nothing is asked about parts that are given, and some"
             " questions depend on what a model answered before (fabula run show has those that were asked)",
-        )  # fmt: skip
+        )
     return chosen
 
 

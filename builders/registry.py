@@ -55,8 +55,7 @@ def pipeline_of(run: Path) -> Pipeline:
     if place is None:
         raise RunError(
             str(run),
-            expected=f"a run of kind {', '.join(known)}",
-            found=f"kind {kind}",
+            what=f"this is a run of kind {kind}, which Fabula does not know; it knows {', '.join(known)}",
             fix="use the program that made it",
         )
     pipeline: Pipeline = load_object(place)

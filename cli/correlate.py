@@ -73,6 +73,6 @@ def _aliases(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, sign, other = text.partition("=")
         if not sign or not name.strip() or not other.strip():
-            raise ConfigError("--alias", expected="NAME=OTHER", found=text, fix="give both names")
+            raise ConfigError("--alias", what=f"{text!r} is not written NAME=OTHER", fix="give both names")
         aliases[name.strip()] = other.strip()
     return aliases

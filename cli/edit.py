@@ -98,6 +98,6 @@ def _value(text: str) -> Any:  # noqa: ANN401 - any JSON value
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            "--new", expected="a JSON value", found=f"{text[:200]!r} ({error})",
+            "--new", what=f"{text[:200]!r} is not a JSON value ({error})",
             fix="put text in quotes: '\"text\"'",
         ) from error  # fmt: skip

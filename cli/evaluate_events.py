@@ -141,7 +141,7 @@ def _tell_subject(out: Path) -> None:
         for code, count in sorted(Counter(one["code"] for one in method["invalid"]).items()):
             warn(f"{name}: {count} {code}; {EVALUATION} lists which")
         for stray in method["strays"][:5]:
-            warn(f"{name}: {stray} is the video of no prompt of the suite")
+            warn(f"{name}: {stray} belongs to no prompt of the suite")
     say(f"run: {out}\nnext: fabula score {out}")
 
 
@@ -153,4 +153,4 @@ def tell_replies(manifest: "EvaluationManifest") -> None:
         if outcomes:
             others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
             warn(f"{judge}: {answered} of {asked} replies are answers ({others})")
-            warn("the same command with --retry-failed asks once more for those that are none")
+            warn("to ask once more for the others, give the same command with --retry-failed")

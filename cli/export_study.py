@@ -80,9 +80,12 @@ def study(
     say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(methods)} methods: {out}")
     say(f"key, not for participants: {key}")
     if telling is None:
-        warn("metadata in the files was not looked at, as the extra `video` is not installed")
+        warn("metadata in the videos was not checked, because the extra `video` is not installed")
     elif telling:
-        warn(f"the copies keep their bytes, and metadata in them tells methods apart: {', '.join(telling)}")
+        warn(
+            "the videos are copied unchanged, and their metadata shows which method made them: "
+            f"{', '.join(telling)}"
+        )
     return 0
 
 

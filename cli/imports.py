@@ -86,7 +86,7 @@ def _pair(text: str) -> tuple[str, str]:
     ours, equals, theirs = text.partition("=")
     if not equals:
         raise ConfigError(
-            "--field", expected="OURS=THEIRS", found=repr(text), fix="write it as story_text=story"
+            "--field", what=f"{text!r} is not written OURS=THEIRS", fix="write it as story_text=story"
         )
     return ours, theirs
 

@@ -144,8 +144,8 @@ def _prompt(prompt_id: str) -> "Prompt":
 
     if prompt_id not in prompt_ids():
         raise ConfigError(
-            "prompt", expected=f"one of {', '.join(prompt_ids())}", found=repr(prompt_id),
-            fix="use one of these ids",
+            "prompt", what=f"there is no prompt {prompt_id!r}",
+            fix=f"use one of {', '.join(prompt_ids())}",
         )  # fmt: skip
     return load_prompt(prompt_id)
 

@@ -114,5 +114,5 @@ def lite(
     for name, field in document["fields"].items():
         say(f"{name}: total variation {field['total_variation']:.3f} from the whole")
     say(f"set: {out}")
-    say(f"a release of it: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
+    say(f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
     return 0

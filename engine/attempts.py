@@ -55,9 +55,10 @@ def attempts_of(folder: Path, config: RunConfig, *, retry_failed: bool) -> Attem
         allowed = done + 1
     if allowed > MOST_ATTEMPTS:
         raise ConfigError(
-            "--retry-failed", expected=f"at most {MOST_ATTEMPTS} attempts at each question",
-            found=f"{done} that were made", fix="change the model, its settings or what it is asked about",
-        )  # fmt: skip
+            "--retry-failed",
+            what=f"{done} attempts were made already, the most that are allowed for one question",
+            fix="change the model, its settings or what it is asked about",
+        )
     return Attempts(allowed, retry_failed or allowed > done)
 
 

@@ -143,7 +143,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _bad_line(where: str, found: str) -> UserError:
     return UserError(
-        where, expected="one edit as JSON: id, path, old, new, who, why", found=found,
+        where, what=f"this line is not an edit (JSON with id, path, old, new, who, why): {found}",
         fix="correct or remove that line",
     )  # fmt: skip
 
@@ -153,6 +153,6 @@ def _bad_path(where: str, edit: Edit) -> UserError | None:
         parse_quoted(edit.path)
     except ValueError as error:
         return UserError(
-            where, expected="a JSON path such as $.scenes[0].action", found=str(error), fix="correct the path"
+            where, what=f"this is not a JSON path: {error}", fix="write the path like $.scenes[0].action"
         )
     return None

@@ -233,7 +233,7 @@ def missing(path: Path) -> RunError:
     """Return the error for a run without a journal."""
     return RunError(
         str(path.parent),
-        what=f"this is no run folder: it has no {path.name}",
+        what=f"this is not a run folder: it has no {path.name}",
         fix="give the folder that a build wrote with --out",
     )
 

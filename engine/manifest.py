@@ -184,7 +184,7 @@ def read_manifest(folder: Path) -> Manifest:
         document = parse_json(data)
     except OSError as error:
         raise RunError(
-            str(folder), what=f"this is no run folder: {NAME} cannot be read ({error.strerror or error})",
+            str(folder), what=f"this is not a run folder: {NAME} cannot be read ({error.strerror or error})",
             fix="give the folder that a build wrote with --out",
         ) from error  # fmt: skip
     except ValueError as error:
@@ -280,7 +280,9 @@ def creation_time(option: str | None) -> str:
         return _format(datetime.fromtimestamp(int(epoch), UTC))
     except (ValueError, OverflowError, OSError) as error:
         raise ConfigError(
-            "SOURCE_DATE_EPOCH", expected="seconds since 1970", found=repr(epoch), fix="correct or unset it"
+            "SOURCE_DATE_EPOCH",
+            what=f"{epoch!r} is not a number of seconds since 1970",
+            fix="correct or unset it",
         ) from error
 
 
@@ -293,7 +295,7 @@ def normal_time(text: str) -> str:
     found = _in_utc(text)
     if found is None:
         raise ConfigError(
-            "--created-at", expected="a time with its zone", found=repr(text),
+            "--created-at", what=f"{text!r} is not a time with its zone",
             fix="write it like 2026-01-31T12:00:00Z",
         )  # fmt: skip
     return found

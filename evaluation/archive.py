@@ -197,13 +197,12 @@ def export_archive(source: str | Path, target: Path) -> Archive:
     except OSError as error:
         raise TargetError(
             str(target),
-            expected="a folder that can be written",
-            found=error.strerror or str(error),
+            what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another --out",
         ) from error
     if taken is not None:
         raise TargetError(
-            str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+            str(target), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
         )
     return archive
 
@@ -267,12 +266,13 @@ def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
     raise InputError(
         [
             UserError(
-                where, expected=f"the {part} that the archive was judged with, SHA-256 {expected}",
-                found=f"SHA-256 {found}",
+                where,
+                what=f"this is not the {part} that was judged: its SHA-256 is {found}, and that of "
+                f"the judged one {expected}",
                 fix=f"give the same version of the {part}, or judge again with this one",
             )
         ]
-    )  # fmt: skip
+    )
 
 
 def _manifest(path: Path, problems: list[UserError]) -> EvaluationManifest | None:
@@ -381,7 +381,7 @@ def _strangers(
 ) -> Iterator[UserError]:
     """Yield a problem for each kind of judgement that is not of the manifest's protocol."""
     for protocol in sorted({judgement.protocol for judgement in judgements} - {manifest.kind}):
-        yield _problem(str(path), f"judgements of {manifest.kind}, as {EVALUATION} says", protocol)
+        yield _problem(str(path), f"only judgements of kind {manifest.kind}, as {EVALUATION} says", protocol)
 
 
 def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:

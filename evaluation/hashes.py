@@ -22,8 +22,9 @@ def release_sha256(folder: str | Path) -> str:
         raise InputError(
             [
                 UserError(
-                    str(place), expected=f"a release folder with {ANNOTATIONS} and {VARIANTS}",
-                    found=str(error), fix="give the folder of a packed release",
+                    str(place),
+                    what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
+                    fix="give the folder of a packed release",
                 )
             ]
-        ) from error  # fmt: skip
+        ) from error

@@ -208,11 +208,12 @@ def _manifest_of(
             [
                 UserError(
                     " and ".join(str(place / EVALUATION) for place in places),
-                    expected="protocol, subject and environment as fabula evaluate writes them",
-                    found=f"{type(error).__name__}: {error}"[:200], fix="merge evaluations of Fabula's form",
+                    what="protocol, subject or environment are not as fabula evaluate writes them: "
+                    f"{type(error).__name__}: {error}"[:300],
+                    fix="merge evaluations that Fabula wrote",
                 )
             ]
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _manifest(
@@ -256,8 +257,9 @@ def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) 
                 if found.setdefault(key, one) != one and problems is not None:
                     problems.append(
                         UserError(
-                            f"protocol {name}.{key}", expected=str(found[key]), found=str(one),
-                            fix=f"merge evaluations made alike, or allow this to differ with --allow {name}",
+                            f"protocol {name}.{key}", what=f"the evaluations differ: {found[key]} and {one}",
+                            fix="merge evaluations made under the same protocol, or accept the "
+                                f"difference with --allow {name}",
                         )
                     )  # fmt: skip
         return dict(sorted(found.items()))
@@ -293,9 +295,11 @@ def _distinct(folders: Sequence[str | Path]) -> list[Path]:
     resolved = [place.resolve() for place in places]
     if len(places) < 2 or len(set(resolved)) < len(places):
         raise ConfigError(
-            "archives", expected="two or more evaluation folders, each once",
-            found=", ".join(map(str, places)) or "none", fix="name the folders to be put together",
-        )  # fmt: skip
+            "archives",
+            what="two or more different evaluation folders are needed; given: "
+            f"{', '.join(map(str, places)) or 'none'}",
+            fix="name the folders to merge",
+        )
     return places
 
 
@@ -311,12 +315,10 @@ def _new_folder(target: Path) -> Path:
         raise _unwritable(target, error) from error
     if taken is not None:
         raise TargetError(
-            str(target), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+            str(target), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
         )
     return target
 
 
 def _unwritable(target: Path, error: OSError) -> TargetError:
-    return TargetError(
-        str(target), expected="a folder that can be written", found=str(error), fix="choose another --out"
-    )
+    return TargetError(str(target), what=f"the folder cannot be written: {error}", fix="choose another --out")

@@ -94,7 +94,9 @@ def _union(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 
 def _other_outputs(name: str, known: Mapping[str, Any], about: Mapping[str, Any], shared: int) -> UserError:
     return UserError(
-        f"method {name}", expected=f"the same outputs, SHA-256 {known.get('outputs_sha256')}",
-        found=f"SHA-256 {about.get('outputs_sha256')}, with {shared} stories or prompts in both",
-        fix="judge the same outputs, or name the method in one of them differently",
-    )  # fmt: skip
+        f"method {name}",
+        what=f"two evaluations judged different outputs of this method for {shared} "
+        "stories or prompts: SHA-256 "
+        f"{known.get('outputs_sha256')} and {about.get('outputs_sha256')}",
+        fix="judge the same outputs, or give the method another name in one of them",
+    )

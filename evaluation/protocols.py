@@ -54,24 +54,27 @@ def check_alike(
         raise InputError(
             [
                 UserError(
-                    "protocol kind", expected=first.kind, found=second.kind,
-                    fix="compare one kind: katha (storyboards), events (videos), images (shots)",
+                    "protocol kind",
+                    what=f"the evaluations are of different kinds: {first.kind} and {second.kind}",
+                    fix="compare evaluations of one kind: katha (storyboards), events (videos) or images "
+                    "(shots)",
                 )
             ]
-        )  # fmt: skip
+        )
     differences = protocol_differences(first, second)
     refused = [one for one in differences if one.path.partition(".")[0] not in allowed]
     if refused:
         raise InputError(
             [
                 UserError(
-                    f"protocol {one.path}", expected=_shown(one.first), found=_shown(one.second),
-                    fix="compare evaluations made alike, or allow this part to differ with --allow "
-                    + one.path.partition(".")[0],
+                    f"protocol {one.path}",
+                    what=f"the evaluations differ: {_shown(one.first)} and {_shown(one.second)}",
+                    fix="compare evaluations made under the same protocol, or accept the difference with "
+                    "--allow " + one.path.partition(".")[0],
                 )
                 for one in refused
             ]
-        )  # fmt: skip
+        )
     return differences
 
 

@@ -79,8 +79,9 @@ def check_intact(folder: Path) -> None:
         raise InputError(
             [
                 UserError(
-                    str(folder / name), expected=f"the file that {DOCUMENT} names", found=found,
-                    fix="fetch or pack the release again; fabula release verify says all that is wrong",
+                    str(folder / name), what=f"this is not the file that {DOCUMENT} names: {found}",
+                    fix="fetch or pack the release again; fabula release verify lists everything that is "
+                        "wrong",
                 )
                 for name, found in sorted([*missing, *changed])
             ]

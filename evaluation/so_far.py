@@ -96,7 +96,7 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
     pipeline = PIPELINES.get(run.kind)
     if pipeline is None:
         raise RunError(
-            str(folder), expected="the run of an evaluation", found=f"one of kind {run.kind}",
+            str(folder), what=f"this is a run of kind {run.kind}, not an evaluation",
             fix="give the --out of fabula evaluate",
         )  # fmt: skip
     try:
@@ -122,7 +122,7 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
             return replace(written, folder=target)
     except OSError as error:
         raise TargetError(
-            str(target), expected="a folder that can be written", found=error.strerror or str(error),
+            str(target), what=f"the folder cannot be written: {error.strerror or error}",
             fix="check its permissions and the free space",
         ) from error  # fmt: skip
 

@@ -216,7 +216,7 @@ def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
         some = {key for key in keys if any(fnmatchcase(name, pattern) for name in key)}
         if not some:
             raise ConfigError(
-                "--exclude", expected="the name of a row that both tables have", found=pattern,
+                "--exclude", what=f"no row of both tables is called {pattern}",
                 fix="check the spelling, or leave it out",
             )  # fmt: skip
         found |= some
@@ -272,8 +272,8 @@ def _parsed(cell: str) -> float | None:
 def _check_column(table: Table, name: str, option: str) -> None:
     if name not in table.columns:
         raise ConfigError(
-            option, expected=f"a column of {table.path}: {', '.join(table.columns)}", found=name,
-            fix="name one of them",
+            option, what=f"{table.path} has no column {name}",
+            fix=f"use one of {', '.join(table.columns)}",
         )  # fmt: skip
 
 

@@ -56,8 +56,7 @@ def open_reader() -> TextReader:
     except ImportError as error:
         raise MissingRequirement(
             "text in pictures",
-            expected="the libraries RapidOCR and ONNX Runtime",
-            found=str(error),
+            what=f"reading text in pictures needs the libraries RapidOCR and ONNX Runtime: {error}",
             fix="pip install 'fabula[ocr]'",
         ) from error
     return RapidReader(RapidOCR(params={"Global.log_level": "critical"}))

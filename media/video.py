@@ -288,8 +288,7 @@ def _library() -> Any:  # noqa: ANN401 - a module
     except ImportError as error:
         raise MissingRequirement(
             "videos",
-            expected="the library PyAV",
-            found="none",
+            what="reading videos needs the library PyAV, which is not installed",
             fix="pip install 'fabula[video]'",
         ) from error
     return av

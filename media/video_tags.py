@@ -21,7 +21,9 @@ def video_tags(path: Path) -> dict[str, str]:
         import av
     except ImportError as error:
         raise MissingRequirement(
-            "videos", expected="the library PyAV", found="none", fix="pip install 'fabula[video]'"
+            "videos",
+            what="reading videos needs the library PyAV, which is not installed",
+            fix="pip install 'fabula[video]'",
         ) from error
     try:
         with av.open(str(path), metadata_errors="replace") as container:

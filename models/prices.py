@@ -133,11 +133,11 @@ def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
     if name is None or options.prices is not None or price_of(spec, options) is None:
         return
     raise ConfigError(
-        f'[models."{spec}"] extra.{name}', expected="parameters that do not change what a call costs",
-        found="one that does: the listed price would book too little or too much",
-        fix="leave it out, or give the prices that hold with it: prices = { input = 0.4, output = 1.6 },"
+        f'[models."{spec}"] extra.{name}',
+        what="this parameter changes what a call costs, so the listed price would be wrong",
+        fix="leave it out, or give the prices that apply with it: prices = { input = 0.4, output = 1.6 },"
         " in USD per million tokens",
-    )  # fmt: skip
+    )
 
 
 def _changing(extra: Json) -> str | None:

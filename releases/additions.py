@@ -83,9 +83,9 @@ def wanted(options: PackOptions) -> Wanted:
     if since is not None and options.reviews is None and (since / REVIEWS).is_file():
         raise ConfigError(
             "--reviews",
-            expected="the reviews on file: the version before has some",
-            found="no file",
-            fix=f"give them again with --reviews, for example {since / REVIEWS} with those of new stories",
+            what="the earlier release has human reviews, and no file of reviews is given",
+            fix=f"give them again with --reviews, for example {since / REVIEWS}; add the reviews of new "
+            "stories to it",
         )
     return Wanted(
         reviews=NO_REVIEWS if options.reviews is None else read_reviews(options.reviews),

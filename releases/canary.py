@@ -56,7 +56,7 @@ def check_canary(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
         return
     canary = document["canary"]
     if not isinstance(canary, str) or not CANARY_FORM.fullmatch(canary):
-        yield Issue(RELEASE, "$.canary", "canary", f"no canary: {str(canary)[:80]!r}", _CURE)
+        yield Issue(RELEASE, "$.canary", "canary", f"this is not a canary: {str(canary)[:80]!r}", _CURE)
         return
     holders = (CANARY,) if document.get("visibility") == "hidden" else (CANARY, CARD, README)
     for name in holders:

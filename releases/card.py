@@ -214,9 +214,7 @@ def repository_card(release: Path) -> bytes:
     try:
         return read_plain(release / CARD)
     except OSError as error:
-        problem = UserError(
-            str(release), expected=f"a release with {CARD}", found=str(error), fix="pack it first"
-        )
+        problem = UserError(str(release), what=f"its {CARD} cannot be read: {error}", fix="pack it first")
         raise InputError([problem]) from error
 
 

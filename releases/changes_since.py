@@ -52,7 +52,7 @@ def open_previous(path: Path, options: PackOptions) -> Side:
         raise InputError(
             [
                 UserError(
-                    f"--since {path}", expected="a public release", found="the folder of a hidden test",
+                    f"--since {path}", what="this is the folder of a hidden test, not a public release",
                     fix="give the public folder beside it",
                 )
             ]
@@ -60,8 +60,8 @@ def open_previous(path: Path, options: PackOptions) -> Side:
     name = _about(side).get("name")
     if name != options.name:
         raise ConfigError(
-            "--name", expected=f"{name!r}, the name of the release that it follows", found=repr(options.name),
-            fix="give the version before of the same benchmark, or leave --since out for a new one",
+            "--name", what=f"the earlier release is called {name!r}, this one {options.name!r}",
+            fix="give the earlier release of the same benchmark, or leave --since out to begin a new one",
         )  # fmt: skip
     return side
 
@@ -189,8 +189,9 @@ def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str
         return
     problems = [
         UserError(
-            f"{run}: {story_id}", expected=f"the split that version {found.old_version} has it in, {old}",
-            found=new, fix="build on the run that the version before was packed from: what it assigned stays",
+            f"{run}: {story_id}",
+            what=f"the story is in split {new}, and was in {old} in version {found.old_version}",
+            fix="build on the run that the earlier version was packed from: there, stories keep their split",
         )
         for story_id, old, new in moved
     ]  # fmt: skip
@@ -202,9 +203,10 @@ def _require_enough(found: ReleaseDiff, before: Version, version: Version) -> No
         return
     why = "; ".join(f"{text} ({step})" for step, text in found.reasons[:3])
     raise ConfigError(
-        "--version", expected=f"{found.due} or higher: since {before}, {why}", found=version.text,
+        "--version",
+        what=f"{version.text} is too low: since {before}, {why}, so that {found.due} or higher is due",
         fix=f"pack it as {found.due}, or give --version {AUTO}; a published version is never changed",
-    )  # fmt: skip
+    )
 
 
 __all__ = ["CHANGES", "Since", "changes_document", "compare_with_previous", "open_previous", "options_since"]

@@ -46,7 +46,7 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
     try:
         before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
     except ConfigError as problem:
-        yield Issue(CHANGES, "$.version", "changes", f"{problem.found} is no semantic version", _CURE)
+        yield Issue(CHANGES, "$.version", "changes", f"{problem.found} is not a semantic version", _CURE)
         return
     step = Step[str(changes["step"]).upper()]
     if not is_enough(before, step, now):

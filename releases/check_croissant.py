@@ -71,7 +71,9 @@ def _check_files(folder: Path, nodes: list[Mapping[str, Any]], shape: Shape) -> 
         described.add(path)
         target = folder / path
         if not target.resolve().is_relative_to(folder.resolve()) or not target.is_file():
-            yield _issue(where, "croissant-file", f"{path!r} is no file of the release", "correct contentUrl")
+            yield _issue(
+                where, "croissant-file", f"{path!r} is not a file of the release", "correct contentUrl"
+            )
         elif not _SHA256.fullmatch(sha256) or sha256 != sha256_file(target):
             yield _issue(where, "croissant-hash", f"{sha256!r} is not the hash of {path}", "correct it")
     wanted = {path for path in files_in(folder) if path in shape.described or path.startswith(f"{DATA}/")}

@@ -44,11 +44,11 @@ def check_documents(
     there = set(files_in(folder))
     wanted = again.data | again.documents.keys()
     for path in sorted(wanted - there):
-        yield Issue(path, "$", "file-missing", "the release has to hold this file, and does not", _CURE)
+        yield Issue(path, "$", "file-missing", "the file is missing: every release has it", _CURE)
     for path in sorted(there - wanted):
         made_with = f"Fabula {(document.get('tools') or {}).get('fabula')}"
         cure = "remove it" if exact else f"remove it; if {made_with} put it there, verify with that version"
-        yield Issue(path, "$", "file-extra", "no file of a release, though it may be listed", cure)
+        yield Issue(path, "$", "file-extra", "a release has no such file, even if it is listed", cure)
     for name in sorted((again.documents.keys() & there) - {SUMS}):
         stated, made = read_plain(folder / name), again.documents[name]
         if not exact:
@@ -77,10 +77,22 @@ def check_left_out(document: Mapping[str, Json]) -> Iterator[Issue]:
     packed = {name for hashes in document.get("records", {}).values() for name in hashes}
     for entry in document.get("left_out", {}).get("stories", ()):
         if entry["id"] in packed:
-            yield Issue(RELEASE, "$.left_out", "left-out", f"{entry['id']} is packed and left out", _CURE)
+            yield Issue(
+                RELEASE,
+                "$.left_out",
+                "left-out",
+                f"{entry['id']} is named as left out, and is in the release",
+                _CURE,
+            )
     for entry in document.get(WITHDRAWN, {}).get("stories", ()):
         if entry["id"] in packed:
-            yield Issue(RELEASE, "$.withdrawn", "left-out", f"{entry['id']} is packed and withdrawn", _CURE)
+            yield Issue(
+                RELEASE,
+                "$.withdrawn",
+                "left-out",
+                f"{entry['id']} is named as withdrawn, and is in the release",
+                _CURE,
+            )
 
 
 def _difference(name: str, stated: bytes, made: bytes) -> str:

@@ -21,10 +21,10 @@ def check_listing(folder: Path, document: Mapping[str, Json], shape: Shape = KAT
     found = files_in(folder)
     listed = set(_entries(document)) | {RELEASE, SUMS} | set(shape.record_ids)
     for path in sorted(listed - set(found)):
-        yield Issue(path, "$", "file-missing", "the file is listed, and not there", _RESTORE)
+        yield Issue(path, "$", "file-missing", "the file is listed, but missing", _RESTORE)
     for path in sorted(set(found) - listed):
         if _entries(document):
-            yield Issue(path, "$", "file-extra", "the file is there, and not listed", "remove it")
+            yield Issue(path, "$", "file-extra", "the file is not listed", "remove it")
     for path in found:
         if (folder / path).is_symlink() or not (folder / path).is_file():
             yield Issue(path, "$", "file-not-plain", "a link or a special file", "put a plain file there")
@@ -90,18 +90,26 @@ def _check_lines(path: Path, key: str, hashes: Mapping[str, Json], visit: Visit)
             row = _parsed(line)
             record_id = row.get(key) if isinstance(row, dict) else None
             if not isinstance(record_id, str):
-                yield Issue(where, "$", "record-unreadable", "no JSON record with an id", _RESTORE)
+                yield Issue(
+                    where, "$", "record-unreadable", "this line is not a JSON record with an id", _RESTORE
+                )
                 continue
             visit(path.name, row)
             if canonical_bytes(row) + b"\n" != line:
                 yield Issue(where, "$", "record-form", "not in canonical JSON with LF at the end", _RESTORE)
             if seen and record_id <= previous:
-                yield Issue(where, "$", "record-order", f"{record_id!r} after {previous!r}", _RESTORE)
+                yield Issue(
+                    where,
+                    "$",
+                    "record-order",
+                    f"{record_id!r} stands after {previous!r}: records are not sorted",
+                    _RESTORE,
+                )
             yield from _check_hash(where, record_id, hashes, line)
             seen.add(record_id)
             previous = record_id
     for record_id in sorted(set(hashes) - seen):
-        yield Issue(path.name, "$", "record-missing", f"{record_id!r} is not there", _RESTORE)
+        yield Issue(path.name, "$", "record-missing", f"{record_id!r} is missing", _RESTORE)
 
 
 def _check_hash(where: str, record_id: str, hashes: Mapping[str, Json], line: bytes) -> Iterator[Issue]:

@@ -55,13 +55,15 @@ def check_hidden(
                 RELEASE, f"$.{name}", "hidden-version", message, "put the folders of one pack together"
             )
     if secret.get("counts") != document.get("hidden_test"):
-        yield Issue(RELEASE, "$.hidden_test", "hidden-count", "not the counts of the hidden folder", CURE)
+        yield Issue(
+            RELEASE, "$.hidden_test", "hidden-count", "the counts are not those of the hidden folder", CURE
+        )
     records = document.get("records", {})
     listed = {name for hashes in records.values() for name in hashes}
     for part in ("left_out", WITHDRAWN):
         listed |= {entry["id"] for entry in document.get(part, {}).get("stories", ())}
     for name in sorted(ids & listed):
-        yield Issue(RELEASE, "$", "hidden-leak", f"lists {name}, a hidden-test id", CURE)
+        yield Issue(RELEASE, "$", "hidden-leak", f"lists {name}, the id of a hidden story", CURE)
     if digests & {digest for hashes in records.values() for digest in hashes.values()}:
         yield Issue(RELEASE, "$.records", "hidden-leak", "holds the hash of a hidden-test record", CURE)
     marks = marks_of(public, hidden, ids)
@@ -81,7 +83,7 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
     for path in files_in(folder):
         if path not in known:
             yield Issue(
-                path, "$", "file-extra", "no file of a hidden folder, though it may be listed", "remove it"
+                path, "$", "file-extra", "a hidden folder has no such file, even if it is listed", "remove it"
             )
     counts = Counter[str]()
     for row in _rows(folder / ANNOTATIONS):
@@ -130,7 +132,7 @@ def check_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes) -
         cure = (
             "fetch or pack this version again; if it is from before there were commitments, give a later one"
         )
-        yield _issue(f"version {version} commits to no hidden stories", cure)
+        yield _issue(f"version {version} has no commitments to hidden stories", cure)
         return
     promised = {str(value) for value in document["commitments"]["values"]}
     actual = commitments_of(hidden, salt)

@@ -44,13 +44,13 @@ def _check_members(
     folder: Path, request: SubsetRequest, members: Sequence[str], stories: Mapping[str, Traits]
 ) -> Iterator[Issue]:
     for story_id in sorted(set(members) - stories.keys()):
-        yield _issue(request, f"{story_id} is no public story")
+        yield _issue(request, f"{story_id} is not a public story")
     wanted = b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in sorted(set(members)))
     if read_plain(folder / request.file) != wanted:
         yield _issue(request, "not written as packing writes it: one id per line, sorted, each once")
     if not request.per_category:
         if len(members) != request.count:
-            yield _issue(request, f"{len(members)} stories, {request.count} were asked for")
+            yield _issue(request, f"it has {len(members)} stories, and {request.count} were asked for")
         return
     counts = Counter(stories[one].category for one in members if one in stories)
     for category in sorted({story.category for story in stories.values()}):

@@ -30,9 +30,9 @@ def check_tables(folder: Path, shape: Shape = KATHA) -> Iterator[Issue]:
     wanted = {parquet_path(table, split): (table, split) for table, split in expected}
     there = {path for path in files_in(folder) if path.startswith(f"{DATA}/")}
     for path in sorted(there - wanted.keys()):
-        yield _issue(path, "no record asks for this file")
+        yield _issue(path, "no record belongs into this file")
     for path in sorted(wanted.keys() - there):
-        yield _issue(path, "records ask for this file, and it is missing")
+        yield _issue(path, "the file is missing, and records belong into it")
     tables = {table.name: table for table in shape.tables}
     for path, (name, split) in sorted(wanted.items()):
         if path in there:
@@ -59,7 +59,7 @@ def check_table_bytes(folder: Path, document: Mapping[str, Any], shape: Shape = 
                 writer.add(table, split, row)
         for path in sorted(writer.counts):
             if (folder / path).is_file() and sha256_file(folder / path) != sha256_file(draft / path):
-                yield _issue(path, "not the bytes that packing writes for these rows")
+                yield _issue(path, "the file differs from what packing writes for these rows")
 
 
 def count_rows(expected: Digests) -> dict[str, int]:
@@ -71,12 +71,12 @@ def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> It
     try:
         with open_table(file, plain=True) as found:
             if _columns(found.schema_arrow) != _columns(arrow_schema(table)):
-                yield _issue(path, "other columns than packing writes")
+                yield _issue(path, "the columns are not those that packing writes")
                 return
             if set(found.metadata.metadata or {}) - _WRITTEN or _has_notes(found.schema_arrow):
-                yield _issue(path, "metadata beside the rows, which packing does not write")
+                yield _issue(path, "it has metadata that packing does not write")
             if found.metadata.num_rows != len(wanted):
-                yield _issue(path, f"{found.metadata.num_rows} rows; the JSONL files ask for {len(wanted)}")
+                yield _issue(path, f"{found.metadata.num_rows} rows; the JSONL files have {len(wanted)}")
                 return
         yield from _check_rows(file, path, table, wanted)
     except (ValueError, OSError) as error:  # pyarrow's errors about damaged files are such
@@ -88,7 +88,7 @@ def _check_rows(file: Path, path: str, table: Table, wanted: list[bytes]) -> Ite
         rows = (row for batch in batches(found, file.stat().st_size) for row in batch.to_pylist())
         for number, (row, digest) in enumerate(zip(rows, wanted, strict=True)):
             if digest_of(row) != digest:
-                yield _issue(path, f"row {number} ({_key(row, table)}) is not what the JSONL files say")
+                yield _issue(path, f"row {number} ({_key(row, table)}) differs from the JSONL files")
                 return
 
 

@@ -97,10 +97,10 @@ def read_salt(path: Path) -> bytes:
             [
                 UserError(
                     str(path),
-                    expected="a salt: 64 hexadecimal digits on one line",
-                    found=found,
+                    what=f"this is not a salt (64 hexadecimal digits on one line): {found}",
                     fix="give the file that packing wrote beside the hidden folder, or restore it from a "
-                    "copy; nothing can be proven with another salt",
+                    "copy; "
+                    "another salt proves nothing",
                 )
             ]
         )
@@ -128,8 +128,8 @@ def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: 
         if named is not None and named != salt:
             raise ConfigError(
                 str(given),
-                expected=f"the salt that {kept} holds, under which this run's stories were committed",
-                found="another one",
+                what=f"this is another salt than the one in {kept}, which was used for this run's hidden "
+                "stories before",
                 fix=f"leave the option out, or remove {kept} if nothing was published from this run",
             )
         return salt
@@ -138,10 +138,11 @@ def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: 
     if named is None and promised:
         raise ConfigError(
             "--salt",
-            expected="the salt under which the version before committed to its hidden stories",
-            found=f"none, and no {earlier}",
-            fix="name its file; if it is lost, name a file with 64 new hexadecimal digits; then no hidden "
-            "story can be shown to be the one of before",
+            what="the earlier version protected its hidden stories with a salt, and that salt is "
+            f"missing: there is no {earlier}",
+            fix="give its file with --salt. If it is lost, give a file with 64 new hexadecimal digits; "
+            "then nobody can prove any more "
+            "that the hidden stories are still the same",
         )
     salt = secrets.token_bytes(_SALT_BYTES) if named is None else named
     write_salt(kept, salt)
@@ -162,8 +163,7 @@ def write_salt(path: Path, salt: bytes) -> bool:
                 return False
             raise TargetError(
                 str(path),
-                expected="no file, or the salt of this run",
-                found="another file",
+                what="a file with another salt is there already",
                 fix="move it to a safe place (it may be the salt of another release), and pack again",
             )
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")  # mode 0600
@@ -179,8 +179,7 @@ def write_salt(path: Path, salt: bytes) -> bool:
     except OSError as error:
         raise TargetError(
             str(path),
-            expected="a place that can be written",
-            found=str(error.strerror or error),
+            what=f"the salt cannot be written: {error.strerror or error}",
             fix="make the folder writable, or free the disk",
         ) from error
     return True

@@ -207,8 +207,7 @@ def _require_same(name: str, old: Side, new: Side) -> None:
         raise InputError(
             [
                 UserError(
-                    f"{new.folder / RELEASE} $.{name}", expected=f"{before}, as {old.folder} is",
-                    found=str(after),
+                    f"{new.folder / RELEASE} $.{name}", what=f"it is {after}, and {before} in {old.folder}",
                     fix="give two releases of one benchmark, both public or both hidden",
                 )
             ]

@@ -82,8 +82,7 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
         first = report.issues[0]
         problem = UserError(
             f"{source} {first.where}",
-            expected="an episode that can be used",
-            found=first.message,
+            what=f"no episode can be used: {first.message}",
             fix=first.cure,
         )
         raise InputError([problem])

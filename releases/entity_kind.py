@@ -51,14 +51,12 @@ def _write_official(run: Path, draft: Path, records: Sequence[EpisodeRecord]) ->
     """
     entity_set, report = read_entity_set(run)
     problems = [
-        UserError(
-            issue.where, expected="an episode that can be released", found=issue.message, fix=issue.cure
-        )
+        UserError(issue.where, what=f"this episode cannot be released: {issue.message}", fix=issue.cure)
         for issue in report.issues
         if issue.code in BLOCKING
     ]
     problems += [
-        UserError(where, expected=f"the episodes of {EPISODES}", found=found, fix="finish the run again")
+        UserError(where, what=found, fix="finish the run again")
         for where, found in _differences(entity_set, records)
     ]
     if problems:
@@ -102,13 +100,17 @@ def _differences(entity_set: EntitySet, records: Sequence[EpisodeRecord]) -> Ite
     """Yield where the official files are not what the records say, and how."""
     by_id, tiers = {record.episode_id: record for record in records}, tiers_by_split(entity_set)
     for name in sorted(by_id.keys() ^ entity_set.by_id.keys()):
-        found = f"not in {EPISODES}" if name in entity_set.by_id else "missing, or of no use"
+        found = (
+            f"{EPISODES} does not have this episode"
+            if name in entity_set.by_id
+            else "the script is missing or unusable"
+        )
         yield f"{SCRIPTS}/{name}.json", found
     for name in sorted(by_id.keys() & entity_set.by_id.keys()):
         if by_id[name].entry.as_json() != entity_set.by_id[name].script.as_json():
-            yield f"{SCRIPTS}/{name}.json", f"not the episode of {EPISODES}"
+            yield f"{SCRIPTS}/{name}.json", f"the script is not the one in {EPISODES}"
         if by_id[name].tiers != tiers[name]:
-            yield SPLITS, f"not the tiers of {name} in {EPISODES}"
+            yield SPLITS, f"the tiers of {name} are not those in {EPISODES}"
 
 
 def _summary(statistics: Mapping[str, Any]) -> str:

@@ -224,7 +224,7 @@ def write_tree(folder: Path, made: EntitySet) -> None:
             write_atomic(folder / name, [content])
     except OSError as error:
         raise TargetError(
-            str(folder), expected="a folder that can be written", found=error.strerror or str(error),
+            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
             fix="check the path, its permissions and the space on the disk",
         ) from error  # fmt: skip
 
@@ -301,7 +301,7 @@ def _ordered(document: Json) -> Json:
 
 def _unsafe(name: str) -> UserError:
     return UserError(
-        repr(name), expected="an id that can be the name of a file", found="one that cannot",
+        repr(name), what="this id cannot be the name of a file",
         fix="use letters, digits, _ - and . only",
     )  # fmt: skip
 

@@ -181,8 +181,9 @@ def _commit_of(hub: Hub, reference: Reference) -> str:
     branch = reference.revision in refs.branches
     raise ConfigError(
         str(reference),
-        expected=f"a version that {reference.repo} has: {versions}",
-        found=f"{reference.revision}, {'a branch, which moves' if branch else 'which is none of them'}",
+        what=f"{reference.revision} is "
+        f"{'a branch, whose content can change' if branch else 'not a version of this repository'}; "
+        f"the versions are: {versions}",
         fix=f"give one of them{f', or the commit {refs.head}' if branch and refs.head else ''}",
     )
 

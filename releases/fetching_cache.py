@@ -151,8 +151,7 @@ def require_room(folder: Path, needed: int) -> None:
     if needed > free:
         raise TargetError(
             str(folder),
-            expected=f"{needed:,} bytes of free disk",
-            found=f"{free:,} bytes",
+            what=f"the release needs {needed:,} bytes, and the disk has {free:,} free",
             fix="free the disk, or set XDG_CACHE_HOME to a folder on a larger one",
         )
 
@@ -161,9 +160,11 @@ def unwritable(folder: Path, error: OSError) -> TargetError:
     """Return the error for a place that cannot be written."""
     return TargetError(
         str(folder),
-        expected="a place that can be written, with room for the release",
-        found=f"{error.strerror or error} ({error.filename})"
-        if error.filename
-        else str(error.strerror or error),
+        what="the cache cannot be written: "
+        + (
+            f"{error.strerror or error} ({error.filename})"
+            if error.filename
+            else str(error.strerror or error)
+        ),
         fix="free the disk, or set XDG_CACHE_HOME to a folder that can be written",
     )

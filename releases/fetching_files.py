@@ -134,7 +134,7 @@ def _require_distinct(files: Mapping[str, Expected], where: str) -> None:
     folders = {str(parent).casefold() for path in files for parent in PurePosixPath(path).parents}
     if len(folded) < len(files) or folded & folders:
         clash = sorted(folded & folders) or ["two paths that differ in letter case only"]
-        raise _unsound(where, "paths that do not overwrite each other", clash[0])
+        raise _unsound(where, "paths that stay different on every file system", clash[0])
 
 
 def _unsound(where: str, expected: str, found: str) -> InputError:

@@ -89,7 +89,7 @@ def parse_front_matter(card: str) -> dict[str, Any]:
     """Return the front matter of a card.
 
     Raises:
-        ValueError: there is none, or it is no YAML mapping.
+        ValueError: there is none, or it is not YAML mapping.
     """
     block = _BLOCK.match(card)
     if block is None:
@@ -97,9 +97,9 @@ def parse_front_matter(card: str) -> dict[str, Any]:
     try:
         values = yaml.safe_load(block[1])
     except yaml.YAMLError as error:
-        raise ValueError(f"the front matter is no YAML: {error}") from error
+        raise ValueError(f"the front matter is not YAML: {error}") from error
     if not isinstance(values, dict):
-        raise ValueError("the front matter is no mapping")
+        raise ValueError("the front matter is not a mapping")
     return values
 
 
@@ -122,7 +122,7 @@ def check_front_matter(card: str, stories: int, parquet: Iterable[str], shape: S
 def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
     if values.get("license") not in hub_licences():
         yield _issue(
-            "$.license", f"{values.get('license')!r} is no licence id of the Hub", "name one it knows"
+            "$.license", f"{values.get('license')!r} is not a licence id of the Hub", "name one it knows"
         )
     languages = _texts(values.get("language"))
     if not languages or not all(_LANGUAGE.fullmatch(code) for code in languages):
@@ -166,7 +166,9 @@ def _check_configs(configs: Json, parquet: set[str], shape: Shape) -> Iterator[I
             split, path = entry.get("split"), entry.get("path")
             listed.append(path)
             if not isinstance(split, str) or not _SPLIT.fullmatch(split):
-                yield _issue(f"$.configs[{index}]", f"{split!r} is no split name", "use letters and digits")
+                yield _issue(
+                    f"$.configs[{index}]", f"{split!r} is not a split name", "use letters and digits"
+                )
             elif path != parquet_path(str(config.get("config_name")), split):
                 yield _issue(
                     f"$.configs[{index}]", f"{path!r} is not the file of split {split}", "give its path"

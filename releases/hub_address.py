@@ -85,9 +85,8 @@ def parse_reference(text: str, where: str = "REPO@VERSION") -> Reference:
         return Reference(checked_repo(repo, where), revision)
     raise ConfigError(
         where,
-        expected="OWNER/NAME@VERSION, where the version is a tag or the 40 digits of a commit",
-        found=repr(text),
-        fix="add the version, such as user/mine@0.2.0; without one, nobody knows later what was meant",
+        what=f"{text!r} has no version (OWNER/NAME@VERSION; a tag, or the 40 digits of a commit)",
+        fix="add the version, such as user/mine@0.2.0, so that it stays clear which data were used",
     )
 
 

@@ -59,9 +59,10 @@ def licence(identifier: str, where: str = "--license") -> Licence:
     close = [spdx[name] for name in difflib.get_close_matches(identifier.casefold(), sorted(spdx), n=3)]
     raise ConfigError(
         where,
-        expected="the SPDX id of a licence that the Hub knows, such as CC-BY-4.0",
-        found=repr(identifier),
-        fix=f"did you mean {' or '.join(close)}?" if close else "give its id from the SPDX licence list",
+        what=f"{identifier!r} is not the SPDX id of a licence that the Hub knows",
+        fix=f"did you mean {' or '.join(close)}?"
+        if close
+        else "give its id from the SPDX licence list, such as CC-BY-4.0",
     )
 
 
@@ -83,8 +84,7 @@ def one_licence(stated: Counter[str | None], options: PackOptions, where: str) -
     if not entries:
         raise ConfigError(
             "--license",
-            expected="the licence that the release is published under",
-            found="none given, and the records state none",
+            what="no licence is given, and the records name none",
             fix=f"choose one and give its SPDX id, as in --license {COMMON[0]}; common ones are "
             f"{', '.join(COMMON)}",
         )
@@ -93,9 +93,14 @@ def one_licence(stated: Counter[str | None], options: PackOptions, where: str) -
         counted += [f"{stated[None]} that state none"] if stated[None] else []
         raise ConfigError(
             where,
-            expected=f"records whose dataset_license is {entries[0].spdx_id if given else 'one licence'}",
-            found=", ".join(counted),
-            fix="build again with the licence that the release is to have, or pack under the records' own",
+            what=(
+                f"the records have other licences than {entries[0].spdx_id}: "
+                if given
+                else "the records have different licences: "
+            )
+            + ", ".join(counted),
+            fix="build again with the licence that the release is to have, or pack with the licence that "
+            "the records name",
         )
     return entries[0]
 

@@ -131,8 +131,8 @@ def _of_kind(folder: Path, named: Sequence[str]) -> dict[str, Json]:
             [
                 UserError(
                     str(where),
-                    expected=f"format {FORMAT} or lower",
-                    found=f"format {made_with!r}",
+                    what=f"this release has format {made_with!r}; this version of Fabula reads up to "
+                    f"{FORMAT}",
                     fix="use the version of Fabula that packed it, or a newer one",
                 )
             ]

@@ -116,8 +116,7 @@ def open_package(folder: Path, origin: str | None = None) -> Package:
             [
                 UserError(
                     str(files[path]),
-                    expected="a plain file of the package",
-                    found="a link that leads out of it, or a special file",
+                    what="it is a link that leads out of the package, or a special file",
                     fix="put the file itself there",
                 )
                 for path in strange

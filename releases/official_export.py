@@ -76,9 +76,8 @@ def export_package(folder: str | Path, out: str | Path) -> Exported:
     if target.absolute().resolve().is_relative_to(source.resolve()):
         raise TargetError(
             str(out),
-            expected="a folder outside the release",
-            found=f"a place in {folder}",
-            fix="choose another",
+            what=f"it lies inside the release {folder}",
+            fix="choose a folder elsewhere",
         )
     require_free(target)
     _require_untouched(source, document)
@@ -110,8 +109,7 @@ def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
             [
                 UserError(
                     f"{folder}/{one.where}",
-                    expected="what packing or importing wrote",
-                    found=one.message,
+                    what=f"the folder was changed after it was packed or imported: {one.message}",
                     fix=again,
                 )
                 for one in found

@@ -108,8 +108,7 @@ def import_package(
     if target.absolute().resolve().is_relative_to(package.folder.resolve()):
         raise TargetError(
             str(out),
-            expected="a folder outside the package",
-            found=f"a place in {package.folder}",
+            what=f"it lies inside the package {package.folder}",
             fix="choose another --out",
         )
     about = described(package, chosen)

@@ -48,17 +48,16 @@ class ImportOptions:
         if not is_language_tag(self.language):
             raise ConfigError(
                 "--language",
-                expected="a language tag such as en",
-                found=repr(self.language),
-                fix="give the tag of the language that the stories are in",
+                what=f"{self.language!r} is not a language tag",
+                fix="give the tag of the stories' language, such as en",
             )
         for ours, theirs in self.fields.items():
             if ours not in known or theirs in known or not theirs:
                 raise ConfigError(
                     "--field",
-                    expected=f"OURS=THEIRS, OURS one of {', '.join(known)}, THEIRS none of them",
-                    found=f"{ours}={theirs}",
-                    fix="name the field of the package whose value a record is to take, as story_text=story",
+                    what=f"{ours}={theirs} does not fit: OURS must be one of {', '.join(known)}, and "
+                    "THEIRS none of them",
+                    fix="write OURS=THEIRS, our field first, for example story_text=story",
                 )
         return self
 

@@ -70,9 +70,9 @@ class PackOptions:
         elif self.since is None:
             raise ConfigError(
                 f"--version {AUTO}",
-                expected="the release that this one follows",
-                found="none",
-                fix="name its folder with --since, or give the version of a first release, such as 0.1.0",
+                what="the next version can only be counted from an earlier release, and none is given",
+                fix="name the earlier release with --since, or give the version of a first release, such "
+                "as 0.1.0",
             )
         _match(
             _NAME,
@@ -92,19 +92,16 @@ class PackOptions:
         for option, value in (("--title", self.title), *(("--creator", name) for name in self.creators)):
             if not value.strip() or not value.isprintable():
                 raise ConfigError(
-                    option, expected="one line of text", found=repr(value), fix="give it in one line"
+                    option, what=f"{value!r} is not one line of text", fix="write some text on one line"
                 )
         if self.citation is not None and ("```" in self.citation or not self.citation.strip()):
             raise ConfigError(
                 "--citation",
-                expected="a BibTeX entry",
-                found=repr(self.citation),
-                fix="leave it out, or give one",
+                what=f"{self.citation!r} is not a BibTeX entry",
+                fix="give a BibTeX entry, or leave it out",
             )
         if not self.creators:
-            raise ConfigError(
-                "--creator", expected="at least one creator", found="none", fix="name who made it"
-            )
+            raise ConfigError("--creator", what="no creator is given", fix="name who made it")
         return self
 
     @property

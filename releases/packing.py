@@ -151,8 +151,7 @@ def _require_plain(options: PackOptions, what: str) -> None:
     for option in (name for name, value in given.items() if value):
         raise ConfigError(
             option,
-            expected="a run of `fabula build katha`",
-            found=f"{what}, which has neither subsets nor reviews nor a hidden test",
+            what=f"only runs of `fabula build katha` have subsets, reviews and a hidden test; this is {what}",
             fix="leave the option out",
         )
 

@@ -60,6 +60,6 @@ def save_page(path: Path, text: str) -> None:
         write_atomic(path, [text.encode("utf-8")])
     except OSError as error:
         raise TargetError(
-            str(path), expected="a file that can be written", found=error.strerror or str(error),
+            str(path), what=f"the file cannot be written: {error.strerror or error}",
             fix="choose another place for --html, or free the disk",
         ) from error  # fmt: skip

@@ -165,8 +165,8 @@ def _require_documents(folder: Path) -> None:
     missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
     if missing:
         fix = f"give the package back with `fabula export katha {folder} --out PACKAGE`, and upload that"
-        found = f"an imported package without {' and '.join(missing)} at the top"
-        problem = UserError(str(folder), expected="a release with its card and licence", found=found, fix=fix)
+        found = f"it is an imported package without {' and '.join(missing)} at the top"
+        problem = UserError(str(folder), what=f"the release cannot be published: {found}", fix=fix)
         raise InputError([problem])
 
 
@@ -176,16 +176,14 @@ def _plan(hub: Hub, local: Local, options: PublishOptions, *, made: bool = False
     if remote.private is False and options.private:
         raise TargetError(
             repo,
-            expected="a private repository, as --private asks for",
-            found="a public one",
+            what="--private is given, but the repository is public",
             fix="make it private on the Hub, or leave --private out",
         )
     tagged = remote.refs.tags.get(version)
     if tagged is not None and not local.is_in(hub.tree(repo, tagged)):
         raise TargetError(
             f"{repo}@{version}",
-            expected="a version that is not published yet, or the same content",
-            found=f"a tag at {tagged} with another content",
+            what=f"this version is published already, with other content (commit {tagged})",
             fix="pack with a higher --version; a published version is never changed",
         )
     if tagged is None:

@@ -216,8 +216,8 @@ def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
         if touched:
             raise TargetError(
                 repo,
-                expected="an empty repository, or one with an earlier version of this benchmark",
-                found=f"files of the same names that are no release of ours: {', '.join(touched[:5])}",
+                what="the repository has files that are not a release of Fabula and would be "
+                f"overwritten: {', '.join(touched[:5])}",
                 fix="give another --repo",
             )
         return
@@ -225,16 +225,14 @@ def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
     if here != there:
         raise TargetError(
             repo,
-            expected=f"an earlier version of {here!r}",
-            found=f"{there!r}, another benchmark",
-            fix="give another --repo, or pack with --name as before",
+            what=f"the repository holds another benchmark, {there!r}; this release is called {here!r}",
+            fix=f"give another --repo; or, if it is the same benchmark, pack again with --name {there}",
         )
     ours, theirs = str(local.document.get("version")), str(remote.document.get("version"))
     if _order(ours) < _order(theirs):
         raise TargetError(
             repo,
-            expected=f"version {theirs} or a later one, as the repository is at {theirs}",
-            found=f"version {ours}",
+            what=f"the repository already has version {theirs}, which is newer than {ours}",
             fix="pack with a higher --version; an older one would take the main branch back",
         )
     _require_successor(local, remote, theirs, repo)
@@ -248,8 +246,8 @@ def _require_successor(local: Local, remote: Remote, theirs: str, repo: str) -> 
     if previous.get("sha256") != remote.sha256:
         raise TargetError(
             repo,
-            expected=f"the version {theirs} that this release was packed --since",
-            found=f"a version {theirs} with another {RELEASE}",
+            what=f"this release was packed --since another {theirs} than the one in the repository: their "
+            f"{RELEASE} differ",
             fix=f"fetch {repo}@{theirs}, and pack again with --since that folder",
         )
 
@@ -263,7 +261,7 @@ def require_version(document: Mapping[str, Json], folder: Path) -> str:
     version = str(document.get("version"))
     if SEMVER.fullmatch(version) is None:
         raise ConfigError(
-            str(folder / RELEASE), expected="a semantic version", found=repr(version), fix="pack it again"
+            str(folder / RELEASE), what=f"{version!r} is not a semantic version", fix="pack it again"
         )
     return version
 

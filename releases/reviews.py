@@ -119,8 +119,7 @@ def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Col
             problems.append(
                 UserError(
                     f"{where} {story_id}",
-                    expected="a story of the run",
-                    found="an id that the run does not know",
+                    what="the run has no story with this id",
                     fix="remove the review, or pack the run that it belongs to",
                 )
             )
@@ -128,8 +127,8 @@ def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Col
             problems.append(
                 UserError(
                     f"{where} {story_id}",
-                    expected=f"final_moral_label {labels[story_id]!r}, as the record has it",
-                    found=repr(row["final_moral_label"]),
+                    what=f"the review says final_moral_label {row['final_moral_label']!r}, and the record "
+                    f"says {labels[story_id]!r}",
                     fix="correct the record with `fabula edit`, or the review",
                 )
             )
@@ -146,7 +145,6 @@ def why_unbacked(reviews: Reviews, ids: Sequence[str]) -> str:
 def _missing(path: Path) -> UserError:
     return UserError(
         str(path),
-        expected="a file of review summaries (human_validation.jsonl, Table 16)",
-        found="no file",
-        fix="give the file, or leave --reviews out",
+        what="there is no such file",
+        fix="give a file of review summaries (human_validation.jsonl, Table 16), or leave --reviews out",
     )

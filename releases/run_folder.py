@@ -84,16 +84,14 @@ def finished_run(folder: Path, kind: str = KIND) -> Iterator[FinishedRun]:
         if manifest.kind != kind and _IMPORTS.get(manifest.kind) != kind:
             raise RunError(
                 str(folder / MANIFEST),
-                expected=f"a run of kind {kind!r}",
-                found=f"kind {manifest.kind!r}",
+                what=f"this is a run of kind {manifest.kind!r}, not {kind!r}",
                 fix=f"give the folder of a `fabula build {kind}` run",
             )
         stale = next(_stale(folder, manifest, report), None)
         if stale is not None:
             raise RunError(
                 str(folder),
-                expected="records that are up to date with the run's settings and edits",
-                found=stale,
+                what=f"the records are not up to date with the run's settings and edits: {stale}",
                 fix=f"bring the run up to date with `fabula run retry {folder}`",
             )
         yield FinishedRun(folder, manifest, report, _splits(folder, report) if kind == KIND else {})
@@ -105,8 +103,7 @@ def _finished_report(folder: Path) -> RunReport:
     if pending:
         raise RunError(
             str(folder),
-            expected="a finished run",
-            found=f"{pending} items still to do",
+            what=f"the run is not finished: {pending} items are still to do",
             fix=f"finish it with `fabula run retry {folder}`",
         )
     return report
@@ -115,16 +112,16 @@ def _finished_report(folder: Path) -> RunReport:
 def _stale(folder: Path, manifest: Manifest, report: RunReport) -> Iterator[str]:
     """Yield what shows that the records are not those that the run would have now."""
     if report.manifest_sha256 != sha256_file(folder / MANIFEST):
-        yield f"a {MANIFEST} that changed after the run last finished"
+        yield f"{MANIFEST} changed after the run last finished"
     for name, sha256 in sorted({_RECORD_FILES[manifest.kind]: None, **report.outputs}.items()):
         if not (folder / name).is_file():
-            yield f"no {name}"
+            yield f"there is no {name}"
         elif sha256_file(folder / name) != sha256:
-            yield f"a {name} that is not the one in {REPORT}"
+            yield f"{name} is not the one that {REPORT} names"
     own = (folder / EDITS).absolute()
     applied = {source.sha256 for source in manifest.sources if (folder / source.path).absolute() == own}
     if applied != ({sha256_file(own)} if own.exists() else set()):
-        yield f"corrections in {EDITS} that are not applied yet"
+        yield f"corrections in {EDITS} are not applied yet"
 
 
 def _splits(folder: Path, report: RunReport) -> dict[str, str]:

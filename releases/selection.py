@@ -148,9 +148,10 @@ def require_records(selection: Selection, where: str) -> None:
         [
             UserError(
                 where,
-                expected="at least one complete record with releasable rights in a public split",
-                found=f"none ({'; '.join(reasons) or 'the run holds no story'})",
-                fix="complete the records (hand-written records, edits or another planner) and build again",
+                what="no record can be released: none is complete, in a public split and with rights "
+                "that allow it "
+                f"({'; '.join(reasons) or 'the run holds no story'})",
+                fix="complete the records (by hand, with edits, or with another planner) and build again",
             )
         ]
     )

@@ -81,7 +81,7 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
     require_outside(out, source)
     if not shot_set.stories:
         problem = UserError(
-            str(source), expected="a story that can be used", found=report.summary(),
+            str(source), what=f"no story can be used: {report.summary()}",
             fix="correct what the findings name; fabula validate lists them",
         )  # fmt: skip
         raise InputError([problem])

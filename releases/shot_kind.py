@@ -81,15 +81,15 @@ def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> No
     shot_set, report = read_shot_set(run)
     problems = [
         UserError(
-            f"{issue.where} {issue.path}", expected="a script and images that can be released",
-            found=f"[{issue.code}] {issue.message}", fix=issue.cure,
+            f"{issue.where} {issue.path}", what=f"this cannot be released: [{issue.code}] {issue.message}",
+            fix=issue.cure,
         )
         for issue in report.issues
         if issue.level == "error"
     ]  # fmt: skip
     problems += [
         UserError(
-            where, expected=f"what {SHOT_SCRIPTS} says", found=found,
+            where, what=found,
             fix="correct the sources and build again; or export the tree, correct it there and import it",
         )
         for where, found in _differences(shot_set, records)
@@ -145,7 +145,13 @@ def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Iss
     facts = read_story_facts(shot_set)
     for record in records:
         if facts.get(record.story_id) != record.facts:
-            yield Issue(f"{FOLDER}/{STORIES}", f"$ {record.story_id}", "official", "other facts", _CURE)
+            yield Issue(
+                f"{FOLDER}/{STORIES}",
+                f"$ {record.story_id}",
+                "official",
+                "the facts are not those of the records",
+                _CURE,
+            )
     listed = {(one.story_id, one.file): one for one in with_provenance(shot_set)}
     for image in listed.values():
         where = f"{FOLDER}/{image.story_id}/{image.file}"
@@ -178,19 +184,23 @@ def _check_beside(folder: Path, shot_set: ShotSet, records: Sequence[ShotRecord]
     if document is not None:
         stated = parse_json(document)
         if document != pretty_bytes(stated) or not is_subset_document(stated, shot_set):
-            yield Issue(DOCUMENT, "$", "official", "not what the stories of the subset give", _CURE)
+            yield Issue(DOCUMENT, "$", "official", "it is not what the stories of the subset give", _CURE)
 
 
 def _differences(shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[tuple[str, str]]:
     """Yield where the official files are not what the records say, and how."""
     by_id = {record.story_id: record for record in records}
     for name in sorted(by_id.keys() ^ shot_set.by_id.keys()):
-        found = f"not in {SHOT_SCRIPTS}" if name in shot_set.by_id else "missing, or of no use"
+        found = (
+            f"{SHOT_SCRIPTS} does not have this story"
+            if name in shot_set.by_id
+            else "the script is missing or unusable"
+        )
         yield f"{FOLDER}/{name}/{SCRIPT}", found
     for name in sorted(by_id.keys() & shot_set.by_id.keys()):
         script, record = shot_set.by_id[name].script, by_id[name]
         if script.as_json() != record.script or tuple(script.characters) != record.order:
-            yield f"{FOLDER}/{name}/{SCRIPT}", "another script"
+            yield f"{FOLDER}/{name}/{SCRIPT}", f"the script is not the one in {SHOT_SCRIPTS}"
 
 
 def _summary(statistics: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ def check_lines(stories: Path, references: Path, scripts: Mapping[str, ShotScrip
         if line.story_id in scripts:
             yield from check_facts(line, scripts[line.story_id], where)
         else:
-            yield issue("facts-story", where, "$.story_id", f"{line.story_id} is no story of the set")
+            yield issue("facts-story", where, "$.story_id", f"{line.story_id} is not a story of the set")
     for number, image in read_lines(references, ReferenceImage):
         if isinstance(image, list):
             where = f"{references.name}:{number}"

@@ -111,7 +111,7 @@ def check_folders(place: Path, script: ShotScript, found: IssueBin) -> None:
             continue
         near = [key for key in script.characters if key.strip().casefold() == entry.name.strip().casefold()]
         hint = f"; {show(near[0])} differs only in space or case" if near else ""
-        found.add(issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}"))
+        found.add(issue("unknown-folder", where, "$", f"{show(entry.name)} is not a character{hint}"))
 
 
 def check_repeated(

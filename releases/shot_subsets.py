@@ -69,13 +69,13 @@ def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = No
         missing = sorted(set(chosen) - set(order))
         if missing:
             raise ConfigError(
-                "--ids", expected="stories of the set", found=f"{', '.join(missing[:10])}, which it lacks",
-                fix="name stories that are there; the official subset is one of the official set",
+                "--ids", what=f"the set has no story {', '.join(missing[:10])}",
+                fix="name stories of the set; the official subset needs the official set",
             )  # fmt: skip
     elif not 1 <= count <= len(order):
         raise ConfigError(
-            "--count", expected=f"1 to {len(order)}, the stories of the set", found=str(count),
-            fix="choose fewer",
+            "--count", what=f"the set has {len(order)} stories, and {count} are asked for",
+            fix=f"give a number from 1 to {len(order)}",
         )  # fmt: skip
     else:
         facts = read_story_facts(shot_set)
@@ -159,7 +159,7 @@ def write_subset(
         write_subset_run(shot_set, part, facts, out, time)
     except OSError as error:
         raise TargetError(
-            str(out), expected="a folder that can be written", found=error.strerror or str(error),
+            str(out), what=f"the folder cannot be written: {error.strerror or error}",
             fix="check the path, its permissions and the space on the disk",
         ) from error  # fmt: skip
     return document
@@ -178,15 +178,15 @@ def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
         data = read_plain(path)
         named = sorted(map(str, parse_json(data)["ids"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError([_other(path, f"a file that cannot be read ({error})")]) from error
+        raise InputError([_other(path, f"it cannot be read ({error})")]) from error
     if named != sorted(ids):
-        raise InputError([_other(path, f"{len(named)} others")])
+        raise InputError([_other(path, f"it names {len(named)} others")])
     return data
 
 
 def _other(path: Path, found: str) -> UserError:
     return UserError(
-        str(path), expected="the ids of the stories that are here", found=found,
+        str(path), what=f"it does not name the stories that are here: {found}",
         fix="remove it, or write the subset again with fabula export lite",
     )  # fmt: skip
 

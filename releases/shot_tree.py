@@ -138,9 +138,7 @@ def write_shot_set(shot_set: ShotSet, out: Path) -> None:
         TargetError: ``out`` is there already, or cannot be written.
     """
     if out.exists():
-        raise TargetError(
-            str(out), expected="a folder that is not there yet", found="something there", fix="choose another"
-        )
+        raise TargetError(str(out), what="it exists already", fix="choose a new folder")
     with staged(out.absolute()) as (draft,):
         write_stories(shot_set, draft)
 

@@ -40,7 +40,7 @@ def what_is_wrong(error: ValueError | RecursionError, content: bytes) -> tuple[s
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name}, which is no JSON number")
+    raise ValueError(f"{name}, which is not a JSON number")
 
 
 def _finite(text: str) -> float:

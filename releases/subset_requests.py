@@ -72,7 +72,7 @@ def requested(texts: Iterable[str], earlier: Iterable[SubsetRequest] = ()) -> li
     for text in texts:
         name, request = _parsed(text)
         if name in seen:
-            raise _error(text, "each subset once", f"{name} twice", "give it one size")
+            raise _error(text, "each subset once", f"{name} twice", "ask for it once")
         seen.add(name)
         if request is not None:
             chosen[name] = request
@@ -91,7 +91,7 @@ def _parsed(text: str) -> tuple[str, SubsetRequest | None]:
             f"write it like {OPTION} lite=200",
         )
     if name in _RESERVED:
-        raise _error(text, "a name that no other file has", name, "choose another name")
+        raise _error(text, "a name that no file of a release has", name, "choose another name")
     if asked == DROPPED:
         return name, None
     match = _FORM.fullmatch(asked)
@@ -124,7 +124,12 @@ def _unordered(requests: Sequence[SubsetRequest], known: set[str]) -> ConfigErro
     orphan = next((one for one in requests if one.parent not in known), None)
     if orphan is None:
         names = " and ".join(sorted(request.name for request in requests))
-        return _error(names, "subsets drawn from one another in one direction", "a circle", "break it")
+        return _error(
+            names,
+            "no subset to be drawn from itself",
+            "that each is drawn from the other",
+            "leave one parent out",
+        )
     there = ", ".join(sorted(known - {orphan.name})) or "no other subset"
     return _error(
         f"{orphan.name}={orphan.asked}",

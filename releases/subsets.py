@@ -109,7 +109,7 @@ def _require(
     found = ", ".join(str(there[group]) if group == ALL else f"{group}: {there[group]}" for group in short)
     if request.gold:
         why = why_unbacked(reviews, [story.id for story in pool])
-        found = f"{found} ({why}; reviews: {reviews.path})" if reviews.path else "no reviews on file"
+        found = f"{found} ({why}; reviews: {reviews.path})" if reviews.path else "no file of reviews"
         fix = "give the adjudicated reviews with --reviews FILE, or choose a name without gold"
     else:
         fix = "ask for fewer stories"

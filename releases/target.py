@@ -50,8 +50,7 @@ def require_outside(target: Path, run: Path) -> None:
     if target.absolute().resolve().is_relative_to(run.absolute().resolve()):
         raise TargetError(
             str(target),
-            expected="a folder outside the run",
-            found=f"a place in {run}",
+            what=f"it lies inside the run {run}",
             fix="choose another --out, such as dist/NAME-VERSION",
         )
 

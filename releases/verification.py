@@ -69,7 +69,7 @@ def verify(
         return _prove(folder, hidden, salt)
     if not folder.is_dir():
         raise InputError(
-            [UserError(str(folder), expected="a release folder", found="no folder", fix="give its folder")]
+            [UserError(str(folder), what="there is no such folder", fix="give a release folder")]
         )
     flat = flat_kind(kind_of(folder))
     if flat is not None:
@@ -81,7 +81,7 @@ def verify(
     beside = public and (hidden is not None or sibling.is_dir())
     secret = _salt(sibling, salt) if beside else None
     if salt is not None and not beside:
-        raise _no_hidden(f"none beside {folder}")
+        raise _no_hidden(f"none is given, or lies beside {folder}")
     if public:
         findings.gather("hidden", _hidden_rows(folder, document))
         findings.gather(RELEASE, check_promises(document))
@@ -101,7 +101,9 @@ def verify(
 def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> VerifyReport:
     """Check that a ``release.json`` committed to the stories of a hidden folder."""
     if hidden is None or not Path(hidden).is_dir():
-        raise _no_hidden(f"none beside {path}" if hidden is None else f"no folder {hidden}")
+        raise _no_hidden(
+            f"none is given, or lies beside {path}" if hidden is None else f"there is no {hidden}"
+        )
     findings, folder = Findings(), Path(hidden)
     try:
         document = read_json(path)
@@ -114,7 +116,9 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
         raise InputError(
             [
                 UserError(
-                    str(path), expected="a release folder, or its release.json", found=found, fix="give one"
+                    str(path),
+                    what=f"this is not a release folder or a release.json: {found}",
+                    fix="give one of the two",
                 )
             ]
         )
@@ -122,8 +126,7 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
     if beside is None:
         raise ConfigError(
             "--salt",
-            expected="the salt of the commitments",
-            found=f"none, and no {salt_beside(folder)}",
+            what=f"the salt is missing: no --salt is given, and there is no {salt_beside(folder)}",
             fix="give the file that packing wrote beside the hidden folder",
         )
     _gather_commitments(document, folder, beside, findings)
@@ -157,9 +160,8 @@ def _salt(hidden: Path, given: str | Path | None) -> bytes | None:
 def _no_hidden(found: str | Path) -> ConfigError:
     return ConfigError(
         "--hidden",
-        expected="the folder of the hidden-test stories",
-        found=str(found),
-        fix="name it with --hidden",
+        what=f"the folder of the hidden-test stories is missing: {found}",
+        fix="give that folder with --hidden",
     )
 
 

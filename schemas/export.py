@@ -59,8 +59,7 @@ def export_schemas(folder: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise TargetError(
             str(folder),
-            expected="a folder that can be written",
-            found=error.strerror or str(error),
+            what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another folder with --out",
         ) from error
     return paths

@@ -193,7 +193,9 @@ def _parts(path: Path, shape: str, id_name: str, report: Report, wanted: bytes) 
             yield Part(f"{path.name}:{raw.number} {label(data.get(id_name))}", data)
         elif not wanted:
             found = f"an object with the keys {show(sorted(data))}"
-            report(issue("kind", f"{path.name}:{raw.number}", "$", f"this is no {shape} line, but {found}"))
+            report(
+                issue("kind", f"{path.name}:{raw.number}", "$", f"this is not a {shape} line, but {found}")
+            )
 
 
 def open_dataset(path: Path) -> Dataset:
@@ -271,8 +273,7 @@ def _open_release(path: Path) -> Dataset:
 def _not_a_dataset(path: Path, found: str) -> UserError:
     return UserError(
         str(path),
-        expected="a run folder, a release folder or a JSONL file",
-        found=found,
+        what=f"this is not a run folder, a release folder or a JSONL file: {found}",
         fix="give the folder that `fabula build` or `fabula release pack` wrote, or a file of records",
     )
 

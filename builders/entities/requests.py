@@ -28,17 +28,14 @@ def entity_request(
     named = [videos] if isinstance(videos, str | Path) else list(videos)
     paths = [Path(path) for path in named]
     if not paths:
-        raise ConfigError(
-            "videos", expected="at least one file or folder", found="none", fix="name the videos"
-        )
+        raise ConfigError("videos", what="no file or folder is given", fix="name the videos")
     given: dict[str, object] = {}
     if options.detections is not None:
         file = Path(options.detections).absolute()
         if not file.is_file():
             raise ConfigError(
                 "--detections",
-                expected="a file",
-                found=f"none at {file}",
+                what=f"there is no file {file}",
                 fix="check the path; see docs/identities.md",
             )
         given = {
@@ -71,8 +68,8 @@ def _planner_texts(options: EntityOptions) -> list[str]:
         check_planner(planner)
     if planner == "rules" and model is not None:
         raise ConfigError(
-            "--model", expected="--planner model", found="--planner rules, which asks no model",
-            fix="leave one of the two out",
+            "--model", what="--planner rules asks no model, and a model is given",
+            fix="leave --model out, or use --planner model",
         )  # fmt: skip
     given: dict[str, str] = {}
     for stage in load_pipeline(PIPELINE).stages:

@@ -21,7 +21,7 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
         ConfigError: a setting or an option is wrong, or no seeds are named.
     """
     if not seeds:
-        raise ConfigError("seeds", expected="at least one file", found="none", fix="name a file of seeds")
+        raise ConfigError("seeds", what="no file is given", fix="name a file of seeds")
     toml = options.settings_file
     given: dict[str, object] = {}
     if options.model is not None:

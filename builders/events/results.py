@@ -25,14 +25,18 @@ def write_results(folder: Path, rates: Rates, people: Rates | None = None) -> Pa
         ConfigError: there are no rates. TargetError: the file cannot be written.
     """
     if not rates:
-        raise ConfigError("--results", expected="rates of at least one method", found="none", fix="judge one")
+        raise ConfigError(
+            "--results",
+            what="the evaluation has no completion rate of any method",
+            fix="judge the videos of at least one method",
+        )
     path = folder / RESULTS
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [pretty_bytes({"rates": _plain(rates), "people": _plain(people or {})})])
     except OSError as error:
         raise TargetError(
-            str(path), expected="a file that can be written", found=str(error), fix="choose another --out"
+            str(path), what=f"the file cannot be written: {error}", fix="choose another --out"
         ) from error
     return path
 
@@ -52,12 +56,13 @@ def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
         raise InputError(
             [
                 UserError(
-                    str(path), expected="method -> file name -> rate, under rates and under people",
-                    found=f"{type(error).__name__}: {reason_of(error)[:200]}",
+                    str(path),
+                    what="this is not a file of rates (method -> file name -> rate): "
+                    f"{type(error).__name__}: {reason_of(error)[:200]}",
                     fix="remove the file, or write it again with --results",
                 )
             ]
-        ) from error  # fmt: skip
+        ) from error
     return found
 
 

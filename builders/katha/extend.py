@@ -120,9 +120,7 @@ def extend_katha(
 def _named(sources: Sequence[Path | str] | Path | str, options: ExtendOptions) -> tuple[Source, ...]:
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     if not paths:
-        raise ConfigError(
-            "sources", expected="at least one file or folder", found="none", fix="name the stories"
-        )
+        raise ConfigError("sources", what="no file or folder is given", fix="name the stories")
     listed = [Source("stories", Path(path).absolute()) for path in paths]
     if options.records is not None:
         listed.append(Source("records", Path(options.records).absolute()))

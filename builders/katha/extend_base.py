@@ -135,11 +135,12 @@ def _require_same_sources(folder: Path, manifest: Manifest, moved: Sequence[Path
         if found is not None:
             problems.append(
                 UserError(
-                    str(source.path), expected="the source as the run was made from it", found=found,
-                    fix="put it back as it was, and new stories into a file of their own; if it has moved,"
+                    str(source.path),
+                    what=f"this source is not as it was when the run was made: {found}",
+                    fix="restore it, and put new stories into a file of their own; if it was moved,"
                     " say where to with --sources PLACE",
                 )
-            )  # fmt: skip
+            )
     if problems:
         raise InputError(problems)
 

@@ -120,7 +120,7 @@ def check_planner(name: str) -> None:
     """
     if name not in PLANNERS:
         raise ConfigError(
-            f"planner {name}", expected=f"one of: {', '.join(PLANNERS)}", found="no such planner",
+            f"planner {name}", what="there is no such planner",
             fix="use --planner rules, or --planner model with --model",
         )  # fmt: skip
 

@@ -26,9 +26,7 @@ def build_request(
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     listed = [Source("stories", Path(path)) for path in named]
     if not listed:
-        raise ConfigError(
-            "sources", expected="at least one file or folder", found="none", fix="name the stories"
-        )
+        raise ConfigError("sources", what="no file or folder is given", fix="name the stories")
     if options.records is not None:
         listed.append(Source("records", Path(options.records)))
     return RunRequest(
@@ -66,8 +64,8 @@ def planner_texts(
         check_planner(planner)
     if planner == "rules" and (model or verifier):
         raise ConfigError(
-            "--model", expected="--planner model", found="--planner rules, which asks no model",
-            fix="leave one of the two out",
+            "--model", what="--planner rules asks no model, and a model is given",
+            fix="leave --model out, or use --planner model",
         )  # fmt: skip
     checking = verifier if verifier is not None else model
     given: dict[str, str] = {}

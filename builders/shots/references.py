@@ -177,7 +177,7 @@ def import_references(
         write_facts(shots.folder, (), before.values())
     except OSError as error:
         raise TargetError(
-            str(shots.folder), expected="a folder that can be written", found=str(error.strerror),
+            str(shots.folder), what=f"the folder cannot be written: {error.strerror}",
             fix="check its permissions and the space on the disk",
         ) from error  # fmt: skip
     after, _ = read_shot_set(out)

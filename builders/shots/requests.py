@@ -24,9 +24,7 @@ def shot_request(
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     listed = [Source("stories", Path(path)) for path in named]
     if not listed:
-        raise ConfigError(
-            "sources", expected="at least one file or folder", found="none", fix="name the stories"
-        )
+        raise ConfigError("sources", what="no file or folder is given", fix="name the stories")
     if options.scripts is not None:
         listed.append(Source("scripts", Path(options.scripts)))
     given: dict[str, object] = {}

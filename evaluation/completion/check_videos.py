@@ -103,7 +103,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
         found.extend(_nothing_found(videos, chosen, names))
     except OSError as error:
         unreadable = UserError(
-            str(folder), expected="a folder that can be read", found=str(error.strerror),
+            str(folder), what=f"the folder cannot be read: {error.strerror}",
             fix="check its permissions",
         )  # fmt: skip
         raise InputError([unreadable]) from error

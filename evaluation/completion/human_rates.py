@@ -17,7 +17,9 @@ def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
     table = read_table(path)
     problems = [
         UserError(
-            str(path), expected=f"a column {name}", found=", ".join(table.columns), fix="add the column"
+            str(path),
+            what=f"the table has no column {name}, only {', '.join(table.columns)}",
+            fix="add the column",
         )
         for name in COLUMNS
         if name not in table.columns
@@ -34,7 +36,7 @@ def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
                 UserError(place, expected="a rate from 0 to 1", found=row["rate"], fix="correct it")
             )
         if row["unit"] in rates.setdefault(row["method"], {}):
-            problems.append(UserError(place, expected="each video once", found=row["unit"], fix="remove one"))
+            problems.append(UserError(place, what=f"{row['unit']} is in the table twice", fix="remove one"))
         rates[row["method"]][row["unit"]] = rate
     if problems:
         raise InputError(problems)

@@ -69,9 +69,7 @@ def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
     """
     unknown = sorted(set(settings.units) - set(suite.prompts))
     if unknown:
-        raise ConfigError(
-            "--prompt", expected="file names of the suite", found=", ".join(unknown), fix="check the spelling"
-        )
+        raise ConfigError("--prompt", what=f"the suite has no {', '.join(unknown)}", fix="check the spelling")
     chosen = [
         name
         for name, prompt in suite.prompts.items()

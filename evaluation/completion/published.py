@@ -97,11 +97,12 @@ def _whose(results: Results) -> tuple[str, Judge]:
         raise InputError(
             [
                 UserError(
-                    str(results.path), expected="a file named METHOD_JUDGE_final.json",
-                    found=results.path.name, fix="say whose results they are: --method and --judge",
+                    str(results.path),
+                    what="the name of the file does not tell method and judge, as in METHOD_JUDGE_final.json",
+                    fix="say whose results they are: --method and --judge",
                 )
             ]
-        )  # fmt: skip
+        )
     provider, colon, model = judge.partition(":")
     if not colon:
         provider, model = "published", judge
@@ -220,11 +221,10 @@ def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
     except OSError as error:
         raise TargetError(
             str(folder),
-            expected="a folder that can be written",
-            found=error.strerror or str(error),
+            what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another --out",
         ) from error
     if taken is not None:
         raise TargetError(
-            str(folder), expected="a new or empty folder", found=f"{taken} in it", fix="choose another --out"
+            str(folder), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
         )

@@ -20,19 +20,21 @@ def rates_of(scores: Sequence[EventScores], judge: str | None = None) -> dict[st
     judges = sorted({panel.panel.judge for panel in panels})
     if judge is None and len(judges) > 1:
         raise ConfigError(
-            "--judge", expected="one of several judges", found="none", fix=f"name one of: {', '.join(judges)}"
+            "--judge",
+            what="several judges voted, and none of them is named",
+            fix=f"name one of: {', '.join(judges)}",
         )
     chosen = [panel for panel in panels if judge is None or panel.panel.judge == judge]
     if not chosen:
         raise ConfigError(
-            "--judge", expected=f"one of: {', '.join(judges)}", found=str(judge), fix="name one"
+            "--judge", what=f"{judge} did not vote here", fix=f"name one of: {', '.join(judges)}"
         )
     rates: dict[str, dict[str, float | None]] = {}
     for panel in chosen:
         if panel.panel.method in rates:
             raise ConfigError(
-                "--results", expected="each method once", found=f"{panel.panel.method} twice",
-                fix="leave one out",
+                "--results", what=f"the method {panel.panel.method} is in two evaluations",
+                fix="leave one of them out",
             )  # fmt: skip
         rates[panel.panel.method] = {video.unit: video.rate for video in panel.videos}
     return rates

@@ -91,9 +91,7 @@ def events_request(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
     )
     if not config.models:
-        raise ConfigError(
-            "--judge", expected="at least one judge", found="none", fix="name models with --judge"
-        )
+        raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
     sources = (Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
     return RunRequest(
         folder=Path(out),

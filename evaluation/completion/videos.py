@@ -89,7 +89,7 @@ def check_methods(folders: Sequence[Path]) -> None:
         InputError: one is no folder. ConfigError: two have the same name.
     """
     problems = [
-        UserError(str(folder), expected="a folder of generated videos", found="none", fix="check the path")
+        UserError(str(folder), what="there is no such folder of generated videos", fix="check the path")
         for folder in folders
         if not folder.is_dir()
     ]

@@ -127,7 +127,7 @@ def write_weights(report: HumanReport, path: Path) -> None:
         write_atomic(path, [pretty_bytes(fitted)])
     except OSError as error:
         raise TargetError(
-            str(path), expected="a file that can be written", found=str(error), fix="choose another place"
+            str(path), what=f"the file cannot be written: {error}", fix="choose another place"
         ) from error
 
 

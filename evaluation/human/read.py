@@ -168,7 +168,11 @@ def _unblinded(
         problems.append(_problem(f"{where} item", "the id of a task in the key", repr(task)))
         return None
     if fields.get("method") is not None:
-        problems.append(_problem(f"{where} method", "none: the task names it", repr(fields["method"])))
+        problems.append(
+            _problem(
+                f"{where} method", "no method, because the task says which it is", repr(fields["method"])
+            )
+        )
         return None
     item, method = key[task]
     return {**fields, "item": item, "method": method}

@@ -46,9 +46,11 @@ def sample_tasks(
     names = sorted(set(methods))
     if not 1 <= per_prompt <= len(names) or len(names) < len(methods):
         raise ConfigError(
-            "models", expected=f"at least {max(1, per_prompt)} different ones",
-            found=", ".join(methods) or "none", fix="name every model once, or draw fewer per prompt",
-        )  # fmt: skip
+            "models",
+            what=f"a study with {per_prompt} methods per prompt needs that many different methods; "
+            f"given: {', '.join(methods) or 'none'}",
+            fix="name every model once, or draw fewer per prompt",
+        )
     draw = random.Random(seed)
     drawn = [(video, method) for video in sorted(set(videos)) for method in draw.sample(names, per_prompt)]
     draw.shuffle(drawn)
@@ -98,8 +100,8 @@ def write_tasks(
         raise InputError(
             [
                 UserError(
-                    str(source), expected="the video of a sampled prompt", found="none",
-                    fix="generate it, or sample from other models",
+                    str(source), what="the video of a drawn prompt is missing",
+                    fix="generate it, or draw from other models",
                 )
                 for source in missing
             ]
@@ -110,7 +112,7 @@ def write_tasks(
         write_atomic(key, [pretty_bytes({one.task: [one.video, one.method] for one in tasks})])
     except OSError as error:
         raise TargetError(
-            str(folder), expected="a folder that can be written", found=str(error), fix="choose another"
+            str(folder), what=f"the folder cannot be written: {error}", fix="choose another"
         ) from error
 
 
@@ -123,7 +125,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     if taken := next(folder.iterdir(), None):
         raise TargetError(
-            str(folder), expected="a new or empty folder", found=f"{taken.name} in it", fix="choose another"
+            str(folder), what=f"the folder is not empty: it holds {taken.name}", fix="choose another"
         )
     rows = ((one.task, number, event) for one in tasks for number, event in enumerate(events[one.video], 1))
     write_atomic(folder / TASKS, [csv_text(("task", "event", "statement"), rows).encode("utf-8")])
@@ -146,7 +148,8 @@ def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
         raise InputError(
             [
                 UserError(
-                    str(path), expected="the key of a sample: task -> [video, model]", found=reason_of(error),
+                    str(path), what="this is not the key of a study (task -> [video, model]): "
+                        f"{reason_of(error)}",
                     fix="give the key that was written with the tasks",
                 )
             ]

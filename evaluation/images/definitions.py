@@ -82,7 +82,7 @@ def read_definitions(texts: Iterable[str], resamples: int = 10_000, seed: int = 
             listed = "; ".join(f"{one}={'|'.join(values)}" for one, values in NAMED.items())
             raise ConfigError(
                 f"--define {name}{equals}{value}",
-                expected=f"one of {listed}; least=-1...1; splits=1, 2, ...", found="something else",
+                what=f"there is no such definition; there are: {listed}; least=-1...1; splits=1, 2, ...",
                 fix="docs/images.md says what they are",
             )  # fmt: skip
     return made

@@ -145,7 +145,7 @@ def _known(target: Path, given: Path | None) -> Review | None:
     own = target / REVIEW
     if target.exists() and not own.exists() and (not target.is_dir() or any(target.iterdir())):
         raise TargetError(
-            str(target), expected="keyframes, or a new folder", found="something else",
+            str(target), what="the folder holds something other than keyframes",
             fix="choose another folder with --out",
         )  # fmt: skip
     if given is not None:
@@ -163,7 +163,7 @@ def _write_review(target: Path, review: Review) -> None:
 
 def _unwritten(target: Path, error: OSError) -> TargetError:
     return TargetError(
-        str(target), expected="a folder that can be written", found=error.strerror or str(error),
+        str(target), what=f"the folder cannot be written: {error.strerror or error}",
         fix="check the path, its permissions and the space on the disk",
     )  # fmt: skip
 

@@ -81,9 +81,10 @@ def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
     unknown = sorted(set(settings.stories) - set(shot_set.by_id))
     if unknown:
         raise ConfigError(
-            "--story", expected=f"ids of stories such as {next(iter(shot_set.by_id), '01')}",
-            found=", ".join(unknown), fix="check the spelling",
-        )  # fmt: skip
+            "--story",
+            what=f"the set has no story {', '.join(unknown)}",
+            fix=f"check the spelling; an id is written like {next(iter(shot_set.by_id), '01')}",
+        )
     kept = [one for one in shot_set.stories if not settings.stories or one.story_id in settings.stories]
     return ShotSet(shot_set.folder, tuple(kept[: settings.limit]))
 

@@ -193,9 +193,10 @@ def _metrics(named: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in wanted if name not in (*METRICS, "all")]
     if unknown or not wanted:
         raise ConfigError(
-            "--metrics", expected=f"all, or some of {', '.join(METRICS)}",
-            found=", ".join(unknown) or "none", fix="check the spelling",
-        )  # fmt: skip
+            "--metrics",
+            what=f"there is no metric {', '.join(unknown)}" if unknown else "no metric is named",
+            fix=f"name all, or some of {', '.join(METRICS)}",
+        )
     return METRICS if "all" in wanted else tuple(name for name in METRICS if name in wanted)
 
 

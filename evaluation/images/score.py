@@ -37,7 +37,7 @@ def score_folder(folder: str | Path, definitions: Definitions | None = None) -> 
     archive = read_archive(folder)
     if archive.manifest.kind != "images":
         problem = UserError(
-            str(folder), expected="an evaluation of kind images", found=archive.manifest.kind,
+            str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not of images",
             fix="give the folder of fabula evaluate images",
         )  # fmt: skip
         raise InputError([problem])

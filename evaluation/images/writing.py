@@ -30,7 +30,7 @@ def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) 
         write_atomic(folder / SHOTS, [_csv(shot_rows(shots), NAMES)])
     except OSError as error:
         raise TargetError(
-            str(folder), expected="a folder that can be written", found=error.strerror or str(error),
+            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another with --tables",
         ) from error  # fmt: skip
     return folder / TABLE, folder / STRATA, folder / SHOTS

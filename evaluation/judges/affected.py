@@ -131,8 +131,7 @@ def affected_judgements(evaluation: Path | str, old: Path | str, new: Path | str
         raise InputError(
             [
                 UserError(
-                    str(folder), expected="an evaluation of kind katha",
-                    found=f"kind {archive.manifest.kind}",
+                    str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not katha",
                     fix="give the folder of a `fabula evaluate katha` run",
                 )
             ]

@@ -92,8 +92,8 @@ def checked_outputs(
     twice = sorted({method for method in methods if methods.count(method) > 1})
     if twice:
         raise ConfigError(
-            "--outputs", expected="folders of different methods", found=f"{', '.join(twice)} more than once",
-            fix="rename the folder, or name the method in its outputs.json",
+            "--outputs", what=f"several folders give outputs of the method {', '.join(twice)}",
+            fix="rename a folder, or name the method in its outputs.json",
         )  # fmt: skip
     if not any(can_be_shown(board) for report in reports for board in report.storyboards):
         looked = [check_outputs(folder, records, known=release) for folder in folders]

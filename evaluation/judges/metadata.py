@@ -26,7 +26,7 @@ def foreign_chunks(data: bytes) -> tuple[tuple[str, str], ...]:
             return tuple(_jpeg(data))
     except (IndexError, ValueError):
         return (("damaged file", shown(data)),)
-    return (("file that is no PNG or JPEG", shown(data)),)
+    return (("file that is not a PNG or JPEG", shown(data)),)
 
 
 def shown(data: bytes) -> str:

@@ -197,9 +197,8 @@ def check_methods(
     problems: list[UserError] = [
         UserError(
             f"--split {split}",
-            expected=f"one of {', '.join(release.splits)}",
-            found="a split without stories",
-            fix="correct the name",
+            what="the release has no stories in this split",
+            fix=f"use one of {', '.join(release.splits)}",
         )
         for split in splits
         if split not in release.splits
@@ -214,8 +213,7 @@ def check_methods(
             problems.append(
                 UserError(
                     report.path,
-                    expected="a name for each method",
-                    found=f"{report.method!r} more than once",
+                    what=f"several folders give outputs of the method {report.method!r}",
                     fix=f'write {{"method": "NAME"}} into its {MANIFEST}, or rename the folder',
                 )
             )
@@ -311,7 +309,7 @@ def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
     """Yield what the manifest of a folder says about no story."""
     panels = manifest.panels if isinstance(manifest.panels, dict) else {}
     for story_id in sorted({*panels, *manifest.bridges} - known):
-        message = f"{story_id!r} is no story of the release"
+        message = f"{story_id!r} is not a story of the release"
         yield _issue(MANIFEST, "unknown-story", message, "correct the id or remove it", "warning")
 
 

@@ -49,8 +49,8 @@ def judge_specs(
     """
     if preset is not None and preset not in PRESETS:
         raise ConfigError(
-            f"--preset {preset}", expected=f"one of: {', '.join(PRESETS)}", found="no such preset",
-            fix="use one of these, or name each judge with --judge",
+            f"--preset {preset}", what="there is no such preset",
+            fix=f"use {' or '.join(PRESETS)}, or name each judge with --judge",
         )  # fmt: skip
     wanted = [*(PRESETS[preset] if preset is not None else ()), *judges]
     specs, missing = [], []
@@ -60,7 +60,7 @@ def judge_specs(
             missing.append(name)
         elif not isinstance(spec, str):
             raise ConfigError(
-                f"{where}: [{JUDGES}] {name}", expected="a model spec in quotes", found=repr(spec),
+                f"{where}: [{JUDGES}] {name}", what=f"{spec!r} is not a model spec in quotes",
                 fix=f'write {name} = "http://HOST:PORT/v1#NAME"',
             )  # fmt: skip
         else:

@@ -29,8 +29,8 @@ def check_set(name: str) -> None:
     """
     if name not in FOLDERS:
         raise ConfigError(
-            f"--prompts {name}", expected=f"one of: {', '.join(FOLDERS)}", found="no such set of prompts",
-            fix="use one of these; fabula prompts list shows what is in them",
+            f"--prompts {name}", what="there is no such set of prompts",
+            fix=f"use {' or '.join(FOLDERS)}; fabula prompts list shows what is in them",
         )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def evaluation_request(
     config = evaluation_config(options)
     if not config.models:
         raise ConfigError(
-            "--judge", expected="at least one judge", found="none",
+            "--judge", what="no judge is named",
             fix=f"name models with --judge, or an ensemble with --preset: {', '.join(PRESETS)}",
         )  # fmt: skip
     return RunRequest(

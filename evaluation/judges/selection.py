@@ -57,11 +57,12 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
         raise InputError(
             [
                 UserError(
-                    f"--subset {name}", expected="the name of a subset of the release",
-                    found=f"no such file in {folder}", fix=f"use one of: {there}",
+                    f"--subset {name}",
+                    what=f"the release has no such subset: {folder} has no such file",
+                    fix=f"use one of: {there}",
                 )
             ]
-        )  # fmt: skip
+        )
     ids, problems = set(), []
     for number, line in enumerate(_lines(path), 1):
         try:
@@ -69,10 +70,11 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
         except (ValueError, TypeError, KeyError) as error:
             problems.append(
                 UserError(
-                    f"{path}:{number}", expected="a JSON object with story_id", found=str(error)[:100],
-                    fix="choose another subset",
+                    f"{path}:{number}",
+                    what=f"the line is not a JSON object with story_id: {str(error)[:100]}",
+                    fix="choose another subset, or fetch the release again",
                 )
-            )  # fmt: skip
+            )
     if problems:
         raise InputError(problems)
     return frozenset(ids)
@@ -94,7 +96,6 @@ def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
         there = ", ".join(known[:10]) + (" ..." if len(known) > 10 else "")
         raise ConfigError(
             option,
-            expected="names that the release has",
-            found=", ".join(missing),
+            what=f"the release has no {', '.join(missing)}",
             fix=f"use some of: {there}",
         )

@@ -93,11 +93,12 @@ def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
                 [
                     UserError(
                         f"question {key.question_id}",
-                        expected=f"a verdict of the matcher {name!r} on the answer {answer[:80]!r}",
-                        found="none in the archive", fix="run the matcher on all answers, or choose another",
+                        what=f"the archive has no verdict of the matcher {name!r} on the answer "
+                        f"{answer[:80]!r}",
+                        fix="run the matcher on all answers, or choose another",
                     )
                 ]
-            )  # fmt: skip
+            )
         return verdict
 
     return compare

@@ -199,9 +199,10 @@ def _records(release: Release, splits: Sequence[str]) -> list[StoryRecord]:
     unknown = [name for name in splits if name not in release.splits]
     if unknown:
         raise ConfigError(
-            "--split", expected=f"splits of the release: {', '.join(release.splits)}",
-            found=", ".join(unknown), fix="choose among them",
-        )  # fmt: skip
+            "--split",
+            what=f"the release has no split {', '.join(unknown)}",
+            fix=f"choose from {', '.join(release.splits)}",
+        )
     return [record for record in release.records if not splits or record.split in splits]
 
 

@@ -35,8 +35,7 @@ def write_tables(target: Path, folder: Path, judged: Judged, definitions: Defini
     except OSError as error:
         raise TargetError(
             str(target),
-            expected="a folder that can be written",
-            found=error.strerror or str(error),
+            what=f"the folder cannot be written: {error.strerror or error}",
             fix="choose another --tables",
         ) from error
 

@@ -216,7 +216,7 @@ def _excluded(names: Collection[str], scores: ImageScores) -> Collection[str]:
     unknown = [name for name in names if name not in there]
     if unknown:
         raise ConfigError(
-            "--unranked", expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),
-            fix="check the spelling",
+            "--unranked", what=f"there is no method {', '.join(unknown)}",
+            fix=f"use some of {', '.join(there[:20])}",
         )  # fmt: skip
     return names

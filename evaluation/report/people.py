@@ -51,7 +51,7 @@ def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:
         write_atomic(path, [pretty_bytes({**document, OF: sha256_file(folder / JUDGEMENTS)})])
     except OSError as error:
         raise TargetError(
-            str(path), expected="a place that can be written", found=error.strerror or str(error),
+            str(path), what=f"the file cannot be written: {error.strerror or error}",
             fix="leave --save out, or calibrate a copy of the evaluation",
         ) from error  # fmt: skip
     return path
@@ -81,7 +81,7 @@ def people_of(folder: Path, kind: str) -> People:
         raise InputError(
             [
                 UserError(
-                    str(path), expected="a calibration of this evaluation", found=found,
+                    str(path), what=f"this is not a calibration of this evaluation: {found}",
                     fix="write it anew with fabula calibrate RUN --human FILE --save, or remove it",
                 )
             ]

@@ -149,7 +149,7 @@ def write_report(document: ReportDocument, page: Path) -> Written:
             write_atomic(path, [data])
     except OSError as error:
         raise TargetError(
-            str(page), expected="a place that can be written", found=str(error), fix="choose another --out"
+            str(page), what=f"the page cannot be written: {error}", fix="choose another --out"
         ) from error
     return Written(document, files)
 

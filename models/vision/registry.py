@@ -158,9 +158,10 @@ def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"model {name}: {key}", expected=f"settings among {', '.join(fields) or 'none'}",
-            found=f"{first['msg']} ({first['input']!r})", fix="correct or remove it; see docs/vision.md",
-        ) from error  # fmt: skip
+            f"model {name}: {key}",
+            what=f"{first['msg']} ({first['input']!r}); the settings are: {', '.join(fields) or 'none'}",
+            fix="correct or remove it; see docs/vision.md",
+        ) from error
     return {key: getattr(read, key) for key in read.model_fields_set}
 
 

@@ -115,7 +115,7 @@ def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--dry-run",), 2, "--judge: expected at least one judge"),
+        (("--dry-run",), 2, "--judge: no judge is named"),
         (("--judge", "openai:x"), 2, "--outputs: a folder of storyboards is needed"),
         (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
         (("--preset", "kathatrace-pool", "--dry-run"), 2, "no address: qwen2.5-vl-7b"),

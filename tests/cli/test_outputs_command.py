@@ -58,7 +58,7 @@ def test_outputs_check_when_split_is_chosen_looks_at_its_stories(
     assert done.returncode == 0, done.stdout
     wrong = fabula_command("outputs", "check", folder, "--release", release, "--split", "trian")
     assert wrong.returncode == 1
-    assert "a split without stories" in wrong.stderr
+    assert "no stories in this split" in wrong.stderr
 
 
 def test_outputs_check_when_two_folders_are_of_one_method_refuses(
@@ -67,7 +67,7 @@ def test_outputs_check_when_two_folders_are_of_one_method_refuses(
     folders = [write_outputs(tmp_path / name / "model-x", ids(release)) for name in ("a", "b")]
     done = fabula_command("outputs", "check", *folders, "--release", release)
     assert done.returncode == 1
-    assert "more than once" in done.stderr
+    assert "several folders give outputs of the method" in done.stderr
 
 
 def test_outputs_check_when_ocr_is_not_installed_names_the_extra(

@@ -76,7 +76,7 @@ def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_p
         (("new", "old"), (), 1, "are the two swapped?"),
         (("old", "run"), (), 2, "is a run of `fabula build katha`; `fabula release diff` takes"),
         (("old", "nothing"), (), 2, "a readable release.json, found nothing there"),
-        (("old", "new"), ("--html", "/dev/null/x.html"), 2, "a file that can be written"),
+        (("old", "new"), ("--html", "/dev/null/x.html"), 2, "the file cannot be written"),
         (("old", "new"), ("--evaluation", "/dev/null"), 2, "an evaluation folder"),
         (("old",), (), 2, "Missing argument"),
     ],
@@ -100,4 +100,4 @@ def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
     assert done.exit_code == 2
     assert "--version: expected 0.2.0 or higher" in done.output and not out.exists()
     done = fabula("release", "pack", folder / "run", "--version", "auto", "--out", out)
-    assert done.exit_code == 2 and "name its folder with --since" in done.output
+    assert done.exit_code == 2 and "with --since" in done.output

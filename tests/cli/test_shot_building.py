@@ -67,7 +67,7 @@ def test_lite_when_the_official_ids_are_not_there_says_so(
     run = tmp_path / "run"
     fabula_command("build", "shots", str(stories), "--out", str(run))
     done = fabula_command("export", "lite", str(run), "--ids", "official", "--out", str(tmp_path / "lite"))
-    assert (done.returncode, "which it lacks" in done.stderr) == (2, True)
+    assert (done.returncode, "the set has no story" in done.stderr) == (2, True)
 
 
 def test_references_when_a_detector_is_named_are_looked_at(

@@ -149,7 +149,7 @@ def test_prompts_when_a_stage_fills_them_in_are_declared() -> None:
 
 
 def test_sources_when_none_are_named_is_a_configuration_error(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="at least one file"):
+    with pytest.raises(ConfigError, match="no file or folder is given"):
         build([], tmp_path / "r")
 
 

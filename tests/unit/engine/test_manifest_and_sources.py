@@ -120,7 +120,7 @@ def test_read_manifest_when_a_value_was_damaged_names_it(
 
 
 def test_read_manifest_when_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"no run folder: run\.json"):
+    with pytest.raises(RunError, match=r"not a run folder: run\.json"):
         read_manifest(tmp_path)
 
 

@@ -177,8 +177,8 @@ def test_pack_when_a_story_moves_to_another_split_is_refused(
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"version": "auto", "since": None}, ConfigError, "the release that this one follows"),
-        ({"name": "other"}, ConfigError, "the name of the release that it follows"),
+        ({"version": "auto", "since": None}, ConfigError, "counted from an earlier release"),
+        ({"name": "other"}, ConfigError, "the earlier release is called"),
         ({"version": "automatic"}, ConfigError, "a semantic version"),
     ],
 )

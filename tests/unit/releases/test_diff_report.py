@@ -51,7 +51,7 @@ def test_page_when_rendered_loads_nothing_and_has_one_head_of_each_kind(found: R
 
 def test_page_when_its_place_cannot_be_written_says_so(found: ReleaseDiff, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(TargetError, match="a file that can be written"):
+    with pytest.raises(TargetError, match="the file cannot be written"):
         write_page(tmp_path / "file" / "diff.html", found)
     write_page(tmp_path / "diff.html", found)
     assert (tmp_path / "diff.html").read_text("utf-8").startswith("<!doctype html>")

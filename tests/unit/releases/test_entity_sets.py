@@ -116,7 +116,7 @@ def test_set_when_hashed_depends_on_order_and_content_and_not_on_layout(data: Pa
         (b"", "found nothing"),
         (b'{"scenes": [', "Expecting value"),
         ("{\"story_name\": \"Kränich\"}".encode("utf-16"), "expected UTF-8"),
-        (b'{"_num_shots": 1, "_num_scenes": Infinity}', "no JSON number"),
+        (b'{"_num_shots": 1, "_num_scenes": Infinity}', "not a JSON number"),
         (b'{"note": 1e999}', "too large"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"scenes": 3}', r"Input should be a list"),
@@ -201,7 +201,7 @@ def test_import_when_source_or_target_is_of_no_use_says_so(data: Path, tmp_path:
     (tmp_path / "empty" / "scripts").mkdir(parents=True)
     with pytest.raises(InputError, match="no script in it"):
         import_episodes(tmp_path / "empty", tmp_path / "run", CREATED)
-    with pytest.raises(TargetError, match="outside the run"):
+    with pytest.raises(TargetError, match="lies inside the run"):
         import_episodes(data, data / "run", CREATED)
     with pytest.raises(ConfigError, match="2026-01-31T12:00:00Z"):
         import_episodes(data, tmp_path / "run", "yesterday")
@@ -294,7 +294,7 @@ def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path
     with pytest.raises(InputError, match=r"not the episode of episodes\.jsonl"):
         pack(run, tmp_path / "release", OPTIONS)
     path.unlink()
-    with pytest.raises(InputError, match="missing, or of no use"):
+    with pytest.raises(InputError, match="missing or unusable"):
         pack(run, tmp_path / "release", OPTIONS)
     (run / "episodes.jsonl").write_bytes(b"")
     with pytest.raises(RunError, match=r"is not the one in report\.json"):
@@ -303,7 +303,7 @@ def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path
 
 
 def test_pack_when_options_make_no_sense_for_episodes_refuses(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the licence that the release is published under"):
+    with pytest.raises(ConfigError, match="no licence is given"):
         pack(run, tmp_path / "release", PackOptions("0.1.0"))
     with pytest.raises(ConfigError, match="a set of episodes, which has neither subsets"):
         pack(run, tmp_path / "release", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=1",)))

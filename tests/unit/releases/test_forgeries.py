@@ -423,7 +423,8 @@ def test_commitments_when_missing_beside_the_hidden_folder_and_its_salt_are_a_fi
         reseal(folder)
         issues = verify(folder, quick=True).issues
         assert any(
-            one.code == "commitment" and "commits to no hidden stories" in one.message for one in issues
+            one.code == "commitment" and "has no commitments to hidden stories" in one.message
+            for one in issues
         )
 
 

@@ -32,7 +32,7 @@ def test_pack_when_records_state_no_licence_fills_in_the_one_given(make_run, tmp
 
 
 def test_pack_when_nobody_states_a_licence_names_common_ones(make_run, tmp_path):
-    with pytest.raises(ConfigError, match=r"--license.*none given") as error:
+    with pytest.raises(ConfigError, match=r"--license.*no licence is given") as error:
         pack(make_run(unlicensed(3)), tmp_path / "out", OPTIONS)
     assert all(name in error.value.fix for name in ("--license CC-BY-4.0", "CC0-1.0", "MIT"))
     assert not (tmp_path / "out").exists()

@@ -141,7 +141,7 @@ def test_file_when_it_is_none_is_refused(tmp_path, source, refused, make):
     else:
         targets = {"link out": "elsewhere/secret", "folder link": "elsewhere", "broken link": "nowhere"}
         place.symlink_to(tmp_path / targets[make])
-    assert "expected a plain file of the package" in refused(source)[0]
+    assert "a link that leads out of the package" in refused(source)[0]
 
 
 def test_package_when_it_lies_in_the_cache_of_the_hub_is_read_through_its_links(tmp_path, source):

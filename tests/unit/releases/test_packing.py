@@ -539,7 +539,7 @@ def test_a_run_whose_outputs_changed_since_it_finished_is_refused(make_run, tmp_
     with (folder / name).open("ab") as file:
         file.write(b"\n")
     with pytest.raises(
-        RunError, match=rf"(?s)a {name} that is not the one in report\.json.*fabula run retry"
+        RunError, match=rf"(?s){name} is not the one that report\.json names.*fabula run retry"
     ):
         pack(folder, tmp_path / "out", OPTIONS)
 
@@ -582,7 +582,7 @@ def test_a_run_that_somebody_works_on_is_refused_and_left_free_afterwards(make_r
 def test_a_folder_that_is_no_run_gets_no_lock_file(tmp_path):
     (tmp_path / "notes").mkdir()
     for name in ("notes", "nothing"):
-        with pytest.raises(RunError, match="no run folder"):
+        with pytest.raises(RunError, match="not a run folder"):
             pack(tmp_path / name, tmp_path / "out", OPTIONS)
     assert [path.name for path in tmp_path.rglob("*")] == ["notes"]
 

@@ -146,7 +146,7 @@ def test_a_story_when_reviewers_rejected_it_is_left_out(packs):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"story_id": "kb25k_9999"}, "an id that the run does not know"),
+        ({"story_id": "kb25k_9999"}, "the run has no story with this id"),
         ({"final_moral_label": "no_such_label"}, "final_moral_label"),
         ({"decision": "maybe"}, "decision"),
         ({"annotator_ids": ["r1", "r1", "r2"]}, "annotator_ids"),
@@ -189,7 +189,7 @@ def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_pa
 
 
 def test_a_later_version_when_reviews_were_on_file_must_name_them(run, gold, tmp_path):
-    with pytest.raises(ConfigError, match="the version before has some"):
+    with pytest.raises(ConfigError, match="the earlier release has human reviews"):
         pack(run, tmp_path / "out", PackOptions("0.1.1", since=gold))
 
 

@@ -55,7 +55,7 @@ def test_import_set_when_a_line_is_wrong_says_which(tree: Path, tmp_path: Path) 
 
 def test_import_set_when_no_story_can_be_used_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "data/01").mkdir(parents=True)
-    with pytest.raises(InputError, match="a story that can be used"):
+    with pytest.raises(InputError, match="no story can be used"):
         import_set(tmp_path / "data", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -69,7 +69,7 @@ def test_is_shot_set_when_a_folder_has_scripts_is_true(tree: Path, tmp_path: Pat
 
 def test_import_set_when_the_new_folder_lies_in_the_source_is_refused(tree: Path) -> None:
     for out in (tree / "run", tree / "ViStory/run"):
-        with pytest.raises(TargetError, match="a place in"):
+        with pytest.raises(TargetError, match="lies inside"):
             import_set(tree, out)
         assert not out.exists()
 

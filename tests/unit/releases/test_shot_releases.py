@@ -112,7 +112,7 @@ def test_pack_when_rules_find_errors_lists_them(tmp_path: Path) -> None:
 
 
 def test_pack_when_options_are_of_others_or_missing_says_so(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the licence that the release is published under"):
+    with pytest.raises(ConfigError, match="no licence is given"):
         pack(run, tmp_path / "dist", PackOptions("0.1.0"))
     with pytest.raises(ConfigError, match="a set of shot scripts, which has neither subsets"):
         pack(run, tmp_path / "dist", PackOptions("0.1.0", license="MIT", subsets=("lite=1",)))

@@ -121,7 +121,7 @@ def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(
         build_entities(film, tmp_path / "run", options(film, detections=other))
     with pytest.raises(ConfigError, match="expected a file"):
         build_entities(film, tmp_path / "run", options(film, detections=tmp_path / "none.jsonl"))
-    with pytest.raises(ConfigError, match="at least one file"):
+    with pytest.raises(ConfigError, match="no file or folder is given"):
         build_entities([], tmp_path / "run", options(film))
     assert not (tmp_path / "run").exists()
 

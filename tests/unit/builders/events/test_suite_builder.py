@@ -197,7 +197,7 @@ def test_seeds_when_several_lines_are_wrong_list_every_problem(tmp_path: Path) -
 def test_no_seed_when_there_is_none_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least one seed"):
         build(tmp_path, [])
-    with pytest.raises(ConfigError, match="at least one file"):
+    with pytest.raises(ConfigError, match="no file is given"):
         build_suite([], tmp_path / "run")
 
 

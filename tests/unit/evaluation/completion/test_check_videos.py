@@ -115,7 +115,7 @@ def test_videos_when_seeds_and_single_videos_are_mixed_are_told_apart(three: Sui
 
 
 def test_folders_when_missing_or_of_one_name_are_refused(three: Suite, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a folder of generated videos"):
+    with pytest.raises(InputError, match="no such folder of generated videos"):
         check_video_methods([tmp_path / "nothing"], three)
     both: list[Any] = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
     for folder in both:

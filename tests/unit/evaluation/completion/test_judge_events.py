@@ -233,7 +233,7 @@ def test_options_when_they_choose_nothing_are_refused(
 
 def test_folders_when_missing_or_of_one_method_are_refused(suite: Path, videos: Path, tmp_path: Path) -> None:
     given = EventOptions(judges=["openai:tested"])
-    with pytest.raises(InputError, match="a folder of generated videos"):
+    with pytest.raises(InputError, match="no such folder of generated videos"):
         video_budget(events_request(suite, [tmp_path / "none"], tmp_path / "run", given))
     with pytest.raises(ConfigError, match="several folders are called model-x"):
         video_budget(events_request(suite, [videos, videos], tmp_path / "run", given))

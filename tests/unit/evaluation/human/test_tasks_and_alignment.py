@@ -81,7 +81,7 @@ def test_tasks_when_videos_are_missing_or_the_key_is_shown_are_refused(tmp_path:
         write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events)
     for text in ("[]", "{", '{"a": 1}', '{"a": ["b"]}'):
         (tmp_path / "bad.json").write_text(text)
-        with pytest.raises(InputError, match="the key of a sample"):
+        with pytest.raises(InputError, match="not the key of a study"):
             read_key(tmp_path / "bad.json")
 
 

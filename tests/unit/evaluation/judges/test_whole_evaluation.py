@@ -431,7 +431,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"judges": ()}, "--judge: expected at least one judge"),
+        ({"judges": ()}, "--judge: no judge is named"),
         ({"split": ("dev",)}, "--split"),
         ({"stories": ("kb25k_9999",)}, "--story"),
         ({"subset": "strict_gold_400"}, "no such file"),

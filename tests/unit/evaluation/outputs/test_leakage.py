@@ -131,7 +131,7 @@ def test_scan_packet_when_pictures_carry_more_than_pixels_finds_it(records: Reco
         (noted("JPEG", exif=exif), "JPEG segment E1"),
         (noted("JPEG") + b"a miser", "bytes after the picture"),
         (noted("JPEG", dpi=(72, 72)), None),
-        (noted("WEBP"), "file that is no PNG or JPEG"),
+        (noted("WEBP"), "file that is not a PNG or JPEG"),
         (noted("JPEG")[:-30], "damaged file"),
         (noted("PNG")[:-30], "damaged file"),
     ):

@@ -126,7 +126,7 @@ def test_fetching_when_stopped_halfway_goes_on_with_what_is_there(published: Any
     ("revision", "words"),
     [
         ("9.9.9", r"a version that user/fables has: 0\.1\.0"),
-        ("main", "a branch, which moves"),
+        ("main", "a branch, whose content can change"),
         ("f" * 40, "user/fables has no such version"),
     ],
 )
