@@ -124,12 +124,10 @@ def _unordered(requests: Sequence[SubsetRequest], known: set[str]) -> ConfigErro
     orphan = next((one for one in requests if one.parent not in known), None)
     if orphan is None:
         names = " and ".join(sorted(request.name for request in requests))
-        return _error(
-            names,
-            "no subset to be drawn from itself",
-            "that each is drawn from the other",
-            "leave one parent out",
-        )
+        return ConfigError(
+            f"{OPTION} {names}", what="they are drawn from one another in a circle",
+            fix="leave :PARENT out for one of them",
+        )  # fmt: skip
     there = ", ".join(sorted(known - {orphan.name})) or "no other subset"
     return _error(
         f"{orphan.name}={orphan.asked}",
