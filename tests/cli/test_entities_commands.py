@@ -41,7 +41,7 @@ def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, tmp_path: 
     done = fabula_command("build", "entities", str(tmp_path / "none"), "--detections", str(detections), *out)
     assert done.returncode == 1 and "none" in done.stderr
     done = fabula_command("build", "entities", str(video), "--detections", str(tmp_path / "no.jsonl"), *out)
-    assert done.returncode == 2 and "--detections: expected a file" in done.stderr
+    assert done.returncode == 2 and "--detections: there is no file" in done.stderr
     done = fabula_command("build", "entities", str(video), "--detections", str(detections), *SETS)
     assert done.returncode == 2 and "--out" in done.stderr
     done = fabula_command("build", "entities", str(video), "--detections", str(detections), *SETS, *out)

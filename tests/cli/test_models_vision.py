@@ -22,7 +22,7 @@ def test_check_vision_when_settings_are_in_the_file_uses_them(
     config.write_text(f'[encode_crops]\npictures = ["{name}"]\noptions."{name}".local = "x"\n')
     done = fabula_command("models", "check", "vision", "--model", name, "--config", config)
     assert done.returncode == 1
-    assert "local: expected settings among none" in done.stdout
+    assert "the settings are: none" in done.stdout
 
 
 def test_check_vision_when_weights_are_missing_exits_with_3(fabula_command: Callable) -> None:

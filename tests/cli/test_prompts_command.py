@@ -92,7 +92,7 @@ def test_render_when_settings_name_a_model_still_asks_nobody(
     ("prompt", "story", "code", "words"),
     [
         ("models/check", "kb25k_0001", 2, "no stage asks a model with this prompt"),
-        ("scene_image", "kb25k_0001", 2, "found none in repair_draft"),
+        ("scene_image", "kb25k_0001", 2, "looked at: repair_draft"),
         ("katha/draft_scenes", "kb25k_9999", 2, "kb25k_9999"),
         ("katha/nothing", "kb25k_0001", 2, "katha/draft_scenes"),
     ],

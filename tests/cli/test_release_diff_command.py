@@ -98,6 +98,6 @@ def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
         "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--out", out
     )
     assert done.exit_code == 2
-    assert "--version: expected 0.2.0 or higher" in done.output and not out.exists()
+    assert "so that 0.2.0 or higher is due" in done.output and not out.exists()
     done = fabula("release", "pack", folder / "run", "--version", "auto", "--out", out)
     assert done.exit_code == 2 and "with --since" in done.output

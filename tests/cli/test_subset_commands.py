@@ -57,7 +57,7 @@ def test_the_hidden_test_when_proven_by_an_old_document_says_so(run: Path, tmp_p
     [
         (("--subset", "lite"), 2, "write it like --subset lite=200"),
         (("--subset", "lite=24"), 2, "at least 24 stories, found 23"),
-        (("--subset", "gold=1/category"), 2, "found no reviews on file"),
+        (("--subset", "gold=1/category"), 2, "found no file of reviews"),
         (("--subset", "a=1:b"), 2, "ask for it too, as --subset b=SIZE"),
         (("--reviews", "/dev/zero"), 1, "no file"),
         (("--salt", "/dev/zero"), 1, "64 hexadecimal digits"),

@@ -111,7 +111,7 @@ def test_correct_when_the_name_is_no_line_of_text_is_refused(run, who) -> None:
 
 @pytest.mark.parametrize("name", ["who", "why"])
 def test_correct_when_not_signed_is_refused(run, name) -> None:
-    with pytest.raises(ConfigError, match=f"--{name}: expected some text"):
+    with pytest.raises(ConfigError, match=f"--{name}: nothing is written there"):
         correct(run, STORY, "$.title", "x", **{**SIGNED, name: ""})
 
 
@@ -155,7 +155,7 @@ def test_withdraw_when_the_record_is_withdrawn_already_is_refused_as_any_edit_is
         lambda: withdraw(run, STORY, **SIGNED),
         lambda: correct(run, STORY, "$.title", "x", **SIGNED),
     ):
-        with pytest.raises(ConfigError, match="found withdrawn by ana: clearer"):
+        with pytest.raises(ConfigError, match="withdrawn by ana: clearer"):
             again()
     assert len(edits_of(run, STORY)) == 1
 

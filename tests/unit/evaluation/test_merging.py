@@ -121,7 +121,7 @@ def test_merge_when_outputs_of_one_method_differ_is_refused(
 ) -> None:
     other = draw_outputs(tmp_path / "elsewhere" / "drawn", release.records, side=128)
     parts = [evaluate("a"), evaluate("b", "two", outputs=other)]
-    with pytest.raises(InputError, match="method drawn: expected the same outputs"):
+    with pytest.raises(InputError, match="method drawn: two evaluations judged different outputs"):
         merge_archives(parts, tmp_path / "merged")
 
 

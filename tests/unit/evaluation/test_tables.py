@@ -40,8 +40,8 @@ def test_two_tables_when_no_columns_are_named_use_the_shared_ones(both: tuple[Ta
 @pytest.mark.parametrize(
     ("on", "pairs", "said"),
     [
-        (["method"], [], "found method"),
-        (["model"], [("pa", "none")], "found none"),
+        (["method"], [], "has no column method"),
+        (["model"], [("pa", "none")], "has no column none"),
         (["pa"], [("pa", "lite")], "- once"),
         (["model"], [("other", "lite")], "a number"),
     ],

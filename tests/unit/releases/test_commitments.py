@@ -68,7 +68,7 @@ def test_a_salt_when_named_or_left_by_an_earlier_version_is_taken(tmp_path):
 def test_another_salt_when_the_run_has_one_is_refused(tmp_path):
     write_salt(tmp_path / SALT_FILE, SALT)
     write_salt(tmp_path / "named", OTHER)
-    with pytest.raises(ConfigError, match="another one"):
+    with pytest.raises(ConfigError, match="another salt than the one in"):
         keep_salt(tmp_path, tmp_path / "named", None)
     assert read_salt(tmp_path / SALT_FILE) == SALT
 
@@ -104,7 +104,7 @@ def test_writing_a_salt_when_another_file_is_there_leaves_that_file(tmp_path):
     path = tmp_path / "x-hidden.salt"
     assert write_salt(path, SALT)
     assert not write_salt(path, SALT)
-    with pytest.raises(TargetError, match="another file"):
+    with pytest.raises(TargetError, match="a file with another salt is there"):
         write_salt(path, OTHER)
     assert read_salt(path) == SALT
 

@@ -268,7 +268,7 @@ def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damag
         ({"version": "one"}, ConfigError, "a semantic version"),
         ({"version": None}, InputError, r"\$.version: a text is wanted"),
         ({"visibility": "hidden"}, InputError, "both public or both hidden"),
-        ({"format": 99}, InputError, "format 1 or lower"),
+        ({"format": 99}, InputError, "reads up to 1"),
         ({"kind": "clips"}, InputError, "a release of kind"),
     ],
 )

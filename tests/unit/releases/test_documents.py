@@ -91,7 +91,7 @@ def test_the_readme_is_the_card(packed, card):
 
 
 def test_the_repository_card_needs_a_release(tmp_path):
-    with pytest.raises(InputError, match=r"a release with dataset_card\.md"):
+    with pytest.raises(InputError, match=r"its dataset_card\.md cannot be read"):
         repository_card(tmp_path)
 
 

@@ -218,7 +218,7 @@ def test_write_tree_when_written_again_drops_what_is_gone_and_refuses_unsafe_ids
     write_tree(tmp_path, EntitySet((episodes[1],)))
     assert [path.name for path in (tmp_path / "scripts").iterdir()] == ["two.json"]
     odd = Episode.of(EntityEpisode.model_validate(written_episode("a/b", SECOND)))
-    with pytest.raises(InputError, match="can be the name of a file"):
+    with pytest.raises(InputError, match="cannot be the name of a file"):
         write_tree(tmp_path, EntitySet((odd,)))
     assert [is_file_name(name) for name in ("ep-1.a", "", "..", "a/b", "a\\b", "c:d", "x" * 201, "a\n")] == [
         True, False, False, False, False, False, False, False,
@@ -291,13 +291,13 @@ def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path
     document = json.loads(path.read_bytes())
     document["story_overview"] = "Another story."
     path.write_bytes(script_bytes(document))
-    with pytest.raises(InputError, match=r"not the episode of episodes\.jsonl"):
+    with pytest.raises(InputError, match=r"the script is not the one in episodes\.jsonl"):
         pack(run, tmp_path / "release", OPTIONS)
     path.unlink()
     with pytest.raises(InputError, match="missing or unusable"):
         pack(run, tmp_path / "release", OPTIONS)
     (run / "episodes.jsonl").write_bytes(b"")
-    with pytest.raises(RunError, match=r"is not the one in report\.json"):
+    with pytest.raises(RunError, match=r"is not the one that report\.json names"):
         pack(run, tmp_path / "release", OPTIONS)
     assert not (tmp_path / "release").exists()
 
@@ -305,7 +305,9 @@ def test_pack_when_the_official_files_are_not_those_of_the_run_refuses(run: Path
 def test_pack_when_options_make_no_sense_for_episodes_refuses(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no licence is given"):
         pack(run, tmp_path / "release", PackOptions("0.1.0"))
-    with pytest.raises(ConfigError, match="a set of episodes, which has neither subsets"):
+    with pytest.raises(
+        ConfigError, match="have subsets, reviews and a hidden test; this is a set of episodes"
+    ):
         pack(run, tmp_path / "release", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=1",)))
 
 

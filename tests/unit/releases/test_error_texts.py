@@ -126,7 +126,7 @@ def test_findings_of_verify_are_worded_alike(release, helpers):
         "  fix: fetch or pack the release again; a published version is never changed",
         "data/stories/extra.parquet $ [checksum] is only on one side, in SHA256SUMS and on disk\n"
         "  fix: fetch or pack the release again; a published version is never changed",
-        "data/stories/extra.parquet $ [file-extra] the file is there, and not listed\n  fix: remove it",
-        "data/stories/extra.parquet $ [table] no record asks for this file\n  fix: pack the run again",
+        "data/stories/extra.parquet $ [file-extra] the file is not listed\n  fix: remove it",
+        "data/stories/extra.parquet $ [table] no record belongs into this file\n  fix: pack the run again",
     ]
     assert report.summary().endswith("the release is not sound")

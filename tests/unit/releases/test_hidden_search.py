@@ -237,7 +237,7 @@ def test_a_release_document_alone_when_of_an_older_version_is_enough_for_the_pro
     without = {name: value for name, value in pair.document.items() if name != "commitments"}
     old.write_bytes(pretty_bytes(without))
     (issue,) = verify(old, hidden=pair.hidden, salt=pair.salt).issues
-    assert issue.message == "version 0.1.0 commits to no hidden stories"
+    assert issue.message == "version 0.1.0 has no commitments to hidden stories"
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"version": "1", "commitments": 7}'])

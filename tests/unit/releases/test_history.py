@@ -48,7 +48,7 @@ def test_docs_when_they_show_the_diff_show_the_kept_one() -> None:
     if not path.exists():
         pytest.skip("the suite runs against an installed wheel, which has no docs")
     page = path.read_text("utf-8")
-    shown = page.partition("## A real one")[2].split("```")[1].strip().splitlines()
+    shown = page.partition("## A real example")[2].split("```")[1].strip().splitlines()
     diff = (HISTORY / "0.2.0" / "diff.txt").read_text("utf-8").splitlines()
     assert [line for line in shown if line != "..." and line not in diff] == [], CURE
 

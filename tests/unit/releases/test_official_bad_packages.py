@@ -166,7 +166,7 @@ def test_package_when_it_lies_in_the_cache_of_the_hub_is_read_through_its_links(
     ],
 )
 def test_options_when_wrong_are_named_before_anything_is_read(tmp_path, options, found):
-    with pytest.raises((ConfigError, InputError), match="expected") as error:
+    with pytest.raises((ConfigError, InputError)) as error:
         import_package(write_package(tmp_path / "package"), tmp_path / "out", options)
     assert isinstance(error.value, ConfigError)
     assert found in str(error.value)

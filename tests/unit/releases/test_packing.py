@@ -499,7 +499,8 @@ def test_a_run_without_a_releasable_story_is_refused_with_the_reasons(make_run, 
         pack(make_run(bundles), tmp_path / "out", OPTIONS)
     found = error.value.problems[0].found
     assert found == (
-        "none (1 failed by draft_scenes: timeout; "
+        "no record can be released: none is complete, in a public split and with rights that allow it "
+        "(1 failed by draft_scenes: timeout; "
         "1 in the hidden test split; "
         "3 left out by packing: incomplete, such as kb25k_0001: missing: $.scenes[0].state; "
         "1 left out by packing: rights, such as kb25k_0004: its rights status is restricted, which does not "
@@ -511,7 +512,7 @@ def test_a_run_without_a_releasable_story_is_refused_with_the_reasons(make_run, 
 def test_a_run_that_is_not_finished_is_refused(make_run, tmp_path, helpers):
     folder = make_run(sample_bundles(2))
     helpers.edit_json(folder / "report.json", lambda report: report["totals"].update(pending=3))
-    with pytest.raises(RunError, match="3 items still to do"):
+    with pytest.raises(RunError, match="3 items are still to do"):
         pack(folder, tmp_path / "out", OPTIONS)
 
 
@@ -527,7 +528,7 @@ def test_a_run_without_one_of_its_files_is_refused(make_run, tmp_path, name):
 def test_a_run_whose_settings_changed_since_it_finished_is_refused(make_run, tmp_path, helpers):
     folder = make_run(sample_bundles(2))
     helpers.edit_json(folder / "run.json", lambda found: found["settings"]["draft_scenes"].update(scenes=4))
-    with pytest.raises(RunError, match=r"(?s)a run\.json that changed.*fabula run retry"):
+    with pytest.raises(RunError, match=r"(?s)run\.json changed.*fabula run retry"):
         pack(folder, tmp_path / "out", OPTIONS)
     helpers.settle(folder)
     assert pack(folder, tmp_path / "out", OPTIONS).counts["stories"] == 2

@@ -109,7 +109,7 @@ def test_a_pack_when_repeated_has_the_same_bytes(gold, run, tmp_path):
 @pytest.mark.parametrize(
     ("reviews", "message"),
     [
-        (None, "human_gold_1k=3/category.*found no reviews on file.*--reviews"),
+        (None, "human_gold_1k=3/category.*found no file of reviews.*--reviews"),
         (REVIEWS[:5], "34 no review on file"),
         ([{**row, "annotator_ids": ["r1", "r2"]} for row in REVIEWS], "38 fewer than 3 reviewers"),
         (
@@ -166,7 +166,7 @@ def test_a_review_file_when_it_is_damaged_is_refused(run, tmp_path, content):
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"reviews\.jsonl"):
         pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=file))
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="there is no such file"):
         pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=tmp_path / "none.jsonl"))
 
 
@@ -202,8 +202,8 @@ def copy(gold, tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("path", "change", "message"),
     [
-        ("subsets/lite.jsonl", lambda data: data + b'{"story_id":"zz_1"}\n', "zz_1 is no public story"),
-        ("subsets/lite.jsonl", lambda data: data.split(b"\n", 1)[1], "9 stories, 10 were asked for"),
+        ("subsets/lite.jsonl", lambda data: data + b'{"story_id":"zz_1"}\n', "zz_1 is not a public story"),
+        ("subsets/lite.jsonl", lambda data: data.split(b"\n", 1)[1], "9 stories, and 10 were asked for"),
         ("subsets/lite.jsonl", lambda data: data.replace(b":", b": "), "not written as packing writes it"),
         ("human_gold_1k.jsonl", lambda data: data.split(b"\n", 1)[1], "2 stories of"),
         ("human_validation.jsonl", lambda data: data.split(b"\n", 4)[4], "no adjudicated review backs it"),

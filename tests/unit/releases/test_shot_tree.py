@@ -136,7 +136,7 @@ def test_read_shot_set_when_broken_reports_it_and_keeps_the_other_story(tree: Pa
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("NaN", "[json] expected a JSON object, found NaN, which is no JSON number"),
+        ("NaN", "[json] expected a JSON object, found NaN, which is not a JSON number"),
         ("1e999", "[json] expected a JSON object, found the number 1e999, which is too large"),
         ('"\\ud800"', "[encoding] an escape such as \\ud800 stands for half a character"),
     ],

@@ -49,8 +49,8 @@ def test_earlier_requests_when_not_named_again_go_on():
         (["lite=5", "lite=6"], "twice"),
         (["lite=none"], "no such subset"),
         (["lite=5:even"], "--subset even=SIZE"),
-        (["lite=5:lite"], "a circle"),
-        (["a=5:b", "b=5:a"], "a circle"),
+        (["lite=5:lite"], "in a circle"),
+        (["a=5:b", "b=5:a"], "in a circle"),
     ],
 )
 def test_a_request_when_it_cannot_be_met_is_refused_with_a_cure(texts, message):

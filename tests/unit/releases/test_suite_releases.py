@@ -105,6 +105,6 @@ def test_packing_a_suite_when_options_do_not_fit_says_which(run: Path, tmp_path:
         pack(run, tmp_path / "a", PackOptions("0.1.0", license="CC-BY-4.0", subsets=("lite=2",)))
     with (run / "prompts.jsonl").open("a") as file:
         file.write("\n")
-    with pytest.raises(RunError, match=r"prompts\.jsonl that is not the one"):
+    with pytest.raises(RunError, match=r"prompts\.jsonl is not the one"):
         pack(run, tmp_path / "a", OPTIONS)
     assert not (tmp_path / "a").exists()

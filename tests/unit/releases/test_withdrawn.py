@@ -46,4 +46,4 @@ def test_require_records_when_all_were_withdrawn_says_so(selection) -> None:
 def test_check_when_a_story_is_packed_and_withdrawn_finds_it() -> None:
     document = {"records": {"annotations.jsonl": {"a": "0" * 64}}, **withdrawn([LeftOut("a", "", "x")])}
     (issue,) = check_left_out(document)
-    assert (issue.path, issue.message) == ("$.withdrawn", "a is packed and withdrawn")
+    assert (issue.path, issue.message) == ("$.withdrawn", "a is named as withdrawn, and is in the release")

@@ -119,7 +119,7 @@ def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(
     other.write_text(film.with_suffix(".jsonl").read_text().replace('"film"', '"flim"'))
     with pytest.raises(InputError, match="flim"):
         build_entities(film, tmp_path / "run", options(film, detections=other))
-    with pytest.raises(ConfigError, match="expected a file"):
+    with pytest.raises(ConfigError, match="there is no file"):
         build_entities(film, tmp_path / "run", options(film, detections=tmp_path / "none.jsonl"))
     with pytest.raises(ConfigError, match="no file or folder is given"):
         build_entities([], tmp_path / "run", options(film))

@@ -439,7 +439,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"preset": "kathatrace-main"}, "qwen2.5-vl-7b, qwen2.5-vl-3b, smolvlm2-2.2b, smolvlm2-500m"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
-        ({"prompts": "mine"}, "--prompts mine: expected one of: main, heldout"),
+        ({"prompts": "mine"}, "use main or heldout"),
         ({"matcher": ("openai:m", "openai:n")}, "one matcher, and one verdict"),
         ({"matcher": ("embedding:openai:m", "embedding:openai:n")}, "one matcher, and one verdict"),
         (

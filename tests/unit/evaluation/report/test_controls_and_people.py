@@ -187,5 +187,5 @@ def test_events_report_when_a_calibration_is_beside_shows_people(tmp_path: Path)
 def test_report_when_the_calibration_is_no_such_thing_says_what_to_do(tmp_path: Path, content: str) -> None:
     run = write_videos(tmp_path / "run", {"a": [1, 0]})
     (run / CALIBRATION).write_bytes(content.encode("latin-1"))
-    with pytest.raises(InputError, match="expected a calibration of this evaluation"):
+    with pytest.raises(InputError, match="not a calibration of this evaluation"):
         events_report(run)

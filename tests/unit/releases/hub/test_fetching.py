@@ -125,7 +125,7 @@ def test_fetching_when_stopped_halfway_goes_on_with_what_is_there(published: Any
 @pytest.mark.parametrize(
     ("revision", "words"),
     [
-        ("9.9.9", r"a version that user/fables has: 0\.1\.0"),
+        ("9.9.9", r"not a version of this repository; the versions are: 0\.1\.0"),
         ("main", "a branch, whose content can change"),
         ("f" * 40, "user/fables has no such version"),
     ],
@@ -226,7 +226,7 @@ def test_fetching_when_disk_has_no_room_refuses_before_loading(
         free = 30_000
 
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage)
-    with pytest.raises(TargetError, match="found 30,000 bytes"):
+    with pytest.raises(TargetError, match="the disk has 30,000 free"):
         fetch(f"{REPO}@0.1.0", None, published.source)
     assert published.hub.asked("lfs-download") == []
 

@@ -235,13 +235,13 @@ def test_publishing_when_same_version_has_other_content_refuses(
     other = Path(shutil.copytree(versions[1].folder, tmp_path / "other"))
     helpers.edit_json(other / RELEASE, lambda document: document.update(version="0.1.0"))
     helpers.reseal(other)
-    with pytest.raises(TargetError, match="with another content"):
+    with pytest.raises(TargetError, match="published already, with other content"):
         publish(other, client.to())
 
 
 def test_publishing_when_repository_is_further_refuses_to_go_back(client: Any, versions: Versions) -> None:
     publish(versions[1].folder, client.to())
-    with pytest.raises(TargetError, match=r"version 0\.2\.0 or a later one"):
+    with pytest.raises(TargetError, match=r"already has version 0\.2\.0, which is newer"):
         publish(versions[0].folder, client.to())
 
 
@@ -264,10 +264,12 @@ def test_publishing_when_release_follows_another_version_of_that_number_refuses(
 
 def test_publishing_when_repository_holds_something_else_refuses(client: Any, versions: Versions) -> None:
     client.hub.put(REPO, {RELEASE: pretty_bytes({"version": "0.0.1", "about": {"name": "other"}})})
-    with pytest.raises(TargetError, match="'other', another benchmark"):
+    with pytest.raises(TargetError, match="holds another benchmark, 'other'"):
         publish(versions[0].folder, client.to())
     client.hub.put("user/loose", {"annotations.jsonl": b"{}\n"})
-    with pytest.raises(TargetError, match=r"no release of ours: annotations\.jsonl"):
+    with pytest.raises(
+        TargetError, match=r"not a release of Fabula and would be overwritten: annotations\.jsonl"
+    ):
         publish(versions[0].folder, client.to("user/loose"))
 
 
@@ -275,7 +277,7 @@ def test_publishing_when_private_is_asked_of_a_public_repository_refuses(
     client: Any, versions: Versions
 ) -> None:
     client.hub.put(REPO, {"notes.txt": b"-"})
-    with pytest.raises(TargetError, match="found a public one"):
+    with pytest.raises(TargetError, match="the repository is public"):
         publish(versions[0].folder, client.to(private=True))
 
 
