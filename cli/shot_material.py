@@ -112,7 +112,7 @@ def lite(
         return 0
     say(f"stories: {', '.join(document['ids'])}")
     for name, field in document["fields"].items():
-        say(f"{name}: total variation {field['total_variation']:.3f} from the whole")
+        say(f"{name}: differs from the whole by {field['total_variation']:.3f} (total variation)")
     say(f"set: {out}")
     say(f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
     return 0

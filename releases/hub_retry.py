@@ -74,5 +74,5 @@ class Retries:
                 if pause is None:
                     raise fault.during(step) from None
                 maybe_done = maybe_done or fault.maybe_done
-                self.tell(f"{step}: {fault.message}; again in {pause:.1f} s")
+                self.tell(f"cannot {step} yet: {fault.message}; trying again in {pause:.1f} s")
                 self.sleep(pause)

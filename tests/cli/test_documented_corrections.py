@@ -53,7 +53,7 @@ def test_edit_when_a_gold_answer_changes_says_what_it_noted_and_what_breaks(
         "edit", run, "kb25k_0007", "$.questions[0].gold_answer", "--new", '"a net"', *signed
     )
     assert done.returncode == 0, done.stderr
-    assert "noted too, as it goes with it: $.questions[0].accepted_answers = [" in done.stdout
+    assert "also saved, because it follows from it: $.questions[0].accepted_answers = [" in done.stdout
     assert "is still accepted" in done.stdout
     broken = fabula_command(
         "edit", run, "kb25k_0007", "$.questions[0].gold_answer", "--new", '"yes"', *signed
