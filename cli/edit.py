@@ -85,7 +85,8 @@ def edit(
 def _lines(run: Path, made: "Correction") -> Iterator[str]:
     yield f"saved in {run / 'edits.jsonl'}"
     for edit in made.also:
-        yield f"also saved, because it follows from it: {edit.path} = {json.dumps(edit.new, ensure_ascii=False)}"
+        new = json.dumps(edit.new, ensure_ascii=False)
+        yield f"also saved, because it follows from it: {edit.path} = {new}"
     yield from (f"note: {note}" for note in made.notes)
     yield from (f"{issue.level}: {issue}" for issue in made.issues)
     if any(issue.level == "error" for issue in made.issues):

@@ -105,7 +105,11 @@ class CallPlan:
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
                 "tokens are estimates; repairs, and questions that depend on answers, are not counted"
-                + ("; --sample N asks about N items and estimates from what they really cost" if sample else "")
+                + (
+                    "; --sample N asks about N items and estimates from what they really cost"
+                    if sample
+                    else ""
+                )
             )
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(

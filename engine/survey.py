@@ -127,7 +127,8 @@ class Survey(Walk):
         self.reasons[stage.name].update(dict.fromkeys(reasons, len(listing)))
         self.counts[stage.name].stale += len(listing)
         self.notes.append(
-            f"{stage.name} would run again ({', '.join(reasons)}); later stages are shown as after its last run"
+            f"{stage.name} would run again ({', '.join(reasons)}); later stages are shown as after "
+            "its last run"
         )
         return listing
 

@@ -93,5 +93,5 @@ class Accounts:
             rows.append(CountRow(label=judge, values=values))
         return CountTable(
             name="cost", title="Replies and cost", heading="Judge", columns=columns, rows=tuple(rows),
-            note="Tokens as the services counted them; USD where the price is known.",
+            note="Tokens as the services counted them; USD if the price is known.",
         )  # fmt: skip

@@ -34,7 +34,7 @@ from .pictures import pictures_of_run
 from .showing import label_text
 
 READING = (
-    "A judge describes the frames of each video, and says of each event whether it is completed.",
+    "A judge describes the frames of each video, and says for each event whether it is completed.",
     "The completion rate of a prompt is the share of its events that the votes together call completed; that "
     "of a class is the mean over its prompts. Higher is better.",
 )
@@ -92,8 +92,9 @@ def events_report(
             conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
             shown=tuple(prompt_case(one, loaded, votes, pictures) for one in chosen),
         ),
-        agreement_note="Verifiers are held against each other and against people by fabula correlate and "
-        "fabula calibrate.",
+        agreement_note="fabula correlate compares verifiers with each other; fabula calibrate compares "
+            "them with "
+        "people.",
         cost=accounts.cost_table(),
         definitions=tuple(
             Definition(name=name, value=str(value)) for name, value in vars(scores.definitions).items()
@@ -127,11 +128,11 @@ def _facts(
 
 def _comparison_note(scores: EventScores, found: Sequence[Comparison]) -> str:
     if len({panel.panel.method for panel in scores.panels}) < 2:
-        return "There is one method only; fabula compare holds it against other evaluations."
+        return "There is only one method; fabula compare compares it with other evaluations."
     if not found:
         return "No two methods have a prompt in common that counts."
     return (
-        "The first method less the second, paired by prompt, of one judge each. p-values are corrected by "
+        "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
         f"Bonferroni for {counted(len(found), 'comparison')}."
     )
 
@@ -185,7 +186,7 @@ def _plot(scores: EventScores, suite: Suite) -> Plot:
 def _votings(scores: EventScores) -> ScoreTable:
     names = list(dict.fromkeys(name for panel in scores.panels for name in panel.alternatives))
     return ScoreTable(
-        name="votings", title="All prompts, under other ways to join votes", heading="Method and judge",
+        name="votings", title="All prompts, with other ways to combine votes", heading="Method and judge",
         measures=tuple(Measure(name=name, label=label_text(name), better="high") for name in names),
         rows=tuple(ScoreRow(label=_named(panel), scores=dict(panel.alternatives)) for panel in scores.panels),
     )  # fmt: skip

@@ -113,7 +113,7 @@ def images_report(
         people_note=people.note,
         shots=part,
         agreement=tuple(stability(scores)),
-        agreement_note="" if accounts.total else "Nobody was asked about these pictures.",
+        agreement_note="" if accounts.total else "No judge was asked about these pictures.",
         cost=accounts.cost_table() if accounts.total else None,
         definitions=tuple(definitions_of(used, board)),
         manifest=manifest.as_json(),
@@ -182,7 +182,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
 def _pictures_note(snaps: Snaps, wanted: ImageReport) -> str:
     told = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
     if snaps.gone:
-        told.append(f"{counted(snaps.gone, 'picture')} not at hand")
+        told.append(f"{counted(snaps.gone, 'picture')} not available")
     if snaps.spent:
         told.append(f"{counted(snaps.spent, 'picture')} left out because of that limit")
     return (

@@ -28,11 +28,12 @@ FEW_STORIES = 20
 """Number of stories below which the page says that intervals are not to be relied on."""
 READING = (
     "Judges answer fixed questions from the story's text alone, from the images alone, and from both.",
-    "STG, the Semantic Trajectory Gap, is what is recovered from text less what is recovered from images, in "
+    "STG, the Semantic Trajectory Gap, is what is recovered from text minus what is recovered from "
+    "images, in "
     "percentage points: lower is better. Latent STG is its mean over causal, emotional, consequence and "
     "moral.",
     "Questions that are not answered as accepted even with text and images together are ambiguous; they are "
-    "counted, and left out of STG.",
+    "counted, but left out of STG.",
 )
 
 
@@ -119,7 +120,7 @@ def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterat
     stories = scores.scope["stories"]
     if stories < FEW_STORIES:
         few = f"Only {counted(stories, 'story')} {'was' if stories == 1 else 'were'} judged"
-        yield f"{few}: intervals and tests on so few are not to be relied on."
+        yield f"{few}: intervals and tests on so few are not reliable."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for judge, count in sorted(accounts.replies.items()):
         answered = accounts.outcomes[judge]["answered"]
@@ -147,9 +148,9 @@ def _about(judged: Judged, method: str) -> Mapping[str, Any]:
 
 def _comparison_note(scores: KathaScores) -> str:
     if len(scores.methods) < 2:
-        return "There is one method only; fabula compare holds it against other evaluations."
+        return "There is only one method; fabula compare compares it with other evaluations."
     return (
-        "The first method less the second on the questions that are valid for all methods, paired by story. "
+        "The first method minus the second on the questions that are valid for all methods, paired by story. "
         "p-values are corrected by Bonferroni for the number of comparisons."
     )
 
@@ -194,11 +195,12 @@ def _agreed(codes: np.ndarray) -> dict[str, Score]:
 def _definitions(used: Definitions) -> tuple[Definition, ...]:
     weights = "one vote each" if used.weights is None else "weights fitted on people's answers"
     return (
-        Definition(name="matcher", value=used.matcher, meaning="How answers are compared with the accepted."),
+        Definition(name="matcher", value=used.matcher, meaning="How answers are compared with the "
+            "accepted ones."),
         Definition(name="nonresponse", value=used.nonresponse, meaning=NONRESPONSES[used.nonresponse]),
         Definition(name="support", value=used.support, meaning=SUPPORTS[used.support]),
         Definition(name="aggregation", value="majority" if used.weights is None else "weighted",
-                   meaning=f"Judges are joined by majority, {weights}; a tie counts as incorrect."),
+                   meaning=f"Judges are combined by majority, {weights}; a tie counts as incorrect."),
         Definition(name="bootstrap", value=f"{used.resamples:,} resamples, seed {used.seed}",
                    meaning="Stories are drawn with replacement; intervals are percentiles."),
     )  # fmt: skip

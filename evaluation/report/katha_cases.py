@@ -85,7 +85,7 @@ def cases_of(
         )
     return Cases(
         title="Transitions",
-        note=f"{note} The gap is the share of valid questions recovered from text, less that from images. "
+        note=f"{note} The gap is the share of valid questions recovered from text, minus that from images. "
         "Judges saw pictures and questions only; the words under a picture are for readers.",
         measure=Measure(name="gap", label="Gap", unit="points", better="low"),
         total=total,

@@ -28,9 +28,9 @@ def controls(scores: KathaScores, subject: Mapping[str, Any]) -> CountTable:
     ]  # fmt: skip
     return CountTable(
         name="controls", title="Other explanations of the gap", heading="Threat",
-        note="Rank correlations are Spearman's, between methods unless it says otherwise; they need three"
-        " methods. Wording of prompts: fabula compare holds evaluations with two prompt sets against each"
-        " other.",
+        note="Rank correlations are Spearman's, between methods unless stated otherwise; they need three"
+        " methods. Wording of prompts: fabula compare compares evaluations with two prompt"
+        " sets.",
         columns={"control": "Control", "found": "Found"}, rows=tuple(rows),
     )  # fmt: skip
 

@@ -64,7 +64,7 @@ def plots(scores: KathaScores) -> tuple[Plot, ...]:
         Plot(
             name="gaps",
             title="STG per dimension",
-            note="Text less images, in percentage points, with 95 % intervals. Further left is better.",
+            note="Text minus images, in percentage points, with 95 % intervals. Further left is better.",
             unit="points",
             groups=gaps,
         ),
@@ -93,7 +93,7 @@ def judges_table(scores: KathaScores) -> ScoreTable:
     ]
     return ScoreTable(
         name="single_judges", title="Each judge alone", heading="Method and judge",
-        note="Over the questions that are valid by that judge alone.",
+        note="Over the questions that are valid according to that judge alone.",
         measures=(TEXT, IMAGE, GAP), rows=tuple(rows),
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def accounting(scores: KathaScores) -> Iterator[CountTable]:
     methods = scores.methods.items()
     yield CountTable(
         name="generations", title="Generations",
-        note="A generation is invalid where its pictures are missing, unreadable or not as many as planned.",
+        note="A generation is invalid if its pictures are missing, unreadable or not as many as planned.",
         columns={
             "stories_requested": "Stories requested", "stories_valid": "Stories valid",
             "generations_requested": "Generations requested", "generations_invalid": "Generations invalid",
@@ -121,7 +121,8 @@ def accounting(scores: KathaScores) -> Iterator[CountTable]:
     )  # fmt: skip
     yield CountTable(
         name="questions", title="Questions",
-        note="Ambiguous: not answered as accepted even with text and images. Several seeds count apart.",
+        note="Ambiguous: not answered as accepted even with text and images. Several seeds are counted "
+            "separately.",
         columns={
             "total": "Asked about", "valid": "Valid", "ambiguous": "Ambiguous",
             "invalid_generation": "Of invalid generations", "unjudged": "Without a verdict",
@@ -176,7 +177,8 @@ def _by_set(scores: KathaScores) -> ScoreTable:
     )  # fmt: skip
     return ScoreTable(
         name="by_set", title="STG by set of questions and by weight", measures=measures, rows=rows,
-        note="By question: each question has the same weight in its dimension. By story: each story has.",
+        note="By question: each question has the same weight in its dimension. By story: each story has "
+            "the same weight.",
     )  # fmt: skip
 
 
@@ -210,7 +212,7 @@ def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
     yield from _if_known(
         scores.methods, "moral_target", labels,
         title="Moral target, among twelve labels",
-        note="Stories whose moral label is named; apart from the scored dimension moral.",
+        note="Stories whose moral label is named; separate from the scored dimension moral.",
     )  # fmt: skip
 
 
@@ -220,7 +222,7 @@ def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
     yield from _if_known(
         scores.methods, "pairs", labels,
         title="Contrastive pairs",
-        note="Pairs for which judges say that the images show the source and not the contrastive story.",
+        note="Pairs for which judges say that the images show the source story and not the contrastive one.",
     )  # fmt: skip
 
 
@@ -250,7 +252,7 @@ def _evidence(scores: KathaScores) -> ScoreTable:
         for row in method.evidence
     ]
     return ScoreTable(
-        name="evidence", title="With more and more evidence used", heading="Method and setting",
+        name="evidence", title="How the numbers change with more evidence", heading="Method and setting",
         note="What the filter by text and images does to the numbers.",
         measures=(Measure(name="valid_share", label="Questions used"), IMAGE, GAP), rows=tuple(rows),
     )  # fmt: skip

@@ -87,7 +87,9 @@ def people_of(folder: Path, kind: str) -> People:
             ]
         ) from error  # fmt: skip
     stale = about is not None and about != sha256_file(folder / JUDGEMENTS)
-    warning = "The comparison with people was made before the judgements changed: calibrate again."
+    warning = (
+        "The judgements have changed since the comparison with people was made: run fabula calibrate again."
+    )
     return People(tables, note, (warning,) if stale else ())
 
 

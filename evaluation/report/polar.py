@@ -39,7 +39,7 @@ def described(chart: PolarChart, polar: Polar) -> str:
     """Return a chart in words."""
     return "; ".join(
         f"{readable(axis.label)} {_value(chart, axis)}"
-        + ("" if sector.radius is None else f", {100 * sector.radius:.0f} % of the rim")
+        + ("" if sector.radius is None else f", {100 * sector.radius:.0f} % of the outer circle")
         for axis, sector in zip(polar.axes, chart.sectors, strict=True)
     )
 

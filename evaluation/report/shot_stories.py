@@ -94,7 +94,7 @@ def shown_stories(
     there = list(dict.fromkeys(story for method, story in looked.found if method in methods))
     _check("--story", choice.stories, there)
     if choice.stories:
-        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as asked for."
+        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as chosen."
         return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
     cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
     if sum(cards.values()) <= CARDS:

@@ -23,10 +23,10 @@ MOST_CELLS = 4000
 """Values up to which the page lists a table; ``fabula score --tables`` writes all of them."""
 _OF_STORIES = (
     "Means over the stories of a kind, with 95 % intervals over them. The inception score grows with the "
-    "number of pictures and is not told apart."
+    "number of pictures and is not split by kind."
 )
 _OF_CHARACTERS = (
-    "The scores of single characters over the characters of a kind; who is in which crop was decided among "
+    "Scores of single characters, over the characters of a kind; which crop shows whom was decided among "
     "all characters of a story."
 )
 

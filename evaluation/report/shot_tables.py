@@ -77,10 +77,10 @@ def leaders(board: Leaderboard) -> Leaders:
     )  # fmt: skip
     by = "" if board.lead is None else f" Rows are sorted by {label_of(board.lead)}."
     return Leaders(
-        note="A rank is by the mean over the stories of which all ranked methods have a value; ranks x to y "
-        'are its 95 % interval over drawn stories. "Better than n" counts the methods that this one beats in '
-        "both paired tests, bootstrap and signed-rank, at 0.05 with Bonferroni's correction for the pairs of "
-        f"methods.{by} There is no overall rank: scores measure different things.",
+        note="Methods are ranked by their mean over the stories for which all ranked methods have a value; "
+        'ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts '
+        "the methods that this one beats in both paired tests, bootstrap and signed-rank, at 0.05 with "
+        f"Bonferroni's correction for the pairs of methods.{by} There is no overall rank: scores measure different things.",
         columns=tuple(columns),
         rows=rows,
     )
@@ -119,15 +119,15 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
     )
     note = (
         "A sector's length is the score as a share of the best score of all ranked methods, which reaches "
-        "the rim (Table S6 of the ViStoryBench paper)."
+        "the outer circle (Table S6 of the ViStoryBench paper)."
         if several
         else "With one method there is no best to compare with: a sector's length is the score as a share of "
-        "the value that counts as full in the table (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
+        "the highest possible value (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
         "aesthetics); the inception score has none and is left out."
     )
     return Polar(
-        note=f"{note} The line across a sector is its 95 % interval; what would be longer than the rim or "
-        "below 0 is cut off. A score without a value has no sector. The copy-paste rate (less is better) "
+        note=f"{note} The line across a sector is its 95 % interval; the part beyond the outer circle or "
+        "below 0 is cut off. A score without a value has no sector. The copy-paste rate (lower is better) "
         "and the CLIP score (not in Table S6) are not shown.",
         axes=axes, charts=charts,
     )  # fmt: skip

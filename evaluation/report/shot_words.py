@@ -54,11 +54,11 @@ def reading_of(board: Leaderboard) -> Iterator[str]:
         "with each other, and judges rate what the script asks for."
     )
     yield (
-        "Every score is a mean over stories; what has no picture, no crop or no rating is left out of it and "
-        "counted beside it. Nothing that failed is a 0."
+        "Every score is a mean over stories; shots without a picture, crop or rating are left out of it and "
+        "counted separately. A failure is never counted as 0."
     )
     if len(board.methods) > 1:
-        yield "Intervals that overlap do not mean that methods are alike: the paired tests say that."
+        yield "Intervals that overlap do not mean that methods are equally good: look at the paired tests."
 
 
 def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, looked: Looked) -> Iterator[str]:
@@ -68,14 +68,14 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
         yield "The evaluation has no story."
     elif stories < FEW_STORIES:
         few = f"Only {counted(stories, 'story')} {'was' if stories == 1 else 'were'} evaluated"
-        yield f"{few}: intervals and tests on so few are not to be relied on."
+        yield f"{few}: intervals and tests on so few are not reliable."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for one in scores.methods:
         asked, there = one.accounting.get("shots_requested"), one.accounting.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int) and there < asked:
             yield f"{asked - there:,} of {asked:,} shots of {one.method} have no picture."
     for method, why in board.unranked.items():
-        yield f"{method} is shown and not ranked: {why}."
+        yield f"{method} is shown, but not ranked: {why}."
     for judge, count in sorted(accounts.replies.items()):
         answered = accounts.outcomes[judge]["answered"]
         if answered < FEW_ANSWERS * count:
@@ -86,7 +86,7 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
             f"{'is' if len(looked.files.changed) == 1 else 'are'} not shown."
         )
     if looked.snaps.gone and not looked.snaps.made:
-        yield "The pictures are not at hand: give their folders with --outputs and the set with --release."
+        yield "The pictures were not found: give their folders with --outputs and the set with --release."
 
 
 def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
@@ -123,11 +123,11 @@ def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
 def comparison_note_of(scores: ImageScores, pairs: int) -> str:
     """Return how methods were compared, or why they were not."""
     if len(scores.methods) < 2:
-        return "There is one method only; fabula compare holds it against other evaluations."
+        return "There is only one method; fabula compare compares it with other evaluations."
     if not pairs:
         return "No two methods have a story in common that counts."
     return (
-        "The first method less the second, paired by story. p-values are corrected by Bonferroni for the "
+        "The first method minus the second, paired by story. p-values are corrected by Bonferroni for the "
         "pairs of methods of one score, not for the number of scores."
     )
 

@@ -18,7 +18,7 @@ SHOT_SIDE, CROP_SIDE, QUALITY = 240, 96, 70
 """Longer sides in pixels of shots and of crops, and quality, of embedded pictures."""
 MEGABYTES = 12.0
 """Size of all embedded pictures together, where no other is asked for."""
-GONE, SPENT = "picture not at hand", "left out: there is no room for more pictures in this page"
+GONE, SPENT = "picture not available", "left out: there is no room for more pictures in this page"
 
 
 @dataclass

@@ -321,7 +321,10 @@ def test_translation_when_nobody_is_there_to_ask_fails_with_the_cure(drafted: Dr
 
 def test_imported_set_when_edited_says_how_it_is_corrected(tmp_path: Path) -> None:
     import_set(draw_shot_set(tmp_path / "data"), tmp_path / "run", "2026-01-01T00:00:00Z")
-    with pytest.raises(RunError, match=r"(?s)kind import-shots cannot be corrected, only katha, shots.*copy its folder ViStory"):
+    with pytest.raises(
+        RunError,
+        match=r"(?s)kind import-shots cannot be corrected, only katha, shots.*copy its folder ViStory",
+    ):
         correct(tmp_path / "run", "01", "$.Characters.Mira.tag", "non_human", **SIGNED)
     copy = shutil.copytree(tmp_path / "run/ViStory", tmp_path / "copy/ViStory")
     path = copy / "01/story.json"

@@ -233,7 +233,7 @@ def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_no
 def test_needs_when_something_is_missing_are_listed_at_once(
     shot_set: Path, model_x: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="(?s)--metrics: there is no metric fid.*all, or some of cids"):
+    with pytest.raises(ConfigError, match=r"(?s)--metrics: there is no metric fid.*all, or some of cids"):
         evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
     with pytest.raises(ConfigError, match="judged by a model, and none is named"):
         evaluate_images(

@@ -86,7 +86,9 @@ def test_merge_when_pictures_or_models_differ_is_refused(
     evaluate(model_x, out="a", metrics="occm,aesthetic")
     other = "encode_pictures.aesthetic=fabula.testing.table_detector:load_colour_classes"
     evaluate(model_x, out="c", metrics="aesthetic", settings=(other,))
-    with pytest.raises(InputError, match=r"protocol models\.aesthetic: the evaluations differ: colour-brightness"):
+    with pytest.raises(
+        InputError, match=r"protocol models\.aesthetic: the evaluations differ: colour-brightness"
+    ):
         merge_archives([tmp_path / "a", tmp_path / "c"], tmp_path / "merged")
     first, second = sorted((model_x / "01/shots").iterdir())[:2]
     second.write_bytes(first.read_bytes())

@@ -252,7 +252,7 @@ def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, dra
         ImageReport(FEW, choice=Choice(stories=("99",))),
         ImageReport(FEW, choice=Choice(methods=("nobody",))),
     ):
-        with pytest.raises(ConfigError, match="expected one of|there is no method"):
+        with pytest.raises(ConfigError, match=r"expected one of|there is no method"):
             images_report(drawn, wanted=wanted)
 
 

@@ -108,8 +108,8 @@ def test_page_when_rendered_twice_is_the_same(tmp_path) -> None:
 
 def test_page_when_a_value_is_missing_says_why(page) -> None:
     told = "".join(Reader(page).texts)
-    assert "no valid question" in told and "picture not at hand" not in told
-    assert "picture not at hand" in render_page(made_report(None))
+    assert "no valid question" in told and "picture not available" not in told
+    assert "picture not available" in render_page(made_report(None))
 
 
 def test_page_when_parts_are_missing_is_rendered_without_them() -> None:

@@ -47,7 +47,7 @@ def test_open_when_nobody_has_the_name_lists_those_there_are(name: str) -> None:
 
 
 def test_check_when_a_setting_is_wrong_names_it_and_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="lokal: .*the settings are: none"):
+    with pytest.raises(ConfigError, match=r"lokal: .*the settings are: none"):
         check_vision(TABLE, {"lokal": tmp_path})
 
 
