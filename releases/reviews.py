@@ -145,6 +145,6 @@ def why_unbacked(reviews: Reviews, ids: Sequence[str]) -> str:
 def _missing(path: Path) -> UserError:
     return UserError(
         str(path),
-        what="there is no such file",
+        what="there is no file with this name",
         fix="give a file of review summaries (human_validation.jsonl, Table 16), or leave --reviews out",
     )

@@ -80,7 +80,8 @@ def leaders(board: Leaderboard) -> Leaders:
         note="Methods are ranked by their mean over the stories for which all ranked methods have a value; "
         'ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts '
         "the methods that this one beats in both paired tests, bootstrap and signed-rank, at 0.05 with "
-        f"Bonferroni's correction for the pairs of methods.{by} There is no overall rank: scores measure different things.",
+        f"Bonferroni's correction for the pairs of methods.{by} "
+        "There is no overall rank: scores measure different things.",
         columns=tuple(columns),
         rows=rows,
     )

@@ -88,7 +88,7 @@ def test_build_when_scenes_are_set_in_one_place_follows_everywhere(katha, tmp_pa
 
 
 def test_planner_when_unknown_is_a_configuration_error(katha, tmp_path) -> None:
-    with pytest.raises(ConfigError, match="one of: rules, model"):
+    with pytest.raises(ConfigError, match="use --planner rules, or --planner model"):
         build(katha.samples / "stories.jsonl", tmp_path / "r", planner="oracle")
 
 

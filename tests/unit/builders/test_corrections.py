@@ -166,7 +166,7 @@ def test_withdraw_when_the_record_is_withdrawn_already_is_refused_as_any_edit_is
         ("nope", "x", "no item nope"),
         (STORY, "two\nlines", "line ends"),
         (STORY, "x" * 501, "501 characters"),
-        (STORY, " ", "some text"),
+        (STORY, " ", "nothing is written there"),
     ],
 )
 def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, expected) -> None:

@@ -218,7 +218,7 @@ def test_retry_when_a_hundred_attempts_were_made_refuses(serve: Serve) -> None:
     run(request)
     with Journal.open(request.folder) as journal:
         journal.note(FACT, 100)
-    with pytest.raises(ConfigError, match="at most 100 attempts"):
+    with pytest.raises(ConfigError, match="100 attempts were made already"):
         execute(retrying(request))
 
 
