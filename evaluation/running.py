@@ -69,9 +69,13 @@ def check_intact(folder: Path) -> None:
     document = read_release_document(folder)
     stated = document.get("files")
     listed = sorted(stated) if isinstance(stated, dict) else []
-    missing = [(name, "no such file") for name in listed if not (folder / name).is_file()]
+    missing = [
+        (name, f"the file is missing, and {DOCUMENT} names it")
+        for name in listed
+        if not (folder / name).is_file()
+    ]
     changed = [
-        (issue.where, "another size or hash")
+        (issue.where, f"the file was changed: its size or hash is not the one in {DOCUMENT}")
         for issue in check_release_document(folder, document)
         if issue.where != DOCUMENT
     ]
@@ -79,9 +83,8 @@ def check_intact(folder: Path) -> None:
         raise InputError(
             [
                 UserError(
-                    str(folder / name), what=f"this is not the file that {DOCUMENT} names: {found}",
-                    fix="fetch or pack the release again; fabula release verify lists everything that is "
-                        "wrong",
+                    str(folder / name), what=found,
+                    fix="fetch or pack the release again; fabula release verify lists all that is wrong",
                 )
                 for name, found in sorted([*missing, *changed])
             ]

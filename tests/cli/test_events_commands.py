@@ -45,7 +45,7 @@ def test_import_when_a_reply_reads_otherwise_says_so_and_writes_an_archive(
     ]  # fmt: skip
     again = fabula_command("import", "storyeval-results", results, "--suite", suite, "--out", out)
     assert again.returncode == 2
-    assert "a new or empty folder" in again.stderr
+    assert "the folder is not empty" in again.stderr
 
 
 def test_correlate_when_a_name_is_spelt_otherwise_takes_the_alias(fabula_command, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_merge_when_folders_cannot_be_used_says_why(evaluate: Evaluate, tmp_path
     with pytest.raises(InputError, match=r"evaluation\.json"):
         merge_archives([part, tmp_path], tmp_path / "merged")
     other = evaluate("b", "two")
-    with pytest.raises(TargetError, match="new or empty"):
+    with pytest.raises(TargetError, match="the folder is not empty"):
         merge_archives([part, other], part)
     (other / JUDGEMENTS).write_bytes((other / JUDGEMENTS).read_bytes()[:-40])
     with pytest.raises(InputError, match=r"b.judgements\.jsonl:"):

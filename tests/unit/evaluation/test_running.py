@@ -117,7 +117,7 @@ def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alo
     assert archive.manifest.environment["incomplete"]["unasked"]
     assert all("path" not in source for source in archive.manifest.environment["sources"])
     assert sorted(path.name for path in run.iterdir()) == before
-    with pytest.raises(TargetError, match="new or empty"):
+    with pytest.raises(TargetError, match="the folder is not empty"):
         export_so_far(run, tmp_path / "copy")
 
 
@@ -233,6 +233,9 @@ def test_release_when_a_file_is_not_the_one_packed_is_refused_before_anybody_is_
     with pytest.raises(InputError) as refused:
         evaluate()
     found = {Path(one.where).name: one.found for one in refused.value.problems}
-    missing = {"LICENSE": "no such file", "outside": "no such file"}
-    assert found == {**missing, VARIANTS: "another size or hash"}
+    missing = dict.fromkeys(("LICENSE", "outside"), "the file is missing, and release.json names it")
+    assert found == {
+        **missing,
+        VARIANTS: "the file was changed: its size or hash is not the one in release.json",
+    }
     assert server.count == 0

@@ -15,7 +15,7 @@ from fabula.schemas.events import Suite
 def test_rates_when_taken_from_scores_need_one_judge_and_each_method_once(archive, suite: Suite) -> None:
     scores = score_archive(archive({"a.mp4": [(1, 0), (1, 0)]}), suite, Definitions())
     assert rates_of([scores]) == {"m": {"a.mp4": 0.5, "b.mp4": None, "c.mp4": None}}
-    with pytest.raises(ConfigError, match="m twice"):
+    with pytest.raises(ConfigError, match="the method m is in two"):
         rates_of([scores, scores])
     with pytest.raises(ConfigError, match="--judge"):
         rates_of([scores], "nobody")

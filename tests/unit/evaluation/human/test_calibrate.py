@@ -153,7 +153,7 @@ def test_study_when_release_is_another_is_refused(
         if file.is_file():
             (other / file.name).write_bytes(file.read_bytes())
     (other / "annotations.jsonl").write_bytes((release.path / "annotations.jsonl").read_bytes() + b"\n")
-    with pytest.raises(InputError, match="the release that the archive was judged with"):
+    with pytest.raises(InputError, match="this is not the release that was judged"):
         calibrate(storyboards, people, other, FEW)
 
 

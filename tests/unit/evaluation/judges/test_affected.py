@@ -255,12 +255,12 @@ def test_affected_when_the_evaluation_is_of_another_release_or_none_is_refused(
 ) -> None:
     run = judge(old, "run", stories=("kb25k_0001",), questions_only=True)
     new = make(retold)
-    with pytest.raises(InputError, match="the release that the archive was judged with"):
+    with pytest.raises(InputError, match="this is not the release that was judged"):
         affected_judgements(run, new.path, old.path)
     with pytest.raises(InputError, match=r"judgements\.jsonl|evaluation\.json"):
         affected_judgements(tmp_path / "nothing", old.path, new.path)
     manifest = json.loads((run / "evaluation.json").read_bytes())
     (run / "evaluation.json").write_text(json.dumps(manifest | {"kind": "events"}))
     (run / "judgements.jsonl").write_bytes(b"")
-    with pytest.raises(InputError, match="an evaluation of kind katha"):
+    with pytest.raises(InputError, match="an evaluation of kind events, not katha"):
         affected_judgements(run, old.path, new.path)

@@ -152,7 +152,7 @@ def test_vectors_when_the_encoder_fails_on_a_text_say_so_and_scoring_refuses_to_
     assert all((one.reason or "").startswith("no vector: bad_request: ") for one in failed)
     assert len(failed) < len(found)
     with pytest.raises(
-        InputError, match="a verdict of the matcher 'embedding' on the answer 'nobody can tell'"
+        InputError, match="no verdict of the matcher 'embedding' on the answer 'nobody can tell'"
     ):
         score_folder(tmp_path / "run", None, Definitions(matcher="embedding", resamples=0))
 

@@ -86,7 +86,7 @@ def test_matcher_when_a_verdict_is_missing_is_an_error(bench):
     question = next(iter(made.questions.values()))
     said = {"matcher": "model", "of": "image", "answer": "nobody knows", "matched": True}
     made.line("match", question.story_id, question.question_id, "image", said, judge="matcher")
-    with pytest.raises(InputError, match="a verdict of the matcher 'model'"):
+    with pytest.raises(InputError, match="no verdict of the matcher 'model'"):
         made.score(Definitions(matcher="model", resamples=0))
 
 

@@ -154,7 +154,7 @@ def test_leaderboard_when_a_method_is_excluded_shows_it_below_without_rank(repor
     assert all(place.rank is None for place in last.places.values())
     assert {place.rank for place in leaders.rows[0].places.values()} == {1}
     page = render_page(report)
-    assert "not ranked: excluded from ranking" in page and "copy-paste is shown and not ranked" in page
+    assert "not ranked: excluded from ranking" in page and "copy-paste is shown, but not ranked" in page
     assert "rank,model-a,occm,1,1,1,,3,ok," in scores_csv(report)
 
 
@@ -189,7 +189,7 @@ def test_polar_when_there_is_one_method_has_the_range_of_each_score(tmp_path: Pa
     radii = {one.name: one.radius for one in chart.sectors}
     assert radii["scene"] == pytest.approx((scores.scores["scene"].value or 0) / 4)
     page = render_page(document)
-    assert "There is one method only" in page and 'class="sortable headline"' in page
+    assert "There is only one method" in page and 'class="sortable headline"' in page
 
 
 def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path: Path) -> None:
