@@ -87,7 +87,7 @@ def named_places(
             path = _below(folder, place, noun)
             others = [one for one, its in places.items() if its == path]
             if not known(name):
-                raise ValueError(f"{name} is no {what}")
+                raise ValueError(f"{name} is not a {what}")
             if others:
                 raise ValueError(f"{place!r} is also the {noun} of {others[0]}")
             places[name] = path
@@ -109,7 +109,7 @@ def _below(folder: Path, name: str, noun: str) -> Path:
     place = Path(name)
     shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
     if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or "\0" in name:
-        raise ValueError(f"{shown} is no {noun} below this one")
+        raise ValueError(f"{shown} is not a {noun} below this one")
     try:
         resolved = (folder / place).resolve()
         is_there = resolved.is_dir() or noun != "folder"

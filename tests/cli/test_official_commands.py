@@ -48,7 +48,7 @@ def test_json_when_asked_for_is_one_document_also_for_errors(package: Path, tmp_
     [
         (("nothing",), 1, "found nothing there"),
         (("user/a/b@v1",), 2, "expected OWNER/NAME"),
-        (("package", "--field", "story"), 2, "expected OURS=THEIRS"),
+        (("package", "--field", "story"), 2, "is not written OURS=THEIRS"),
         (("package", "--version", "one"), 2, "--version"),
         (("package", "--language", ""), 2, "--language"),
     ],

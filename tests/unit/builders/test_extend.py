@@ -203,7 +203,7 @@ def vars_of(spec) -> dict:
 
 def test_extend_when_edits_wait_says_so(run, new, rows) -> None:
     withdraw(run, rows[0]["id"], who="ana", why="not free")
-    with pytest.raises(RunError, match=r"corrections in edits\.jsonl that are not applied"):
+    with pytest.raises(RunError, match=r"corrections in edits\.jsonl are not applied"):
         extend_katha(run, write(new, rows[FIRST]), NOW)
 
 
@@ -214,7 +214,7 @@ def test_extend_when_a_source_of_the_run_changed_names_it(built, new, rows, tmp_
     options = BuildOptions(created_at="2026-01-01T00:00:00Z", workers=0)
     build_katha(folder / "stories.jsonl", run, options)
     write(folder / "stories.jsonl", *rows[: FIRST + 1])
-    with pytest.raises(InputError, match=r"stories\.jsonl: .*found it has changed since"):
+    with pytest.raises(InputError, match=r"stories\.jsonl: .*it has changed since"):
         extend_katha(run, write(new, rows[FIRST]), NOW)
     (folder / "stories.jsonl").unlink()
     with pytest.raises(InputError, match="No such file"):

@@ -82,9 +82,9 @@ def name_folders(outputs: Path, folders: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("folders", "said"),
     [
-        ({"The Hat": "01"}, "The Hat is no story: the stories of a set have numbers"),
+        ({"The Hat": "01"}, "The Hat is not a story: the stories of a set have numbers"),
         ({"01": "no"}, "there is no folder 'no'"),
-        ({"01": "../other"}, "is no folder below this one"),
+        ({"01": "../other"}, "is not a folder below this one"),
         ({"01": "02", "02": "02"}, "is also the folder of 01"),
     ],
 )
