@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Place = TypeVar("Place", bound=Path | None)
 
+_NAMES: dict[Callable[..., object], str] = {}
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
@@ -205,16 +207,28 @@ def _with_folders(
     return "\n  note: ".join([str(error), *(one.text for one in found)]), code
 
 
+def name_commands(app: typer.Typer) -> None:
+    """Note what each command of the program is called after ``fabula``, such as ``release pack``."""
+    nouns = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
+    for noun in (app, *nouns):
+        for info in noun.registered_commands:
+            if info.callback is not None:
+                _NAMES[info.callback] = str(info.name) if noun is app else f"{noun.info.name} {info.name}"
+
+
+def name_of(command: Callable[..., object]) -> str:
+    """Return the name that was noted for a command; empty for a stranger."""
+    return _NAMES.get(command, "")
+
+
 def _refuse_misfits(command: Callable[..., None], given: Mapping[str, object]) -> None:
     from .folders import refuse_misfits
-    from .main import name_of
 
     refuse_misfits(name_of(command), given)
 
 
 def _misfits(command: Callable[..., None], given: Mapping[str, object]) -> list["Misfit"]:
     from .folders import misfits
-    from .main import name_of
 
     return list(misfits(name_of(command), given))
 

@@ -1,7 +1,6 @@
 """Entry point of the ``fabula`` command. It lists the verbs and does nothing else."""
 
 import sys
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -32,7 +31,7 @@ from . import (
     stats,
     validate,
 )
-from .common import example
+from .common import example, name_commands
 
 app = typer.Typer(
     name="fabula",
@@ -63,6 +62,7 @@ for verb in (
     report,
 ):
     verb.register(app)
+name_commands(app)
 
 
 def _version(wanted: bool) -> None:
@@ -80,16 +80,6 @@ def _root(
     ] = False,
 ) -> None:
     """Build, validate, release and evaluate visual-story benchmarks."""
-
-
-def name_of(command: Callable[..., object]) -> str:
-    """Return what a command is called after ``fabula``, such as ``release pack``; empty for a stranger."""
-    nouns = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
-    for noun in (app, *nouns):
-        for info in noun.registered_commands:
-            if info.callback is command:
-                return str(info.name) if noun is app else f"{noun.info.name} {info.name}"
-    return ""
 
 
 def main() -> None:

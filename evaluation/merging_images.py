@@ -13,8 +13,7 @@ from typing import Any
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest
-from .images.found import FoundFacts, FoundStory, read_found
-from .images.pipeline import IMAGES
+from .images.found import IMAGES, FoundFacts, FoundStory, read_found
 from .metrics.alignment import DIMENSIONS
 
 __all__ = ["IMAGES", "image_protocol", "image_subject", "merge_found", "write_found"]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from .official_import import import_package
     from .official_lines import ImportOptions
     from .options import PackOptions
-    from .packing import PackResult, pack
+    from .pack_result import PackResult
+    from .packing import pack
     from .publishing import PublishOptions, plan_publishing, publish
     from .resolve import release_folder
     from .selection import LeftOut
@@ -30,7 +31,7 @@ _LAZY = {
     "import_package": "official_import",
     "LeftOut": "selection",
     "PackOptions": "options",
-    "PackResult": "packing",
+    "PackResult": "pack_result",
     "Release": "loading",
     "VerifyReport": "verification",
     "SuiteRelease": "suite_loading",

@@ -5,13 +5,13 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ..engine.manifest import read_manifest
 from ..engine.privacy import keep_private
 from ..errors import ConfigError, InputError
-from ..schemas.canonical import Json, pretty_bytes
+from ..schemas.canonical import pretty_bytes
 from .additions import Additions, Wanted, add, wanted
 from .changes_since import compare_with_previous, open_previous
 from .commitments import salt_beside, write_salt
@@ -30,56 +30,12 @@ from .flat_kinds import flat_kind
 from .layout import RELEASE, SUMS, VOTE_FILES, hidden_folder
 from .licence import Licence, licence, one_licence
 from .options import PackOptions
+from .pack_result import PackResult
 from .reviews import Reviews, check_against
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut, Selection, left_out_files, left_out_reason, require_records
 from .target import remove_half_placed, require_free, require_outside, staged, taken_back
 from .write_data import DataFiles, write_data
-
-
-@dataclass(frozen=True, slots=True)
-class PackResult:
-    """What was packed.
-
-    Attributes:
-        folder: the public release.
-        hidden: the folder of the hidden-test stories, if there are any; their salt lies beside it.
-        version: its version.
-        counts: how many stories, scenes, transitions, questions and variants are public.
-        left_out: the stories of the run that are in neither folder.
-        notes: what a person should know, one sentence each.
-    """
-
-    folder: Path
-    hidden: Path | None
-    version: str
-    counts: dict[str, int]
-    left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
-        return {
-            "folder": str(self.folder),
-            "hidden": None if self.hidden is None else str(self.hidden),
-            "salt": None if self.hidden is None else str(salt_beside(self.hidden)),
-            "version": self.version,
-            "counts": dict(self.counts),
-            "left_out": [entry.as_json() for entry in self.left_out],
-            "notes": list(self.notes),
-        }
-
-    def summary(self) -> str:
-        """Return the result as lines for people."""
-        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
-        if self.hidden is not None:
-            lines.append(f"  hidden test, do not publish it: {self.hidden}")
-            lines.append(
-                f"  salt of the hidden test: {salt_beside(self.hidden)}\n"
-                "    keep it secret and backed up; without it nobody can prove what the hidden test was"
-            )
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 def pack(run: Path, out: Path, options: PackOptions) -> PackResult:

@@ -22,7 +22,7 @@ from .flat_kind import FlatKind
 from .licence import one_licence
 from .loading import read_rows
 from .options import PackOptions
-from .packing import PackResult
+from .pack_result import PackResult
 from .parquet import TableWriter
 from .run_folder import FinishedRun, finished_run
 from .selection import LeftOut

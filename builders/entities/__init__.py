@@ -1,11 +1,10 @@
 """Raw video into entity-scheduled episodes (EntityBench sections 3.1 and A)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.run_options import RunOptions
+from .options import EntityOptions
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -13,25 +12,6 @@ if TYPE_CHECKING:
     from ...engine.report import RunReport
 
 __all__ = ["EntityOptions", "build_entities", "estimate_entities"]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityOptions(RunOptions):
-    """How to build episodes. What every run may choose comes as keywords.
-
-    Attributes:
-        detections: file of detections that is used instead of detectors; see docs/identities.md.
-        planner: who writes, in every stage: ``rules`` or ``model``; None for the settings' own.
-        model: spec of the model that writes; implies the planner ``model``.
-        limit: only the first so many videos.
-        items: only these videos, by id.
-    """
-
-    detections: Path | None = None
-    planner: str | None = None
-    model: str | None = None
-    limit: int | None = None
-    items: Sequence[str] = ()
 
 
 def build_entities(

@@ -24,9 +24,9 @@ from ...errors import BelowThreshold
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ..katha.spending import tell_plan, without_models
-from . import EntityOptions
 from .funnel import Step, curation_funnel
 from .needs import check_needs
+from .options import EntityOptions
 from .pipeline import EPISODES, FUNNEL, PIPELINE
 from .requests import entity_request
 

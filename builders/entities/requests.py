@@ -11,8 +11,8 @@ from ...errors import ConfigError
 from ...schemas.canonical import sha256_file
 from ..katha.planner import PlannerSettings, check_planner
 from ..registry import sections_of_others
-from . import EntityOptions
 from .load_videos import ROLE
+from .options import EntityOptions
 from .pinned import pinned
 from .pipeline import PIPELINE
 

@@ -9,7 +9,7 @@ from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ..registry import sections_of_others
-from . import SuiteOptions
+from .options import SuiteOptions
 from .pipeline import PIPELINE
 from .results import RESULTS, write_results
 

@@ -9,7 +9,7 @@ from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ..katha.requests import planner_texts
 from ..registry import sections_of_others
-from . import ShotOptions
+from .options import ShotOptions
 from .pipeline import PIPELINE
 
 

@@ -13,7 +13,9 @@ from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, parse_json
 from ...schemas.shots import CharacterFacts
 from .looking import boxes_are
-from .pipeline import IMAGES
+
+IMAGES = "images.jsonl"
+"""One line per method and story: boxes, vectors and values, from which everything but ratings is scored."""
 
 
 class FoundShot(Own):

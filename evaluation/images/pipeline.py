@@ -12,10 +12,9 @@ from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ..archive import merged, write_archive
 from .about import About
+from .found import IMAGES
 
 KIND = "evaluate-images"
-IMAGES = "images.jsonl"
-"""One line per method and story: boxes, vectors and values, from which everything but ratings is scored."""
 
 SHOWN = ("number", "onstage", "expected", "sha256")
 """What a line says of a shot."""

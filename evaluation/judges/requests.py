@@ -10,8 +10,8 @@ from ...engine.execute import RunRequest, Source
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...models.spec import parse_spec
-from . import EvaluateOptions
 from .load_items import OUTPUTS, RELEASE
+from .options import EvaluateOptions
 from .pipeline import PIPELINE
 from .presets import PRESETS, check_they_answer, judge_specs
 from .prompt_sets import check_set

@@ -9,8 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from fabula.cli.common import name_of
 from fabula.cli.folders import KINDS, TAKES, recognise
-from fabula.cli.main import app, name_of
+from fabula.cli.main import app
 from fabula.releases.loading import load
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs

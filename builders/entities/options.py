@@ -1,0 +1,26 @@
+"""What may be chosen when videos become episodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...engine.run_options import RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class EntityOptions(RunOptions):
+    """How to build episodes. What every run may choose comes as keywords.
+
+    Attributes:
+        detections: file of detections that is used instead of detectors; see docs/identities.md.
+        planner: who writes, in every stage: ``rules`` or ``model``; None for the settings' own.
+        model: spec of the model that writes; implies the planner ``model``.
+        limit: only the first so many videos.
+        items: only these videos, by id.
+    """
+
+    detections: Path | None = None
+    planner: str | None = None
+    model: str | None = None
+    limit: int | None = None
+    items: Sequence[str] = ()
