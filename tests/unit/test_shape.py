@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 import fabula
+from fabula.testing.stage_code import Code
 
 ROOT = Path(fabula.__file__).parent
 ORDER = (
@@ -20,6 +23,21 @@ ORDER = (
 )  # fmt: skip
 LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
 SIZE_EXCEPTIONS: dict[str, str] = {}
+CIRCLES = [
+    [
+        "builders.entities.guarantees", "builders.entities.model.film", "builders.entities.model.planner",
+        "builders.entities.model.telling", "builders.entities.model.verifying", "builders.entities.planner",
+        "builders.entities.rules.planner", "builders.entities.settings",
+    ],
+    ["builders.katha.model.planner", "builders.katha.planner", "builders.katha.rules.planner"],
+    [
+        "builders.shots.model.planner", "builders.shots.model.read_cast", "builders.shots.model.read_script",
+        "builders.shots.model.read_translation", "builders.shots.planner", "builders.shots.rules.planner",
+        "builders.shots.translation",
+    ],
+    ["evaluation.completion.check_videos", "evaluation.completion.load_videos"],
+]  # fmt: skip
+"""Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {
     "torch", "cv2", "datasets", "openai", "google.genai", "pyarrow", "numpy", "pandas", "mlcroissant",
     "scipy", "datasketch", "jsonschema_rs", "jinja2", "pebble", "empath", "requests", "huggingface_hub",
@@ -82,6 +100,57 @@ def test_testing_when_imported_is_imported_by_tests_only() -> None:
         if "testing" in imports_of(path) and path.relative_to(ROOT).parts[0] != "testing"
     ]
     assert users == []
+
+
+class WithoutTypes(ast.NodeTransformer):
+    """Takes out what only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
+
+
+def needed_by(module: str, code: Code) -> Iterator[str]:
+    """Modules that one imports, in functions too; where a package hands a name on, the one that has it."""
+    tree = WithoutTypes().visit(ast.parse(code.paths[module].read_text("utf-8")))
+    for _, origin in code.imports(tree, module):
+        above = origin.rpartition(".")[0]
+        if origin in code.paths:
+            yield origin
+        elif above in code.paths and code.package_of(above) != above:
+            yield above
+        elif (target := code.at(origin)) is not None:
+            yield target.module
+
+
+def circles(code: Code) -> list[list[str]]:
+    place = {module: number for number, module in enumerate(code.paths)}
+    pairs = [(place[module], place[other]) for module in place for other in needed_by(module, code)]
+    ones, (users, used) = [1] * len(pairs), zip(*pairs, strict=True)
+    graph = coo_array((ones, (users, used)), (len(place), len(place)))
+    groups: dict[int, list[str]] = {}
+    for module, label in zip(place, connected_components(graph, connection="strong")[1], strict=True):
+        groups.setdefault(int(label), []).append(module.removeprefix(f"{code.package}."))
+    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
+
+
+def test_imports_when_followed_through_functions_and_packages_form_no_new_circle() -> None:
+    assert circles(Code(ROOT, [room.name for room in packages()])) == CIRCLES
+
+
+def test_circles_when_files_need_each_other_in_functions_or_through_a_package_are_found(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "__init__.py": "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from .low import take\n",
+        "low.py": "def take():\n    from .high import give\n",
+        "high.py": "from ..room import take\n",
+        "apart.py": "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from .user import use\n",
+        "user.py": "from . import apart\n",
+    }
+    (tmp_path / "room").mkdir()
+    for name, text in files.items():
+        (tmp_path / "room" / name).write_text(text)
+    assert circles(Code(tmp_path, ["room"], "pkg")) == [["room.high", "room.low"]]
 
 
 def test_sizes_when_measured_stay_within_limits() -> None:

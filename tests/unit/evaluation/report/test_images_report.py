@@ -16,8 +16,7 @@ from fabula.evaluation.human.resample import Resampling
 from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.pipeline import IMAGES
+from fabula.evaluation.images.found import IMAGES, read_found
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.report.flat import scores_csv, shots_csv
 from fabula.evaluation.report.images import ImageReport, images_report
