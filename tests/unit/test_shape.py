@@ -35,7 +35,6 @@ CIRCLES = [
         "builders.shots.model.read_translation", "builders.shots.planner", "builders.shots.rules.planner",
         "builders.shots.translation",
     ],
-    ["evaluation.completion.check_videos", "evaluation.completion.load_videos"],
 ]  # fmt: skip
 """Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {
