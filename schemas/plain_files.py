@@ -19,6 +19,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 """Bytes that a line of a JSONL file may have."""
 DEEPEST = 100
 """Lists and objects that may lie in each other; records have five or six."""
+_TOO_DEEP = f"lists and objects deeper than {DEEPEST} in each other"
 
 
 class NotPlain(UserError, OSError):
@@ -119,6 +120,8 @@ def read_json(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False)
 
 def reason_of(error: Exception) -> str:
     """Return what kept a file from being read, without its name, for a message that names it already."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
@@ -128,13 +131,12 @@ def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
     Raises:
         ValueError: it is none, or lists and objects lie deeper than :data:`DEEPEST` in each other.
     """
-    too_deep = ValueError(f"lists and objects deeper than {DEEPEST} in each other")
     try:
         value = json.loads(content)
     except RecursionError:
-        raise too_deep from None
+        raise ValueError(_TOO_DEEP) from None
     if is_deep(value, content):
-        raise too_deep
+        raise ValueError(_TOO_DEEP)
     return value
 
 

@@ -218,7 +218,7 @@ def _open(path: Path) -> Dataset:
             raise _not_a_dataset(path, "an empty file")
         return Dataset(path, "file", {})
     if not path.is_dir():
-        raise _not_a_dataset(path, "nothing there")
+        raise _not_a_dataset(path, "a pipe or a device" if path.exists() else "nothing there")
     if (path / RUN).is_file() or (path / RECORDS).is_file():
         return _open_run(path)
     if (path / RELEASE).is_file() or (path / ANNOTATIONS).is_file():

@@ -87,6 +87,8 @@ def _raw_lines(handle: BinaryIO, name: str, report: Report) -> Iterator[RawLine]
             report(issue("line-length", f"{name}:{number}", "$", "the line is longer than 64 MiB"))
             while (rest := handle.readline(MAX_LINE)) and not rest.endswith(b"\n"):
                 offset += len(rest)
+                if offset - start > LARGEST_DOCUMENT:
+                    return  # a file without line ends, and perhaps without an end
             offset += len(rest)
             continue
         text = raw.strip()

@@ -124,7 +124,7 @@ def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
             )
             continue
         except (ValueError, RecursionError) as error:
-            problems.append(_problem(where, "one JSON object", str(error)[:200]))
+            problems.append(_problem(where, "one JSON object", reason_of(error)[:200]))
             continue
         if not (seed.prompt or "").strip() and not seed.video:
             problems.append(_problem(where, "a prompt or a video", "neither"))

@@ -234,8 +234,9 @@ def _execute(
     before = _balance(folder)
     report = execute(request, reporter)
     stops = {item.id: item for item in report.items}
+    waiting = [story for story in base.loaded if story not in base.records]  # those that had failed
     return ExtendReport(
-        added=tuple(story for story in plan.added if story not in stops),
+        added=tuple(story for story in dict.fromkeys((*waiting, *plan.added)) if story not in stops),
         known=plan.known,
         stopped=tuple(stops[story] for story in plan.added if story in stops),
         kept=len(base.records),

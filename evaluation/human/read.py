@@ -108,7 +108,7 @@ def _jsonl(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[s
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.append(_problem(where, "a JSON object", str(error)))
+            problems.append(_problem(where, "a JSON object", reason_of(error)))
             continue
         if isinstance(fields, dict):
             yield where, fields

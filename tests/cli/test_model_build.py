@@ -182,6 +182,38 @@ def test_retry_when_a_reply_was_of_no_use_asks_once_more_each_time(build, tmp_pa
         assert run_attempts(tmp_path / "run") == 3
 
 
+def test_extend_when_a_new_story_got_no_usable_reply_asks_once_more_for_that_one(
+    fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model, well = KathaModel(), True
+
+    def answer(asked: Asked) -> Any:
+        return model(asked) if well else {"scenes": "none"}
+
+    run, later = tmp_path / "run", tmp_path / "later.jsonl"
+    later.write_text(
+        (STORIES.parent / "later_stories.jsonl").read_text("utf-8").splitlines()[0] + "\n", "utf-8"
+    )
+    first = tmp_path / "first.jsonl"
+    first.write_text("".join(STORIES.read_text("utf-8").splitlines(keepends=True)[:2]), "utf-8")
+    with ModelServer(answer) as server:
+        options = ("--model", spec_of(server), "--set", "run.threshold=0", "--out", run, "--workers", 0)
+        assert fabula_command("build", "katha", first, *options).returncode == 0
+        before, asked = (run / "records.jsonl").read_bytes().splitlines(), len(server.log)
+        well = False
+        extend = ("extend", run, later, "--workers", 0, "--json")
+        assert json.loads(fabula_command(*extend).stdout)["added"] == []
+        questions = len(server.log) - asked
+        assert questions > 0
+        assert json.loads(fabula_command(*extend).stdout)["added"] == []
+        assert len(server.log) == asked + questions, "nothing is asked again unless it is wanted"
+        well = True
+        done = fabula_command(*extend, "--retry-failed")
+        assert len(json.loads(done.stdout)["added"]) == 1, done.stdout + done.stderr
+    assert set(before) < set((run / "records.jsonl").read_bytes().splitlines())
+
+
 def run_attempts(folder: Path) -> Any:
     return json.loads((folder / "run.json").read_bytes())["run"]["attempts"]
 

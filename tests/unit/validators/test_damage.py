@@ -123,3 +123,10 @@ def test_validate_when_stated_numbers_are_absurd_reports_and_goes_on(value: Any,
         document = json.loads((release / name).read_bytes())
         (release / name).write_bytes(pretty_bytes(replace_at(document, place, value)))
     assert {"statistics", "moral-balance"} <= set(validate(release).counts)
+
+
+def test_validate_when_a_file_has_no_line_end_and_no_end_reads_its_beginning_only(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # reading it all would take an hour
+    assert [issue.code for issue in validate(path).issues][:1] == ["line-length"]

@@ -1,0 +1,64 @@
+"""Files of others: what is no regular file, or has no end, is told by what it is, wherever it is met."""
+
+import errno
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ExitCode, UserError
+from fabula.schemas.plain_files import (
+    DEEPEST,
+    LONGEST_LINE,
+    NotPlain,
+    open_plain,
+    parse_json,
+    read_plain,
+    reason_of,
+)
+
+
+def test_read_when_the_file_is_larger_than_asked_for_says_so_as_both_sorts_of_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"12345")
+    assert read_plain(path, 5) == b"12345"
+    with pytest.raises(NotPlain) as caught:
+        read_plain(path, 4)
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert isinstance(error, OSError) and isinstance(error, UserError)
+        assert (error.errno, error.filename, error.exit_code) == (errno.EFBIG, str(path), ExitCode.FINDINGS)
+        assert reason_of(error) == "larger than 4 bytes"
+        assert str(error).startswith(f"{path}: this cannot be read: larger than 4 bytes\n  fix: ")
+
+
+def test_lines_when_one_has_no_end_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with open_plain(path) as lines, pytest.raises(NotPlain, match=rf"longer than {LONGEST_LINE:,}") as caught:
+        next(iter(lines))
+    assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_links_when_they_are_followed_lead_to_regular_files_only(tmp_path: Path, *, follow: bool) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("file", "pipe"):
+        (tmp_path / f"to {name}").symlink_to(tmp_path / name)
+    with pytest.raises(NotPlain, match="a pipe or a device" if follow else "a link"):
+        read_plain(tmp_path / "to pipe", follow=follow)
+    if follow:
+        assert read_plain(tmp_path / "to file", follow=True) == b"x"
+    else:
+        with pytest.raises(NotPlain, match="a link"):
+            read_plain(tmp_path / "to file")
+
+
+@pytest.mark.parametrize("depth", [DEEPEST + 1, 100_000])
+def test_json_when_it_is_too_deep_is_a_value_error(depth: int) -> None:
+    assert parse_json(b"[" * DEEPEST + b"]" * DEEPEST)
+    with pytest.raises(ValueError, match=f"deeper than {DEEPEST}"):
+        parse_json(b"[" * depth + b"]" * depth)
+    assert reason_of(RecursionError("maximum")) == f"lists and objects deeper than {DEEPEST} in each other"
