@@ -162,7 +162,13 @@ def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = 
     for option in unused_choices(Path(folder), root, options.choice):
         found.add(_issue("unused-choice", root.name, f"{option} chose nothing: there are no such folders"))
     for stray in strays_in(root):
-        found.add(_issue("stray-file", stray.name, "expected the folder of a story, such as 01"))
+        found.add(
+            _issue(
+                "stray-file",
+                stray.name,
+                "expected the folder of a story, such as 01, or one that outputs.json names",
+            )
+        )
     listed = _by_story(root, shot_set, options, found)
     jobs = [_Story(story, listed.get(story.story_id), options) for story in shot_set.stories]
     shots = {}
