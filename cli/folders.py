@@ -63,7 +63,9 @@ KINDS: dict[str, What] = {
     "release shots": What("a release of shot scripts", (*_OF_RELEASE, "evaluate images", "outputs check")),
     "release entities": What("a release of episodes", (*_OF_RELEASE, "export entities")),
     "hidden": What(
-        "the hidden test of a release, which only its makers may see", ("release verify RELEASE --hidden",)
+        "the hidden test of a release, which only its makers may see",
+        ("release verify RELEASE --hidden",),
+        "the hidden test of a release",
     ),
     "package katha": What("an official KathaBench package", ("import katha",)),
     "package shots": What("an official tree of shot scripts", ("import vistory", "validate", "stats")),
@@ -216,13 +218,16 @@ CHECKED_FIRST = frozenset(
 def refuse_misfits(command: str, given: Mapping[str, object]) -> None:
     """Refuse folders that are nothing that a command takes, where it is one of :data:`CHECKED_FIRST`.
 
-    A path that is missing or a file is left to the command, which says so itself.
+    A path that is missing or a file is left to the command, which says so. A release may be too damaged
+    to be recognised, and is verified all the same; a run is never one.
 
     Raises:
         ConfigError: as said of the first.
     """
-    for found in misfits(command, given) if command in CHECKED_FIRST else ():
+    for found in misfits(command, given) if command in (*CHECKED_FIRST, "release verify") else ():
         if found.kind in ("missing", "file"):
+            continue
+        if command == "release verify" and not found.kind.startswith("run "):
             continue
         raise ConfigError(f"fabula {command}", what=found.text, fix="give a path of the kind it takes")
 
@@ -233,11 +238,20 @@ def _paths(value: object) -> Iterable[Path]:
 
 
 def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> str:
-    words = _either([KINDS[one].taken or KINDS[one].words for one in takes if one != "folder"])
+    words = _either([*_together(takes)])
     fits = [f"`fabula {one}`" for one in KINDS[kind].fits]
     other = f" Commands for it: {', '.join(fits)}." if fits else ""
     how = _in_its_files(kind) if command == "edit" else ""
     return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{how}{other}"
+
+
+def _together(takes: tuple[str, ...]) -> Iterator[str]:
+    """Yield what a command takes, all releases and all runs in one word each."""
+    together = {RELEASED: "a release", BUILT: "a run of `fabula build`", EVALUATED: "an evaluation"}
+    whole = {kind: words for kinds, words in together.items() if {*kinds} <= {*takes} for kind in kinds}
+    for kind in takes:
+        if kind != "folder":
+            yield whole.get(kind) or KINDS[kind].taken or KINDS[kind].words
 
 
 def _in_its_files(kind: str) -> str:
