@@ -27,7 +27,7 @@ MAIN = "fabula.cli.main"
 # Not huggingface_hub and datasets, which read their settings as they are imported, and nothing with threads.
 IMPORTED = (
     "numpy", "scipy.optimize", "pydantic", "yaml", "jinja2", "jsonschema_rs", "pyarrow.parquet", "rapidfuzz",
-    "datasketch", "sentencex", "empath", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
+    "datasketch", "sentencex", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
     "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "multiprocessing.spawn",
 )  # fmt: skip
 READ_AT_START = (

@@ -42,11 +42,11 @@ class Settings(Own):
 
 SPEC = StageSpec(
     name="cluster_people",
-    version=1,
+    version=2,
     shape="map",
     reads=("video", "shots"),
     writes=("people", "clustering"),
-    libraries=("numpy",),
+    libraries=("numpy", "scipy"),
     settings=Settings,
     patience=20,
 )

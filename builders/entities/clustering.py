@@ -1,22 +1,16 @@
 """Average-linkage clustering under constraints, exact and deterministic, of a few thousand tracklets.
 
 Always the two clusters of least average distance are merged, as long as that is at most a threshold and no
-pair across them is forbidden. Of equal distances, the pair with the smallest first member goes first, then
-that with the smallest second one; a cluster counts as its smallest member. So the caller's order decides
-ties, and the callers here sort by id.
+pair across them is forbidden. The merging is scipy's. A forbidden pair is so far apart that no average with
+it comes near the threshold, and distances of merges never fall in average linkage, so the merges up to the
+threshold are those of the constrained problem.
 
-A forbidden pair is an infinite distance. The average of anything with it is infinite again, so the update
-of Lance and Williams carries constraints from members to clusters by itself, and because it never brings two
-clusters nearer than the nearer of their parts, distances of merges never fall and one threshold ends it all.
-
-Memory is one matrix of float32. Each cluster knows its nearest neighbour, or a lower bound of its distance
-where the neighbour was merged away; only when that bound is the least of all is its row looked through again.
-A merge changes one row and one column, so time grows with the square of the number of tracklets, but for rows
-that are looked through more often than once in a while.
+Of equal distances, that of the pair of items that comes first in order counts as smaller, by less than the
+precision of float32. So the caller's order decides ties, and the callers here sort by id.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +18,8 @@ from numpy.typing import NDArray
 Distances = NDArray[np.float32]
 APART = np.float32(np.inf)
 """The distance of what must not be together."""
+_TIES = 3e-8
+"""What the last pair of items is farther apart than the first, where their distances are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,7 @@ class Join:
     Attributes:
         one: the smaller; the cluster goes on under its name.
         other: the larger.
-        distance: average over all pairs of their members.
+        distance: average over all pairs of their members, to six digits.
     """
 
     one: int
@@ -61,88 +57,37 @@ class Grouping:
         return [found[label] for label in sorted(found)]
 
 
-@dataclass(slots=True)
-class _Linkage:
-    """Clustering under way.
-
-    Attributes:
-        distances: between clusters that are there, by smallest member; infinite in all other places.
-        sizes: members of each.
-        nearest: of each cluster, its nearest one, the smallest of several.
-        least: the distance to it; a lower bound of that where ``stale``.
-    """
-
-    distances: Distances
-    sizes: NDArray[np.int64]
-    nearest: NDArray[np.int64] = field(init=False)
-    least: Distances = field(init=False)
-    stale: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        count = len(self.sizes)
-        self.nearest = self.distances.argmin(axis=1)
-        self.least = self.distances[np.arange(count), self.nearest]
-        self.stale = np.zeros(count, dtype=np.bool_)
-
-    def joins(self, threshold: float) -> Iterator[Join]:
-        """Merge until nothing may be merged any more."""
-        while True:
-            one = int(self.least.argmin())
-            distance = self.least[one]
-            if not distance <= threshold or distance == APART:
-                return
-            if self.stale[one]:
-                self._look_through(one)
-                continue
-            other = int(self.nearest[one])
-            self._merge(one, other)
-            yield Join(one, other, float(distance))
-
-    def _look_through(self, row: int) -> None:
-        self.nearest[row] = self.distances[row].argmin()
-        self.least[row] = self.distances[row, self.nearest[row]]
-        self.stale[row] = False
-
-    def _merge(self, one: int, other: int) -> None:
-        """Put the larger cluster, ``other``, into ``one``."""
-        first, second = (self.sizes[place].astype(np.float64) for place in (one, other))
-        row = (first * self.distances[one] + second * self.distances[other]) / (first + second)
-        merged = row.astype(np.float32)
-        merged[[one, other]] = APART
-        self.distances[other], self.distances[:, other] = APART, APART
-        self.distances[one], self.distances[:, one] = merged, merged
-        self.sizes[one] += self.sizes[other]
-        self.least[other], self.stale[other] = APART, False
-        # Who was nearest to one of the two has another nearest now, which is no nearer than that was.
-        self.stale |= (self.nearest == one) | (self.nearest == other)
-        self.stale[other] = False
-        nearer = (merged < self.least) | ((merged == self.least) & (one < self.nearest) & ~self.stale)
-        nearer &= merged < APART
-        self.nearest[nearer], self.least[nearer], self.stale[nearer] = one, merged[nearer], False
-        self._look_through(one)
-
-
 def cluster(distances: Distances, threshold: float) -> Grouping:
     """Return clusters of average linkage.
 
     Args:
-        distances: shape (n, n), symmetric, not negative, infinite where two must not be together. It is
-            worked in: what is in it afterwards means nothing.
+        distances: shape (n, n), symmetric, not negative, infinite where two must not be together.
         threshold: highest average distance of two clusters that are merged.
 
     Raises:
         ValueError: the matrix is not square, not symmetric, or holds ``nan`` or negative numbers.
     """
+    from scipy.cluster.hierarchy import linkage
+
     count = len(distances)
     _check(distances)
     labels = np.arange(count)
     if count < 2:
         return Grouping(tuple(labels.tolist()), ())
-    np.fill_diagonal(distances, APART)
-    joins = tuple(_Linkage(distances, np.ones(count, dtype=np.int64)).joins(threshold))
+    pairs = distances[np.triu_indices(count, 1)].astype(np.float64)
+    apart = np.isinf(pairs)
+    highest = min(threshold, float(pairs[~apart].max(initial=0.0))) + 2 * _TIES
+    pairs[apart] = (highest + 1) * count**2  # so that no average with it is below the highest
+    pairs += np.linspace(0, _TIES, len(pairs))
+    names, joins = list(range(count)), []
+    for first, second, distance, _ in linkage(pairs, method="average"):
+        one, other = sorted((names[int(first)], names[int(second)]))
+        names.append(one)
+        if distance <= highest:
+            joins.append(Join(one, other, round(float(distance), 6)))
     for join in reversed(joins):
         labels[join.other] = labels[join.one]
-    return Grouping(tuple(labels.tolist()), joins)
+    return Grouping(tuple(labels.tolist()), tuple(joins))
 
 
 def forbid(distances: Distances, pairs: Iterable[tuple[int, int]]) -> int:

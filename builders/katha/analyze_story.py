@@ -12,7 +12,7 @@ SPEC = StageSpec(
     shape="map",
     reads=("story",),
     writes=("analysis",),
-    libraries=("sentencex", "empath"),
+    libraries=("sentencex",),
 )
 
 

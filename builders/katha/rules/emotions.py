@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 
 from .analysis import Feeling, Segment
 from .lexicon import lexicon
@@ -16,18 +15,14 @@ def emotion_words() -> dict[str, tuple[tuple[str, float], ...]]:
     """Return word -> its emotions, each with a weight of 1 over the number of emotions that list the word.
 
     Words of more than two emotions are left out. Our own list counts alone for the words that it holds.
-
-    The file of the ``empath`` distribution is read directly: its class imports a network library.
     """
     table = lexicon("emotions")
     of_category = {category: emotion for emotion, names in table["empath"].items() for category in names}
     found: dict[str, list[str]] = {}
-    data = (files("empath") / "data" / "categories.tsv").read_text("utf-8")
-    for line in data.splitlines():
-        category, *words = line.rstrip().split("\t")
-        emotion = of_category.get(category)
-        for word in set(words) if emotion else ():
-            if emotion and emotion not in found.setdefault(word, []):
+    for category, words in lexicon("empath")["categories"].items():
+        emotion = of_category[category]
+        for word in words:
+            if emotion not in found.setdefault(word, []):
                 found[word].append(emotion)
     ignored = set(table["ignore"])
     result = {
