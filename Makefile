@@ -56,11 +56,11 @@ replays: .venv/installed-all
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
 test: .venv/installed-all
-	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto $(PYTEST_ARGS) tests
+	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal $(PYTEST_ARGS) tests
 
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all
-	FABULA_ENDURANCE=1 $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto -m endurance $(PYTEST_ARGS) tests
+	FABULA_ENDURANCE=1 $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal -m endurance $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .

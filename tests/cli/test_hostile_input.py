@@ -240,7 +240,7 @@ def test_command_when_its_input_is_sound_does_its_work(
     assert any(path.is_file() for path in folder.glob(case.files))
 
 
-@pytest.mark.parametrize("number", range(rounds(20 * len(CASES))))
+@pytest.mark.parametrize("number", range(rounds(10 * len(CASES))))
 def test_command_when_a_file_of_its_input_is_damaged_says_so_and_leaves_it(
     fabula_command: Fabula, material: dict[str, Path], tmp_path: Path, number: int
 ) -> None:

@@ -155,9 +155,16 @@ def written(table: Any, path: Path, **more: Any) -> Path:
     return path
 
 
-def test_tables_when_they_are_bombs_are_refused_in_little_memory(folder: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def made_bombs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return list(bombs(tmp_path_factory.mktemp("bombs")))
+
+
+def test_tables_when_they_are_bombs_are_refused_in_little_memory(
+    folder: Path, made_bombs: list[Path]
+) -> None:
     table = next(folder.glob("data/*/*.parquet"))
-    for bomb in bombs(tmp_path):
+    for bomb in made_bombs:
         table.unlink()
         os.link(bomb, table)
         work = "print(verify(folder, quick=True).ok, len(list(refused_tables(folder))))"
