@@ -101,7 +101,9 @@ def calibrate(
         images=images,
     )  # fmt: skip
     source = release if release is not None else suite
-    report = compare(run, human, source, settings, key, image_definitions(define, 0, 42) if images else None)
+    report = compare(
+        run, human, source, settings, key, image_definitions(define, resamples=0) if images else None
+    )
     if fit_weights is not None:
         write_weights(report, fit_weights)
     if save:

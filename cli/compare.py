@@ -7,7 +7,9 @@ import typer
 
 from .common import JsonOption, example, guarded, released, show
 from .scoring import (
+    CorrectionOption,
     DefineOption,
+    IntervalOption,
     MatcherOption,
     NonresponseOption,
     PartialOption,
@@ -51,6 +53,8 @@ def compare(
     define: DefineOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
+    interval: IntervalOption = "by-size",
+    correction: CorrectionOption = "holm",
     as_json: JsonOption = False,
 ) -> int:
     """Compare the methods of two evaluations with paired tests.
@@ -62,6 +66,9 @@ def compare(
     from ..evaluation.recoverability.compare import compare_folders
 
     release = released(release)
+    uncertainty = {
+        "resamples": resamples, "seed": seed, "interval": interval, "correction": correction
+    }  # fmt: skip
     kind = read_manifest(first).kind
     check_options(
         kind,
@@ -74,16 +81,16 @@ def compare(
     if kind == "events":
         from ..evaluation.completion.compare import compare_folders as compare_events
 
-        events = event_definitions(voting, partial, nonresponse, resamples, seed)
+        events = event_definitions(voting, partial, nonresponse, **uncertainty)
         found = compare_events(first, second, suite_of(suite, release), events, allow or ())
         show(found, as_json=as_json)
         return 0
     if kind == "images":
         from ..evaluation.images.compare import compare_folders as compare_images
 
-        named = image_definitions(define, resamples, seed)
+        named = image_definitions(define, **uncertainty)
         show(compare_images(first, second, named, allow or ()), as_json=as_json)
         return 0
-    definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
+    definitions = katha_definitions(matcher, nonresponse, support, weights, **uncertainty)
     show(compare_folders(first, second, release, definitions, allow or ()), as_json=as_json)
     return 0

@@ -8,8 +8,6 @@ import typer
 from .common import JsonOption, example, guarded, released, show
 from .scoring import DefineOption, image_definitions
 
-RESAMPLES, SEED = 10_000, 42
-
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -78,7 +76,7 @@ def report(
         from ..evaluation.report.snaps import MEGABYTES
 
         images = ImageReport(
-            image_definitions(define, RESAMPLES, SEED), tuple(unranked or ()),
+            image_definitions(define), tuple(unranked or ()),
             Choice(tuple(stories or ()), tuple(methods or ())),
             MEGABYTES if megabytes is None else megabytes,
         )  # fmt: skip

@@ -7,7 +7,9 @@ import typer
 
 from .common import JsonOption, example, guarded, released, show
 from .scoring import (
+    CorrectionOption,
     DefineOption,
+    IntervalOption,
     MatcherOption,
     NonresponseOption,
     PartialOption,
@@ -51,6 +53,8 @@ def score(
     define: DefineOption = None,
     resamples: ResamplesOption = 10_000,
     seed: SeedOption = 42,
+    interval: IntervalOption = "by-size",
+    correction: CorrectionOption = "holm",
     tables: Annotated[
         Path | None,
         typer.Option(
@@ -68,6 +72,9 @@ def score(
     from ..evaluation.recoverability.score import judged_folder, scores_of
 
     release = released(release)
+    uncertainty = {
+        "resamples": resamples, "seed": seed, "interval": interval, "correction": correction
+    }  # fmt: skip
     kind = read_manifest(run).kind
     check_options(
         kind,
@@ -80,13 +87,13 @@ def score(
     if kind == "events":
         from ..evaluation.completion.score import score_folder
 
-        events = event_definitions(voting, partial, nonresponse, resamples, seed)
+        events = event_definitions(voting, partial, nonresponse, **uncertainty)
         show(score_folder(run, suite_of(suite, release), events), as_json=as_json)
         return 0
     if kind == "images":
-        show(image_scores(run, image_definitions(define, resamples, seed), tables), as_json=as_json)
+        show(image_scores(run, image_definitions(define, **uncertainty), tables), as_json=as_json)
         return 0
-    definitions = katha_definitions(matcher, nonresponse, support, weights, resamples, seed)
+    definitions = katha_definitions(matcher, nonresponse, support, weights, **uncertainty)
     judged = judged_folder(run, release, definitions, splits=split or ())
     if tables is not None:
         from ..evaluation.recoverability.tables import write_tables

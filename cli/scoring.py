@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,6 +62,16 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=0, help="Bootstrap resamples; 0 for no intervals.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+IntervalOption = Annotated[
+    str,
+    typer.Option(
+        "--interval",
+        help="Intervals: by-size (Student's t below 30 stories or prompts, none below 6) or percentile.",
+    ),
+]
+CorrectionOption = Annotated[
+    str, typer.Option("--correction", help="Correction of p-values of several pairs: holm or bonferroni.")
+]
 
 OF_KIND = {
     "katha": ("--release", "--split", "--matcher", "--support", "--weights", "--tables", "--nonresponse"),
@@ -88,7 +98,7 @@ def check_options(kind: str, given: Mapping[str, object]) -> None:
         raise ConfigError(
             ", ".join(wrong), what=f"only for an evaluation of {NAMES[owners[wrong[0]]]}; this is one"
             f" of {NAMES[kind]}", fix=f"leave it out; the options for {kind} are"
-            f" {', '.join(OF_KIND[kind])} and --resamples, --seed",
+            f" {', '.join(OF_KIND[kind])} and --resamples, --seed, --interval, --correction",
         )  # fmt: skip
 
 
@@ -97,8 +107,7 @@ def katha_definitions(
     nonresponse: str | None,
     support: str | None,
     weights: Path | None,
-    resamples: int,
-    seed: int,
+    **uncertainty: Any,  # noqa: ANN401 - fields of Uncertainty
 ) -> "Definitions":
     """Return the definitions for storyboards.
 
@@ -113,13 +122,15 @@ def katha_definitions(
         nonresponse or "excluded",  # type: ignore[arg-type]  # checked by the class
         support or "contradicted",  # type: ignore[arg-type]
         None if weights is None else read_weights(weights),
-        resamples,
-        seed,
+        **uncertainty,
     )
 
 
 def event_definitions(
-    voting: str | None, partial: str | None, nonresponse: str | None, resamples: int, seed: int
+    voting: str | None,
+    partial: str | None,
+    nonresponse: str | None,
+    **uncertainty: Any,  # noqa: ANN401 - fields of Uncertainty
 ) -> "EventDefinitions":
     """Return the definitions for events; what no answer counts as is called ``zero`` there.
 
@@ -129,7 +140,7 @@ def event_definitions(
     from ..evaluation.completion.voting import Definitions
 
     named = "zero" if nonresponse in (None, "incorrect") else nonresponse
-    return Definitions(voting or "unanimous", named, partial or "answered", resamples, seed)  # type: ignore[arg-type]  # checked by the class
+    return Definitions(voting or "unanimous", named, partial or "answered", **uncertainty)  # type: ignore[arg-type]  # checked by the class
 
 
 def suite_of(suite: Path | None, release: Path | None) -> Path | None:
@@ -147,7 +158,10 @@ def suite_of(suite: Path | None, release: Path | None) -> Path | None:
     return suite if suite is not None else release
 
 
-def image_definitions(define: Sequence[str] | None, resamples: int, seed: int) -> "ImageDefinitions":
+def image_definitions(
+    define: Sequence[str] | None,
+    **uncertainty: Any,  # noqa: ANN401 - fields of Uncertainty
+) -> "ImageDefinitions":
     """Return the definitions for shot images.
 
     Raises:
@@ -155,7 +169,7 @@ def image_definitions(define: Sequence[str] | None, resamples: int, seed: int) -
     """
     from ..evaluation.images.definitions import read_definitions
 
-    return read_definitions(define or (), resamples, seed)
+    return read_definitions(define or (), **uncertainty)
 
 
 def image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None) -> "ImageScores":

@@ -8,5 +8,9 @@ PLURALS = {
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: 1 judge, 2 judges, 1,200 stories."""
-    plural = PLURALS.get(noun, f"{noun}s")
-    return f"{count:,} {noun if count == 1 else plural}"
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return PLURALS.get(noun, f"{noun}s")

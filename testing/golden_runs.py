@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from importlib import metadata, resources
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
@@ -286,13 +286,30 @@ def noted_versions(versions: dict[str, str]) -> Iterator[None]:
         yield
 
 
+class _Stated(metadata.Distribution):
+    """An installed distribution that states another version."""
+
+    def __init__(self, installed: metadata.Distribution, version: str) -> None:
+        self._installed, self._version = installed, version
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def read_text(self, filename: str) -> str | None:
+        return self._installed.read_text(filename)
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - as its base has it
+        return self._installed.locate_file(path)
+
+
 @contextmanager
 def with_versions(versions: Mapping[str, str]) -> Iterator[None]:
     """Let the versions of Python, Fabula and the libraries in the meantime be those that are given."""
     installed = metadata.distribution
 
-    def distribution(name: str) -> object:
-        return SimpleNamespace(version=versions[name]) if name in versions else installed(name)
+    def distribution(name: str) -> metadata.Distribution:
+        return _Stated(installed(name), versions[name]) if name in versions else installed(name)
 
     with (
         patch.object(metadata, "distribution", distribution),

@@ -16,7 +16,7 @@ def with_intervals(
     members: Mapping[str, Sequence[bool]],
     definitions: Definitions,
 ) -> dict[str, Score]:
-    """Return scores with their 95 % percentile intervals over drawings of the prompts.
+    """Return scores with their 95 % intervals over drawings of the prompts.
 
     All scores see the same drawings.
 
@@ -28,7 +28,7 @@ def with_intervals(
     """
     import numpy as np
 
-    from ..stats.bootstrap import percentile_interval, resampled_sums
+    from ..stats.bootstrap import divided, resampled_sums
 
     answered = np.array([one.rate is not None for one in videos])
     rates = np.array([one.rate or 0.0 for one in videos])
@@ -41,11 +41,14 @@ def with_intervals(
     if not videos or not definitions.resamples:
         return dict(scores)
     sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = percentile_interval(sums[:, ::2] / sums[:, 1::2])
+    replicates = divided(sums[:, ::2], sums[:, 1::2])
+    values = np.array([np.nan if one.value is None else one.value for one in scores.values()])
+    prompts = (np.stack(columns[1::2], axis=1) > 0).sum(axis=0)
+    low, high = definitions.ends(values, replicates, prompts, (0.0, 1.0))
+    ends = {name: (low[place], high[place]) for place, name in enumerate(scores)}
     return {
-        name: score.model_copy(update={"low": float(low[place]), "high": float(high[place])})
-        if score.status == "ok"
-        else score
-        for place, (name, score) in enumerate(scores.items())
+        name: score
+        if score.status != "ok" or np.isnan(ends[name][0])
+        else score.model_copy(update={"low": float(ends[name][0]), "high": float(ends[name][1])})
+        for name, score in scores.items()
     }

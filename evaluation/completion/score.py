@@ -64,7 +64,7 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
         seeds = _seeds(archive.manifest, panel.method)
         asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
         scored.append(_score_panel(panel, panels[panel], (asked, seeds), definitions))
-    notes = tuple(incomplete_notes(archive.manifest))
+    notes = (*incomplete_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
     return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ...errors import ConfigError
+from ..stats.uncertainty import Uncertainty
 
 NonResponse = Literal["zero", "excluded"]
 Partial = Literal["answered", "required"]
@@ -13,8 +14,8 @@ _K = re.compile(r"at_least_([1-9][0-9]?)")
 
 
 @dataclass(frozen=True)
-class Definitions:
-    """The named definitions that a completion score depends on.
+class Definitions(Uncertainty):
+    """The named definitions that a completion score depends on; how sure it is is :class:`.Uncertainty`'s.
 
     Attributes:
         voting: ``unanimous`` (an event is completed where every vote says so), ``at_least_K`` (where K votes
@@ -22,17 +23,14 @@ class Definitions:
         nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
         partial: which votes of a prompt count: those ``answered``, which reproduces the published tables, or
             all that are ``required``, where a vote without an answer speaks against every event.
-        resamples: bootstrap resamples of the prompts; 0 for no intervals.
-        seed: of the bootstrap.
     """
 
     voting: str = "unanimous"
     nonresponse: NonResponse = "zero"
     partial: Partial = "answered"
-    resamples: int = 10_000
-    seed: int = 42
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.voting not in ("unanimous", "average") and _K.fullmatch(self.voting) is None:
             raise ConfigError(
                 "voting", expected="unanimous, average or at_least_K", found=self.voting,

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from ...errors import ConfigError
+from ..stats.uncertainty import Uncertainty
 
 NAMED: dict[str, tuple[str, ...]] = {
     "cids": ("paper", "code"),
@@ -23,16 +24,14 @@ its default rule, the plain mean, does not read; the paper gives none."""
 
 
 @dataclass(frozen=True)
-class Definitions:
-    """How an evaluation of shot images is scored.
+class Definitions(Uncertainty):
+    """How an evaluation of shot images is scored; how sure scores are is :class:`.Uncertainty`'s.
 
     Attributes:
         cids: see :mod:`fabula.evaluation.metrics.cids`; the others likewise.
         least: pairs of crop and character below this similarity are no match; None takes every pair.
         ensemble: how the cosines of several encoders of one crop become one.
         splits: parts of the set for the inception score.
-        resamples: of the bootstrap over stories; 0 for no intervals.
-        seed: of the bootstrap.
     """
 
     cids: Literal["paper", "code"] = "paper"
@@ -42,8 +41,6 @@ class Definitions:
     alignment: Literal["paper", "code"] = "paper"
     least: float | None = None
     splits: int = 1
-    resamples: int = 10_000
-    seed: int = 42
     clip_score: Literal["hessel", "cosine"] = "hessel"
     clip_text: Literal["static", "setting", "plot", "perspective", "mean"] = "static"
     ensemble: Literal["average", "weighted"] = "average"
@@ -63,13 +60,13 @@ class Definitions:
         return ", ".join([*told, *([] if self.least is None else [f"least={self.least:g}"])])
 
 
-def read_definitions(texts: Iterable[str], resamples: int = 10_000, seed: int = 42) -> Definitions:
+def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  # noqa: ANN401 - fields of a class
     """Return the definitions that texts such as ``cids=code`` or ``least=0.3`` choose.
 
     Raises:
         ConfigError: there is no such metric, definition or number.
     """
-    made = Definitions(resamples=resamples, seed=seed)
+    made = Definitions(**uncertainty)
     for text in texts:
         name, equals, value = text.partition("=")
         if name in NAMED and value in NAMED[name]:

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...schemas.score import Score
+from ..stats.paired import Paired
 from ..stats.ranks import rank_intervals, ranks
-from .compare import ImageComparison
 from .definitions import Definitions
 from .naming import in_order, known_of, lead_of
 from .pooling import values_of
 from .scores import MethodScores
 
-LEVEL = 0.05
 LEAST = 0.5
 """Share of the stories of which a method must have a value to be ranked."""
 
@@ -65,15 +64,9 @@ class Leaderboard:
     cells: dict[str, dict[str, Standing]]
 
 
-def significant(one: ImageComparison) -> bool:
-    """Return whether both tests, corrected, tell two methods apart."""
-    tests = [p for p in (one.p_bootstrap, one.p_wilcoxon) if p is not None]
-    return len(tests) == 2 and max(tests) < LEVEL
-
-
 def leaderboard(
     methods: Sequence[MethodScores],
-    comparisons: Sequence[ImageComparison],
+    comparisons: Sequence[Paired],
     definitions: Definitions,
     excluded: Collection[str] = (),
 ) -> Leaderboard:
@@ -162,16 +155,16 @@ def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dt
     return np.array([[one[key] for one in columns] for key in shared], dtype=np.float64)
 
 
-def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[ImageComparison]) -> Standing:
+def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Paired]) -> Standing:
     higher = known_of(name).higher
     better: list[str] = []
     worse: list[str] = []
     for one in comparisons:
-        if one.metric != name or method not in (one.first, one.second) or not significant(one):
+        winner = one.winner(higher=higher) if one.about["metric"] == name else None
+        if winner is None or method not in (one.first, one.second):
             continue
-        wins = (one.difference > 0) == higher
         other = one.second if one.first == method else one.first
-        (better if wins == (one.first == method) else worse).append(other)
+        (better if winner == method else worse).append(other)
     return replace(standing, better=tuple(better), worse=tuple(worse))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...schemas.score import Score
-from ..stats.bootstrap import percentile_interval, resampled_sums
+from ..stats.bootstrap import divided, resampled_sums
 from .definitions import Definitions
 from .score_story import StoryScore
 
@@ -31,7 +31,7 @@ def pooled(stories: Sequence[StoryScore]) -> dict[str, Score]:
 def with_intervals(
     scores: Mapping[str, Score], stories: Sequence[StoryScore], definitions: Definitions
 ) -> dict[str, Score]:
-    """Return means over stories with 95 % percentile intervals; all see the same drawings of stories."""
+    """Return means over stories with 95 % intervals; all see the same drawings of stories."""
     names = [name for name, score in scores.items() if score.status == "ok"]
     if not names or not definitions.resamples:
         return dict(scores)
@@ -39,9 +39,10 @@ def with_intervals(
     known = ~np.isnan(table)
     columns = np.concatenate([np.where(known, table, 0.0), known.astype(np.float64)], axis=1)
     sums = resampled_sums(columns, definitions.resamples, definitions.seed)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = percentile_interval(sums[:, : len(names)] / sums[:, len(names) :])
-    ends = {name: (float(low[place]), float(high[place])) for place, name in enumerate(names)}
+    replicates = divided(sums[:, : len(names)], sums[:, len(names) :])
+    means = np.array([scores[name].value for name in names], dtype=np.float64)
+    low, high = definitions.ends(means, replicates, known.sum(axis=0))
+    ends = {name: (_end(low[place]), _end(high[place])) for place, name in enumerate(names)}
     return {
         name: score.model_copy(update=dict(zip(("low", "high"), ends[name], strict=True)))
         if name in ends
@@ -64,3 +65,7 @@ def values_of(
         ],
         dtype=np.float64,
     ).reshape(len(stories), len(names))
+
+
+def _end(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -62,6 +62,8 @@ def score_archive(archive: Archive, found: Sequence[FoundStory], definitions: De
         pictures = sum(shot.sha256 is not None for one in stories for shot in one.shots)
         if "inception" in methods[-1].scores and pictures < FEW:
             notes.append(f"the inception score of {method}, of {pictures} pictures, means little")
+    most = max((len(one.stories) for one in methods), default=0)
+    notes += definitions.notes(most, "story")
     release = manifest.protocol.get("release") or {}
     return ImageScores(definitions, release.get("sha256"), tuple(methods), tuple(notes))
 

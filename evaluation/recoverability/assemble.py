@@ -90,9 +90,9 @@ def group_scores(
         add_group_columns(sheet, method, items)
     for grouping in GROUPINGS:
         for group, stories in items.groups(grouping).items():
-            sums, drawn = sheet.resampled(definitions, stories)
+            drawn = sheet.resampled(definitions, stories)
             for method in methods:
-                values = group_estimates_of(sheet, method, sums, drawn)
+                values = group_estimates_of(sheet, method, drawn)
                 gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
                 scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
                 found[method.name].setdefault(grouping, {})[group] = scores

@@ -11,12 +11,12 @@ from ..archive import read_manifest
 from ..lacking import notes_of_both
 from ..protocols import Difference, check_alike
 from ..stats.correlation import Correlation, spearman
+from ..stats.paired import Paired
 from ..words import counted
-from .compare_methods import Comparison, comparisons
+from .compare_methods import comparisons
 from .definitions import Definitions
 from .method import Method, compared
 from .score import Judged, estimated, judged_folder
-from .scores import comparison_line
 from .wordings import WordingControl, only_wordings_differ, wording_control
 
 
@@ -39,7 +39,7 @@ class KathaComparison:
     definitions: Definitions
     stories: int
     gaps: Mapping[str, Mapping[str, float | None]]
-    comparisons: tuple[Comparison, ...] = field(repr=False)
+    comparisons: tuple[Paired, ...] = field(repr=False)
     ranks: Correlation
     differences: tuple[Difference, ...] = ()
     wordings: WordingControl | None = None
@@ -68,8 +68,7 @@ class KathaComparison:
             for method, gap in gaps.items():
                 yield f"  {name}  {method}: {'-' if gap is None else f'{100 * gap:.1f}'}"
         yield "difference (negative: the first loses less)"
-        for one in self.comparisons:
-            yield f"  {comparison_line(one)}"
+        yield from (f"  {one.line()}" for one in self.comparisons)
         if self.ranks.value is not None:
             yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
         if self.wordings is not None:
@@ -125,11 +124,14 @@ def compare_folders(
         definitions,
         one.items.stories,
         gaps,
-        comparisons(pairs, found, one.items),
+        comparisons(pairs, found, one.items, definitions),
         ranks,
         differences,
         wordings,
-        notes_of_both(dict(zip(names, (one.manifest, other.manifest), strict=True))),
+        (
+            *notes_of_both(dict(zip(names, (one.manifest, other.manifest), strict=True))),
+            *definitions.notes(one.items.stories, "story"),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ...errors import ConfigError
-from ..stats.bootstrap import RESAMPLES, SEED
+from ..stats.uncertainty import Uncertainty
 
 Nonresponse = Literal["incorrect", "excluded"]
 Support = Literal["contradicted", "answer", "eq51"]
@@ -22,8 +22,8 @@ SUPPORTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Definitions:
-    """How replies become numbers.
+class Definitions(Uncertainty):
+    """How replies become numbers; how sure they are is :class:`.Uncertainty`'s.
 
     ``support`` exists because the paper contradicts itself: by Eq. 51 a question is invalid wherever a judge
     says that the images omit the answer, and then no loss could ever be measured (the second row of Table 30
@@ -34,24 +34,17 @@ class Definitions:
         nonresponse: what a judge counts as that was asked and did not answer.
         support: what the image support of a text+image reply decides.
         weights: weight of each judge, fitted on people's answers; None for one vote each.
-        resamples: bootstrap resamples; 0 for no intervals.
-        seed: of the bootstrap.
     """
 
     matcher: str = "accepted"
     nonresponse: Nonresponse = "excluded"
     support: Support = "contradicted"
     weights: Mapping[str, float] | None = field(default=None, hash=False)
-    resamples: int = RESAMPLES
-    seed: int = SEED
 
     def __post_init__(self) -> None:
         _known("nonresponse", self.nonresponse, NONRESPONSES)
         _known("support", self.support, SUPPORTS)
-        if self.resamples < 0:
-            raise ConfigError(
-                "resamples", expected="a number from 0", found=str(self.resamples), fix="correct it"
-            )
+        super().__post_init__()
 
     def as_json(self) -> dict[str, Any]:
         """Return them as plain JSON."""

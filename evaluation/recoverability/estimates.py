@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.score import Score
-from ..stats.bootstrap import percentile_interval, resampled_sums
+from ..stats.bootstrap import resampled_sums
 from .definitions import Definitions
 
 Floats = NDArray[np.float64]
@@ -44,10 +44,8 @@ class Sheet:
         """Return the columns of one name out of sums of all, shape (..., some)."""
         return sums[..., self._places[name]]
 
-    def resampled(
-        self, definitions: Definitions, stories: NDArray[np.bool_] | None = None
-    ) -> tuple[Floats, Floats]:
-        """Return the sums over all stories, shape (columns,), and over resamples, (resamples, columns).
+    def resampled(self, definitions: Definitions, stories: NDArray[np.bool_] | None = None) -> "Drawn":
+        """Return the sums over all stories and over resampled ones.
 
         Args:
             definitions: how often to draw, and from which seed.
@@ -55,7 +53,24 @@ class Sheet:
         """
         matrix = self.matrix() if stories is None else self.matrix()[stories]
         drawn = definitions.resamples if len(matrix) > 1 else 0
-        return matrix.sum(axis=0), resampled_sums(matrix, drawn, definitions.seed)
+        return Drawn(matrix, matrix.sum(axis=0), resampled_sums(matrix, drawn, definitions.seed), definitions)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Sums over stories, as they are and resampled.
+
+    Attributes:
+        rows: the stories, shape (stories, columns).
+        sums: over all of them, shape (columns,).
+        resampled: over resamples, shape (resamples, columns).
+        definitions: how intervals are made.
+    """
+
+    rows: Floats = field(repr=False)
+    sums: Floats = field(repr=False)
+    resampled: Floats = field(repr=False)
+    definitions: Definitions
 
 
 @dataclass(frozen=True)
@@ -83,19 +98,20 @@ class Estimates:
         return Score(value=value, status="ok", **ends, **more)
 
 
-def estimates(
-    names: Sequence[str], sums: Floats, drawn: Floats, statistic: Callable[[Floats], Floats]
-) -> Estimates:
-    """Return the values of a statistic of sums, and their percentile intervals.
+def estimates(names: Sequence[str], drawn: Drawn, statistic: Callable[[Floats], Floats]) -> Estimates:
+    """Return the values of a statistic of sums, and their intervals.
+
+    A value stands on the stories that have it on their own. Rates are in [0, 1], gaps in [-1, 1].
 
     Args:
-        names: of the values.
-        sums: over all stories, shape (columns,).
-        drawn: over resamples, shape (resamples, columns).
+        names: of the values; those of gaps end in "gap", or have it before what they are without.
+        drawn: the sums.
         statistic: sums of shape (..., columns) -> values of shape (..., names).
     """
-    values, replicates = statistic(sums), statistic(drawn)
-    low, high = percentile_interval(replicates)
+    values, replicates = statistic(drawn.sums), statistic(drawn.resampled)
+    stories = (~np.isnan(statistic(drawn.rows))).sum(axis=0)
+    lowest = np.array([-1.0 if "gap" in name.rpartition(".")[2] else 0.0 for name in names])
+    low, high = drawn.definitions.ends(values, replicates, stories, (lowest, 1.0))
     return Estimates(
         dict(zip(names, values.tolist(), strict=True)),
         dict(zip(names, low.tolist(), strict=True)),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..stats.bootstrap import divided
 from .ambiguity import ambiguity_columns
 from .contrastive import contrast_columns
-from .estimates import Estimates, Sheet, estimates
+from .estimates import Drawn, Estimates, Sheet, estimates
 from .generations import Generations
 from .items import DIMENSIONS, Items
 from .moral_target import moral_columns
@@ -122,14 +122,13 @@ def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:
     sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
 
 
-def estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> Estimates:
+def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
     """Return every value of a method, with intervals.
 
     Args:
         sheet: the sheet that the sums are of.
         method: the method.
-        sums: over all stories, shape (columns,).
-        drawn: over resamples, shape (resamples, columns).
+        drawn: the sums.
     """
     labels = [f"{level}.{name}.{value}" for level in LEVELS for name in SETS for value in names()]
     labels += [
@@ -156,10 +155,10 @@ def estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> E
         parts.append(_pairs(sheet.part(totals, (method.name, "pairs"))))
         return np.concatenate(parts, axis=-1)
 
-    return estimates(labels, sums, drawn, statistic)
+    return estimates(labels, drawn, statistic)
 
 
-def group_estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats) -> Estimates:
+def group_estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
     """Return the values of a method within a group; see :func:`estimates_of`."""
     labels = [f"question.{name}.{value}" for name in GROUP_SETS for value in names()]
     labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
@@ -169,7 +168,7 @@ def group_estimates_of(sheet: Sheet, method: Method, sums: Floats, drawn: Floats
         parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
         return np.concatenate(parts, axis=-1)
 
-    return estimates(labels, sums, drawn, statistic)
+    return estimates(labels, drawn, statistic)
 
 
 def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:

@@ -139,10 +139,10 @@ def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
             "judgements_outside": judged.replies.outside,
         },
         methods=scores,
-        comparisons=comparisons(list(combinations(methods, 2)), found, items),
+        comparisons=comparisons(list(combinations(methods, 2)), found, items, definitions),
         robustness=robustness,
         coverage=coverage_of(judged.replies),
-        notes=tuple(_notes(judged)),
+        notes=(*_notes(judged), *definitions.notes(items.stories, "story")),
     )
 
 
@@ -153,8 +153,8 @@ def estimated(
     sheet = Sheet(items.stories)
     for method in methods:
         add_columns(sheet, method, items)
-    sums, drawn = sheet.resampled(definitions)
-    return sheet, {method.name: estimates_of(sheet, method, sums, drawn) for method in methods}
+    drawn = sheet.resampled(definitions)
+    return sheet, {method.name: estimates_of(sheet, method, drawn) for method in methods}
 
 
 def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path | None) -> Path:

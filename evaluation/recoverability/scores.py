@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ...schemas.score import Score
+from ..stats.paired import Paired
 from ..words import counted
-from .compare_methods import Comparison
 from .coverage import Coverage
 from .definitions import Definitions
 from .pooling import LEVELS, SETS, Level, SetName
@@ -98,7 +98,7 @@ class KathaScores:
     release: Mapping[str, Any]
     scope: Mapping[str, Any]
     methods: Mapping[str, MethodScores] = field(repr=False)
-    comparisons: tuple[Comparison, ...] = field(repr=False)
+    comparisons: tuple[Paired, ...] = field(repr=False)
     robustness: Mapping[str, Any] = field(repr=False)
     coverage: tuple[Coverage, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -122,8 +122,7 @@ class KathaScores:
         if self.comparisons:
             yield ""
             yield "difference of common-valid STG (negative: the first loses less)"
-        for one in self.comparisons:
-            yield f"  {comparison_line(one)}"
+        yield from (f"  {one.line()}" for one in self.comparisons)
         if self.coverage:
             yield ""
             yield from coverage_lines(self.coverage)
@@ -150,19 +149,6 @@ def points(score: Score) -> str:
     if score.low is None or score.high is None:
         return text
     return f"{text} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
-
-
-def comparison_line(one: Comparison) -> str:
-    """Return a comparison as one line."""
-    if one.difference is None:
-        return f"{one.first} - {one.second}: undefined, no question is valid for both"
-    ends = "" if one.low is None or one.high is None else f" [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-    return (
-        f"{one.first} - {one.second}: {100 * one.difference:+.1f}{ends}, {counted(one.stories, 'story')}, "
-        f"p={_number(one.p_bootstrap_corrected)} (bootstrap), "
-        f"p={_number(one.p_wilcoxon_corrected)} (Wilcoxon), d={_number(one.cohen_d)}, "
-        f"r_rb={_number(one.rank_biserial)}"
-    )
 
 
 def coverage_lines(coverage: tuple[Coverage, ...]) -> Iterator[str]:

@@ -1,17 +1,17 @@
-"""Methods against each other in the report on videos, and what a comparison says in words."""
+"""Methods against each other in a report, and what a comparison says in words."""
 
-from collections.abc import Sequence
 from itertools import combinations
 
 from ...schemas.score import Score
-from ..completion.compare import EventComparison, comparable, paired
+from ..completion.compare import comparable, event_comparisons
 from ..completion.scores import EventScores
-from .model import Comparison
+from ..stats.paired import LEVEL, Paired
+from ..stats.uncertainty import FEW, LEAST, Uncertainty
+from ..words import plural
+from .model import Comparison, Definition, Unit
 
-LEVEL = 0.05
 
-
-def event_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
+def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
     """Return every pair of methods under each judge, paired over prompts and corrected together."""
     pairs = [
         (one, other)
@@ -20,41 +20,71 @@ def event_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
         and one.panel.method != other.panel.method
         and comparable(one, other, scores.definitions)
     ]
-    found = paired(pairs, scores.definitions) if pairs else ()
-    judges = {one.judge for one in found}
-    return tuple(_comparison(one, several=len(judges) > 1) for one in found)
+    made = event_comparisons(pairs, scores.definitions)
+    several = len({one.about["judge"] for one in made}) > 1
+    return tuple(
+        comparison(
+            one, f"Completion rate, by {one.about['judge']}" if several else "Completion rate",
+            higher=True, better="completes more",
+        )
+        for one in made
+    )  # fmt: skip
 
 
-def verdict_of(
-    tests: Sequence[float | None], difference: float, names: tuple[str, str], *, low_is_better: bool
-) -> str:
-    """Return what two tests and a difference say: which of two is better, or that it cannot be said.
+def comparison(
+    one: Paired,
+    measure: str,
+    *,
+    higher: bool,
+    better: str = "is better",
+    unit: Unit = "points",
+    shown: bool = True,
+) -> Comparison:
+    """Return a paired comparison as a report shows it.
 
     Args:
-        tests: corrected p-values; None where undefined.
-        difference: first less second.
-        names: of the two.
-        low_is_better: whether the lower value is the better one.
+        one: the comparison.
+        measure: what was compared, for readers.
+        higher: whether the higher value is the better one.
+        better: what the better method does, as the end of a sentence.
+        unit: how the difference is printed.
+        shown: whether the page lists it.
     """
-    known = [p for p in tests if p is not None]
-    if not known:
-        return "Cannot be said."
-    if max(known) >= LEVEL:
-        return "These data do not tell them apart." if min(known) >= LEVEL else "The two tests disagree."
-    better = names[0] if (difference < 0) == low_is_better else names[1]
-    return f"{better} {'loses less' if low_is_better else 'completes more'}."
-
-
-def _comparison(one: EventComparison, *, several: bool) -> Comparison:
+    if one.difference is None:
+        difference = Score(value=None, status="undefined", reason="no question is valid for both")
+    else:
+        difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
     return Comparison(
-        measure=f"Completion rate, by {one.judge}" if several else "Completion rate",
-        first=one.first,
-        second=one.second,
-        difference=Score(value=one.difference, status="ok", low=one.low, high=one.high),
-        p={"Wilcoxon": one.p_wilcoxon, "bootstrap": one.p_bootstrap},
+        measure=measure, first=one.first, second=one.second, difference=difference, unit=unit,
+        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
         effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
-        pairs=one.prompts,
-        verdict=verdict_of(
-            (one.p_wilcoxon, one.p_bootstrap), one.difference, (one.first, one.second), low_is_better=False
-        ),
-    )
+        pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
+    )  # fmt: skip
+
+
+def resampling_definition(used: Uncertainty, unit: str) -> Definition:
+    """Return what a report says of its intervals and p-values.
+
+    Args:
+        used: how they were made.
+        unit: what was drawn, in the singular.
+    """
+    units = plural(unit)
+    few = f" Below {FEW} {units} they are of Student's t, below {LEAST} there are none."
+    return Definition(
+        name="bootstrap", value=f"{used.resamples:,} resamples, seed {used.seed}, {used.correction}",
+        meaning=f"{units.capitalize()} are drawn with replacement; intervals are percentiles."
+        f"{few if used.interval == 'by-size' else ''} P-values of several comparisons are corrected by "
+        f"{used.correction.capitalize()}.",
+    )  # fmt: skip
+
+
+def _verdict(one: Paired, better: str, *, higher: bool) -> str:
+    if one.interval is None:
+        return f"Too few {plural(one.unit)} for a test."
+    if one.difference is None or not one.tests:
+        return "Cannot be said."
+    if winner := one.winner(higher=higher):
+        return f"{winner} {better}."
+    disagree = len(one.tests) == 2 and min(one.tests) < LEVEL
+    return "The two tests disagree." if disagree else "These data do not tell them apart."

@@ -14,7 +14,7 @@ from ..completion.scores import AVERAGE, EventScores, PanelScore
 from ..completion.voting import Definitions
 from ..words import counted
 from .accounts import Accounts, read_lines
-from .comparing import event_comparisons
+from .comparing import resampling_definition, video_comparisons
 from .events_cases import CONDITION, chosen_prompts, prompt_case
 from .model import (
     Cases,
@@ -68,7 +68,7 @@ def events_report(
     manifest = EvaluationManifest.model_validate_json(read_plain(folder / EVALUATION, follow=True))
     pictures = pictures_of_run(folder)
     total = sum(len(panel.videos) for panel in scores.panels)
-    comparisons = event_comparisons(scores)
+    comparisons = video_comparisons(scores)
     return ReportDocument(
         kind="events",
         title=_title(scores),
@@ -96,8 +96,12 @@ def events_report(
             "them with "
         "people.",
         cost=accounts.cost_table(),
-        definitions=tuple(
-            Definition(name=name, value=str(value)) for name, value in vars(scores.definitions).items()
+        definitions=(
+            *(
+                Definition(name=name, value=str(getattr(scores.definitions, name)))
+                for name in ("voting", "nonresponse", "partial")
+            ),
+            resampling_definition(scores.definitions, "prompt"),
         ),
         manifest=manifest.as_json(),
     )  # fmt: skip
@@ -133,7 +137,7 @@ def _comparison_note(scores: EventScores, found: Sequence[Comparison]) -> str:
         return "No two methods have a prompt in common that counts."
     return (
         "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
-        f"Bonferroni for {counted(len(found), 'comparison')}."
+        f"{scores.definitions.correction.capitalize()} for {counted(len(found), 'comparison')}."
     )
 
 

@@ -10,7 +10,7 @@ from ...media.images import LIMITS
 from ...releases.shot_tree import read_shot_set
 from ...schemas.judgement import EvaluationManifest
 from ..archive import Archive, read_archive
-from ..images.compare import paired
+from ..images.compare import image_comparisons
 from ..images.definitions import Definitions
 from ..images.found import FoundStory, read_found
 from ..images.leaderboard import Leaderboard, leaderboard
@@ -84,7 +84,7 @@ def images_report(
     manifest = archive.manifest
     _check_release(release, manifest)
     scores = score_archive(archive, found, used)
-    pairs = paired(list(combinations(scores.methods, 2)), used)
+    pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
     board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores))
     files = ShotFiles.of(folder, manifest, release, outputs)
     looked = _looked(archive, found, scores, files, wanted)

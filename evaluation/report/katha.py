@@ -14,6 +14,7 @@ from ..recoverability.scores import KathaScores
 from ..stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
 from ..words import counted
 from .accounts import Accounts, read_lines
+from .comparing import resampling_definition
 from .katha_cases import NAMES, Replies, Shown, cases_of
 from .katha_controls import controls
 from .katha_spots import chosen_spots, spots_of
@@ -151,7 +152,8 @@ def _comparison_note(scores: KathaScores) -> str:
         return "There is only one method; fabula compare compares it with other evaluations."
     return (
         "The first method minus the second on the questions that are valid for all methods, paired by story. "
-        "p-values are corrected by Bonferroni for the number of comparisons."
+        f"p-values are corrected by {scores.definitions.correction.capitalize()} for the number of "
+        "comparisons."
     )
 
 
@@ -201,6 +203,5 @@ def _definitions(used: Definitions) -> tuple[Definition, ...]:
         Definition(name="support", value=used.support, meaning=SUPPORTS[used.support]),
         Definition(name="aggregation", value="majority" if used.weights is None else "weighted",
                    meaning=f"Judges are combined by majority, {weights}; a tie counts as incorrect."),
-        Definition(name="bootstrap", value=f"{used.resamples:,} resamples, seed {used.seed}",
-                   meaning="Stories are drawn with replacement; intervals are percentiles."),
+        resampling_definition(used, "story"),
     )  # fmt: skip

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from ...schemas.score import Score
-from ..recoverability.compare_methods import Comparison as Compared
 from ..recoverability.items import DIMENSIONS
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
-from .comparing import verdict_of
+from .comparing import comparison
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from .showing import label_text
 
@@ -100,7 +99,10 @@ def judges_table(scores: KathaScores) -> ScoreTable:
 
 def comparisons(scores: KathaScores) -> tuple[Comparison, ...]:
     """Return the comparisons of methods."""
-    return tuple(_comparison(one) for one in scores.comparisons)
+    return tuple(
+        comparison(one, "STG, valid for all methods", higher=False, better="loses less")
+        for one in scores.comparisons
+    )
 
 
 def accounting(scores: KathaScores) -> Iterator[CountTable]:
@@ -282,28 +284,3 @@ def _triples(scores: KathaScores) -> CountTable:
         columns={**{name: name for name in methods}, "in": "In STG", "meaning": "What it says"},
         rows=tuple(rows),
     )  # fmt: skip
-
-
-def _comparison(one: Compared) -> Comparison:
-    if one.difference is None:
-        reason = "no question is valid for both"
-        difference = Score(value=None, status="undefined", reason=reason)
-    else:
-        difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
-    return Comparison(
-        measure="STG, valid for all methods",
-        first=one.first,
-        second=one.second,
-        difference=difference,
-        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
-        effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
-        pairs=one.stories,
-        verdict=_verdict(one),
-    )
-
-
-def _verdict(one: Compared) -> str:
-    if one.difference is None:
-        return "Cannot be said."
-    tests = [one.p_wilcoxon_corrected, one.p_bootstrap_corrected]
-    return verdict_of(tests, one.difference, (one.first, one.second), low_is_better=True)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from ...schemas.score import Score
-from ..images.compare import ImageComparison
-from ..images.leaderboard import Leaderboard, significant
+from ..images.leaderboard import Leaderboard
 from ..images.naming import POLAR, base_of, in_order, known_of, label_of
 from ..images.scores import ImageScores, MethodScores
+from ..stats.paired import Paired
+from .comparing import comparison
 from .model import Comparison, Measure, ScoreRow, ScoreTable, Unit
 from .shots_model import (
     LeaderColumn,
@@ -80,7 +81,7 @@ def leaders(board: Leaderboard) -> Leaders:
         note="Methods are ranked by their mean over the stories for which all ranked methods have a value; "
         'ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts '
         "the methods that this one beats in both paired tests, bootstrap and signed-rank, at 0.05 with "
-        f"Bonferroni's correction for the pairs of methods.{by} "
+        f"Holm's correction for the pairs of methods.{by} "
         "There is no overall rank: scores measure different things.",
         columns=tuple(columns),
         rows=rows,
@@ -153,36 +154,21 @@ def _sector(score: Score | None, axis: PolarAxis) -> Sector:
     return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
 
 
-def comparisons(found: Sequence[ImageComparison], board: Leaderboard) -> tuple[Comparison, ...]:
+def comparisons(found: Sequence[Paired], board: Leaderboard) -> tuple[Comparison, ...]:
     """Return every pair in every score; the page shows all, or each method against the first of a score."""
     first = {
         name: next((method for method in board.methods if _rank(board, method, name) == 1), None)
         for name in board.names
     }
-    made = []
-    for name in board.names:
-        higher = known_of(name).higher
-        for one in found:
-            if one.metric != name:
-                continue
-            words = "These data do not tell them apart."
-            if significant(one):
-                winner = one.first if (one.difference > 0) == higher else one.second
-                words = f"{winner} is better."
-            elif one.p_wilcoxon is None or one.p_bootstrap is None:
-                words = "Cannot be said."
-            elif min(one.p_wilcoxon, one.p_bootstrap) < 0.05:
-                words = "The two tests disagree."
-            made.append(
-                Comparison(
-                    measure=label_of(name), first=one.first, second=one.second, unit=unit_of(name),
-                    difference=Score(value=one.difference, status="ok", low=one.low, high=one.high),
-                    p={"Wilcoxon": one.p_wilcoxon, "bootstrap": one.p_bootstrap},
-                    effects={"Cohen's d": one.cohen_d}, pairs=one.stories, verdict=words,
-                    shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
-                )
-            )  # fmt: skip
-    return tuple(made)
+    return tuple(
+        comparison(
+            one, label_of(name), higher=known_of(name).higher, unit=unit_of(name),
+            shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
+        )
+        for name in board.names
+        for one in found
+        if one.about["metric"] == name
+    )  # fmt: skip
 
 
 def _rank(board: Leaderboard, method: str, name: str) -> int | None:

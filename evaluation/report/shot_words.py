@@ -10,6 +10,7 @@ from ..images.naming import SCORES, base_of, known_of
 from ..images.scores import ImageScores
 from ..words import counted
 from .accounts import Accounts
+from .comparing import resampling_definition
 from .model import Definition, Plot, PlotPoint
 from .shot_cards import Looked
 from .shot_tables import measure_of, unit_of
@@ -127,7 +128,7 @@ def comparison_note_of(scores: ImageScores, pairs: int) -> str:
     if not pairs:
         return "No two methods have a story in common that counts."
     return (
-        "The first method minus the second, paired by story. p-values are corrected by Bonferroni for the "
+        "The first method minus the second, paired by story. p-values are corrected by Holm for the "
         "pairs of methods of one score, not for the number of scores."
     )
 
@@ -149,10 +150,7 @@ def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition
         name="least similarity of a match", value=least,
         meaning="Crops are assigned to expected characters so that the sum of similarities is largest.",
     )  # fmt: skip
-    yield Definition(
-        name="bootstrap", value=f"{used.resamples:,} resamples, seed {used.seed}",
-        meaning="Stories are drawn with replacement; intervals are percentiles.",
-    )  # fmt: skip
+    yield resampling_definition(used, "story")
     choices: dict[str, Any] = {name: getattr(used, name.replace("-", "_")) for name in NAMED}
     listed = ", ".join(f"{name}={value}" for name, value in choices.items())
     yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")

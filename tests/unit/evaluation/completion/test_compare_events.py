@@ -30,13 +30,14 @@ def folder(tmp_path: Path, suite: Suite) -> Callable[..., Path]:
 def test_two_evaluations_when_compared_are_paired_over_prompts(archive: Make, folder) -> None:
     first = folder("a", archive({"a.mp4": [(1, 1)] * 2, "b.mp4": [(1, 0)] * 2, "c.mp4": [(1, 1, 1)] * 2}))
     second = folder("b", archive({"a.mp4": [(1, 0)] * 2, "b.mp4": [(0, 0)] * 2, "c.mp4": ["refused"] * 2}))
-    (one,) = compare_folders(first, second, None, Definitions()).comparisons
+    (one,) = compare_folders(first, second, None, Definitions(interval="percentile")).comparisons
     # 1 - 1/2, 1/2 - 0, 1 - 0
-    assert (one.prompts, one.difference) == (3, pytest.approx(2 / 3))
+    assert (one.n, one.difference) == (3, pytest.approx(2 / 3))
     assert one.low == pytest.approx(0.5)
     assert one.rank_biserial == 1
     found = compare_folders(first, second, None, Definitions(nonresponse="excluded", resamples=0))
-    assert (found.comparisons[0].prompts, found.comparisons[0].low) == (2, None)
+    assert (found.comparisons[0].n, found.comparisons[0].low) == (2, None)
+    assert found.as_json()["comparisons"][0]["prompts"] == 2
     assert any("+50.0" in line for line in found.lines())
     assert found.as_json()["comparisons"][0]["first"] == "m"
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from fabula.evaluation.images.compare import paired
+from fabula.evaluation.images.compare import image_comparisons as paired
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.leaderboard import Leaderboard, leaderboard
 from fabula.evaluation.images.naming import SCORES, in_order, judge_of, label_of, lead_of

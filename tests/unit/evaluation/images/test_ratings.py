@@ -116,8 +116,10 @@ def test_definitions_when_unknown_are_refused_with_those_there_are(text: str) ->
 
 
 def test_definitions_when_given_stand_for_themselves() -> None:
-    made = read_definitions(["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], 5, 1)
-    assert made == Definitions("code", "code", "paper", "all", "paper", 0.3, 10, 5, 1)
+    made = read_definitions(
+        ["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], resamples=5, seed=1
+    )
+    assert made == Definitions("code", "code", "paper", "all", "paper", 0.3, 10, resamples=5, seed=1)
     weighted = read_definitions(["ensemble=weighted"]).weights
     assert made.weights is None and weighted is not None and weighted["facenet-vggface2"] == 0.2
     assert "copy-paste=code" in made.named() and "least=0.3" in made.named()

@@ -1,6 +1,7 @@
 """Comparing two evaluations, the tables behind the scores, and both commands."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -29,10 +30,12 @@ def pair(bench):
 
 def test_compare_when_protocols_match_gives_the_paired_difference(pair):
     first, second = pair
-    found = compare_folders(first.write(), second.write(), None, QUICK)
+    found = compare_folders(first.write(), second.write(), None, replace(QUICK, interval="percentile"))
     (one,) = found.comparisons
     assert one.difference == pytest.approx(-0.5)
     assert one.low < -0.5 < one.high <= 0
+    (few,) = compare_folders(first.run, second.run, None, QUICK).comparisons
+    assert (few.difference, few.low, few.p_wilcoxon) == (one.difference, None, None)
     assert found.stories == 4
     assert list(found.gaps.values()) == [{"m": 0.0}, {"m": pytest.approx(0.5)}]
 
@@ -60,7 +63,9 @@ def test_compare_when_stories_differ_uses_those_of_both(bench):
 
 def test_score_command_when_asked_for_json_prints_the_scores(pair):
     run = pair[1].write()
-    result = CliRunner().invoke(app, ["score", str(run), "--resamples", "50", "--json"])
+    result = CliRunner().invoke(
+        app, ["score", str(run), "--resamples", "50", "--interval", "percentile", "--json"]
+    )
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     gap = document["methods"]["m"]["gaps"]["question"]["filtered"]["gap"]
@@ -72,6 +77,11 @@ def test_score_command_when_asked_for_json_prints_the_scores(pair):
 def test_score_command_when_asked_for_lines_prints_points_with_intervals(pair):
     result = CliRunner().invoke(app, ["score", str(pair[0].write()), "--resamples", "50"])
     assert result.exit_code == 0, result.output
+    assert "note: 4 stories: too few for intervals and tests, which need 6" in result.stdout
+    assert "STG 0.0\n" in result.stdout
+    result = CliRunner().invoke(
+        app, ["score", str(pair[0].run), "--resamples", "50", "--interval", "percentile"]
+    )
     assert "STG 0.0 [0.0, 0.0]" in result.stdout
     assert "72 of 72 replies are answers" in result.stdout
 

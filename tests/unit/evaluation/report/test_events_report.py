@@ -84,6 +84,7 @@ def test_events_report_when_compared_with_the_scores_has_their_numbers(evaluatio
     prompts = next(one for one in document.accounting if one.name == "prompts")
     assert prompts.rows[0].values == {"prompts": 3, "answered": 1, "missing": 1, "silent": 1}
     assert document.warnings == (
+        "3 prompts: too few for intervals and tests, which need 6.",
         "1 of 3 prompts have no video by m.", "openai:one answered nothing about 1 of 3 prompts of m."
     )  # fmt: skip
 

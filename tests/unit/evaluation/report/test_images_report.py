@@ -77,10 +77,14 @@ def test_report_when_compared_with_the_scores_has_their_numbers(drawn: Path, rep
             assert (score.value, score.low, score.high) == (
                 (one := scores[row.label].scores[name]).value, one.low, one.high,
             )  # fmt: skip
-    (expected,) = (one for one in compare_folders(drawn, drawn, FEW).comparisons if one.metric == "csd_self")
+    (expected,) = (
+        one for one in compare_folders(drawn, drawn, FEW).comparisons if one.about["metric"] == "csd_self"
+    )
     (found,) = (one for one in report.comparisons if one.measure == "CSD self")
     assert (found.difference.value, found.difference.low) == (expected.difference, expected.low)
-    assert found.p == {"Wilcoxon": expected.p_wilcoxon, "bootstrap": expected.p_bootstrap}
+    assert found.p == {
+        "Wilcoxon": expected.p_wilcoxon_corrected, "bootstrap": expected.p_bootstrap_corrected
+    }  # fmt: skip
 
 
 def test_shots_when_averaged_are_the_scores_of_their_story(tmp_path: Path) -> None:

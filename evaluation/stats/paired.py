@@ -1,0 +1,179 @@
+"""The one comparison of two methods over the units that both have, for every kind of evaluation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..words import counted, plural
+from .bootstrap import Floats, resampled_sums
+from .corrections import CORRECTIONS
+from .effects import cohen_d
+from .signed_rank import signed_rank
+from .uncertainty import Uncertainty
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods before they are compared.
+
+    Attributes:
+        first: method.
+        second: method.
+        differences: first less second, per unit that both have, shape (units,); finite.
+        about: what is compared, such as the metric or the judge, by its name in JSON.
+        value: the difference of the set, where it is not the mean of the units' differences.
+        replicates: that difference in each resample, shape (resamples,).
+    """
+
+    first: str
+    second: str
+    differences: Floats = field(repr=False)
+    about: Mapping[str, str] = field(default_factory=dict)
+    value: float | None = None
+    replicates: Floats | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """One method against another over the units that both have.
+
+    Attributes:
+        about: what is compared, such as the metric or the judge, by its name in JSON.
+        first: method.
+        second: method.
+        unit: what is paired: story or prompt.
+        n: how many units both have.
+        difference: of the first less the second; None where it is undefined.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        interval: what the interval and ``p_bootstrap`` are made with: ``percentile`` or Student's ``t``, both
+            with resampled units (see :class:`.uncertainty.Uncertainty`); None where there are too few units.
+        p_bootstrap: two-sided p-value of no difference, not corrected.
+        p_bootstrap_corrected: the same, corrected for the comparisons that were made together.
+        p_wilcoxon: two-sided p-value of the signed-rank test over units, not corrected.
+        p_wilcoxon_corrected: the same, corrected.
+        correction: which correction that is: ``holm`` or ``bonferroni``.
+        cohen_d: effect size of the units' differences, d_z.
+        rank_biserial: effect size of their signed ranks (KathaTrace, Eq. 49).
+        higher: units in which the first has the higher value.
+        lower: units in which it has the lower one.
+        equal: units in which they have the same.
+    """
+
+    about: Mapping[str, str]
+    first: str
+    second: str
+    unit: str
+    n: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    interval: str | None
+    p_bootstrap: float | None
+    p_bootstrap_corrected: float | None
+    p_wilcoxon: float | None
+    p_wilcoxon_corrected: float | None
+    correction: str
+    cohen_d: float | None
+    rank_biserial: float | None
+    higher: int
+    lower: int
+    equal: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON; the number of units bears their name."""
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in ("about", "unit", "n")}
+        return {**self.about, **fields, plural(self.unit): self.n}
+
+    def winner(self, *, higher: bool) -> str | None:
+        """Return the better method where both tests, corrected, tell the two apart; else None.
+
+        Args:
+            higher: whether the higher value is the better one.
+        """
+        if self.difference is None or len(self.tests) < 2 or max(self.tests) >= LEVEL:
+            return None
+        return self.first if (self.difference > 0) == higher else self.second
+
+    def line(self, scale: float = 100, digits: int = 1) -> str:
+        """Return it as one line for people.
+
+        Args:
+            scale: what values are multiplied by; 100 for percentage points.
+            digits: after the point.
+        """
+        pair = " ".join([*(f"{value}:" for value in self.about.values()), f"{self.first} - {self.second}"])
+        if self.difference is None:
+            return f"{pair}: undefined, nothing is valid for both"
+        ends = ""
+        if self.low is not None and self.high is not None:
+            ends = f" [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
+        return (
+            f"{pair}: {scale * self.difference:+.{digits}f}{ends}, {counted(self.n, self.unit)}, "
+            f"p={_short(self.p_bootstrap_corrected)} (bootstrap), "
+            f"p={_short(self.p_wilcoxon_corrected)} (Wilcoxon), "
+            f"d={_short(self.cohen_d)}, r_rb={_short(self.rank_biserial)}"
+        )
+
+    @property
+    def tests(self) -> tuple[float, ...]:
+        """The corrected p-values that there are."""
+        return tuple(p for p in (self.p_wilcoxon_corrected, self.p_bootstrap_corrected) if p is not None)
+
+
+def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[Paired, ...]:
+    """Return every pair compared; p-values are corrected for the number of pairs that are given.
+
+    Args:
+        pairs: what to compare; all were resampled alike where they bring replicates.
+        unit: what is paired, in the singular.
+        uncertainty: how intervals and p-values are made.
+    """
+    rows = [_row(pair, uncertainty) for pair in pairs]
+    corrected = {
+        f"{name}_corrected": CORRECTIONS[uncertainty.correction](np.array([row[name] for row in rows]))
+        for name in ("p_bootstrap", "p_wilcoxon")
+    }
+    made = []
+    for place, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        values = {**row, **{name: float(column[place]) for name, column in corrected.items()}}
+        made.append(
+            Paired(
+                about=dict(pair.about), first=pair.first, second=pair.second, unit=unit,
+                n=len(pair.differences), interval=uncertainty.method(len(pair.differences)),
+                correction=uncertainty.correction, higher=int((pair.differences > 0).sum()),
+                lower=int((pair.differences < 0).sum()), equal=int((pair.differences == 0).sum()),
+                **{name: None if np.isnan(value) else value for name, value in values.items()},
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _row(pair: Pair, uncertainty: Uncertainty) -> dict[str, float]:
+    differences, number = pair.differences, len(pair.differences)
+    value, replicates = pair.value, pair.replicates
+    if value is None or replicates is None:
+        value = float(differences.mean()) if number else float("nan")
+        drawn = uncertainty.resamples if number else 0
+        sums = resampled_sums(differences[:, None], drawn, uncertainty.seed)
+        replicates = sums[:, 0] / max(number, 1)
+    low, high = uncertainty.ends(np.asarray(value), replicates, number)
+    ranks = signed_rank(differences, "two-sided")
+    tested = number > 0 and uncertainty.method(number) is not None
+    return {
+        "difference": value,
+        "low": float(low),
+        "high": float(high),
+        "p_bootstrap": uncertainty.p_value(value, replicates, number),
+        "p_wilcoxon": ranks.p_value if tested else float("nan"),
+        "cohen_d": cohen_d(differences),
+        "rank_biserial": ranks.rank_biserial,
+    }
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"

@@ -1,0 +1,128 @@
+"""How sure a number is: which intervals and p-values it gets, and what they are made of."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...errors import ConfigError
+from ..words import counted
+from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
+from .corrections import CORRECTIONS
+
+Interval = Literal["by-size", "percentile"]
+FEW, LEAST = 30, 6
+"""Below so many units intervals and p-values are of Student's t; below the second there is neither."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncertainty:
+    """How intervals and p-values over units (stories, prompts) are made.
+
+    The percentile bootstrap is too sure of itself with few units: at a level of 0.05 it rejects a true null
+    in 13 % of simulations with 6 of them, in 8 % with 15 and in 7 % with 25. ``by-size`` therefore takes
+    Student's t below 30 units, with the standard error of the bootstrap, widened by sqrt(n / (n - 1)) because
+    resampling shrinks it by as much; for a mean that is the usual t interval. That rejects in 4 to 6 %. Below
+    6 units there is no interval and no p-value.
+
+    Attributes:
+        resamples: bootstrap resamples of the units; 0 for no intervals.
+        seed: of the bootstrap.
+        interval: ``by-size``, or ``percentile`` for any number of units, as the papers have it.
+        correction: of p-values that are computed together: ``holm``, or ``bonferroni`` as in the papers.
+    """
+
+    resamples: int = RESAMPLES
+    seed: int = SEED
+    interval: Interval = "by-size"
+    correction: str = "holm"
+
+    def __post_init__(self) -> None:
+        if self.resamples < 0:
+            raise ConfigError("resamples", what=f"{self.resamples} is below 0", fix="give a number from 0")
+        for name, known in (("interval", get_args(Interval)), ("correction", tuple(CORRECTIONS))):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    name, what=f"there is no {name} {getattr(self, name)!r}",
+                    fix=f"choose {' or '.join(known)}",
+                )  # fmt: skip
+
+    def ends(
+        self,
+        values: Floats,
+        replicates: Floats,
+        units: Floats | int,
+        bounds: tuple[Floats | float, Floats | float] = (-np.inf, np.inf),
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of 95 % intervals; ``nan`` where there is none.
+
+        Args:
+            values: what was computed from all units, shape (...).
+            replicates: the same from resampled units, shape (resamples, ...).
+            units: how many units each value stands on, shape (...), or one number for all.
+            bounds: lowest and highest possible values, shape (...), or one number for all.
+        """
+        low, high = percentile_interval(replicates)
+        if self.interval == "percentile" or not len(replicates):
+            return low, high
+        from scipy.stats import t
+
+        number = np.broadcast_to(np.asarray(units, dtype=np.float64), np.shape(values))
+        few, none = number < FEW, number < LEAST
+        with np.errstate(invalid="ignore", divide="ignore"):
+            reach = t.ppf(0.975, np.maximum(number - 1, 1)) * _standard_error(replicates, number)
+        low = np.where(few, np.maximum(values - reach, bounds[0]), low)
+        high = np.where(few, np.minimum(values + reach, bounds[1]), high)
+        return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+    def p_value(self, value: float, replicates: Floats, units: int) -> float:
+        """Return the two-sided p-value of no difference; ``nan`` where there is none. It is never zero.
+
+        Args:
+            value: the difference.
+            replicates: the difference in each resample, shape (resamples,).
+            units: how many units it stands on.
+        """
+        known = replicates[~np.isnan(replicates)]
+        if self.interval == "percentile" or units >= FEW:
+            return two_sided_p(replicates)
+        if units < LEAST or not len(known) or np.isnan(value):
+            return float("nan")
+        from scipy.stats import t
+
+        error = float(_standard_error(known, np.asarray(float(units))))
+        if error == 0.0:
+            return 1.0 if value == 0 else 2 / (len(known) + 1)
+        return max(2 * float(t.sf(abs(value) / error, units - 1)), 2 / (len(known) + 1))
+
+    def method(self, units: int) -> str | None:
+        """Return the name of what an interval over so many units is made with; None where there is none."""
+        if self.interval == "by-size" and units < LEAST:
+            return None
+        return "percentile" if self.interval == "percentile" or units >= FEW else "t"
+
+    def notes(self, units: int, unit: str) -> tuple[str, ...]:
+        """Return what a reader must know of intervals and tests over few units; nothing where they are many.
+
+        Args:
+            units: how many there are.
+            unit: what they are, in the singular.
+        """
+        if self.interval == "percentile" or units >= FEW or not self.resamples:
+            return ()
+        if units < LEAST:
+            return (f"{counted(units, unit)}: too few for intervals and tests, which need {LEAST}",)
+        return (
+            f"{counted(units, unit)}, fewer than {FEW}: intervals and p-values are of Student's t, not of "
+            "percentiles of resamples",
+        )
+
+
+def _standard_error(replicates: Floats, units: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        known = ~np.isnan(replicates)
+        count = known.sum(axis=0)
+        mean = np.where(known, replicates, 0.0).sum(axis=0) / count
+        spread = np.sqrt((np.where(known, replicates - mean, 0.0) ** 2).sum(axis=0) / count)
+        widened: Floats = spread * np.sqrt(units / (units - 1))
+    return widened

@@ -1,0 +1,132 @@
+"""Paired comparisons: oracles are scipy's tests, Holm's own definition by closed testing, and simulations."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from fabula.errors import ConfigError
+from fabula.evaluation.stats.bootstrap import resampled_sums
+from fabula.evaluation.stats.corrections import bonferroni, holm
+from fabula.evaluation.stats.paired import Pair, paired
+from fabula.evaluation.stats.uncertainty import Uncertainty
+
+STUDIES, RESAMPLES = 8_000, 500
+
+
+def normal(random, shape):
+    return random.normal(size=shape)
+
+
+def gaps_of_stories(random, shape):
+    """Differences of two equally good methods: 12 questions a story, stories of unlike difficulty."""
+    hard = random.beta(4, 2, size=shape)
+    return (random.binomial(12, hard) - random.binomial(12, hard)) / 12
+
+
+def rejections(studies, uncertainty):
+    """Return the share of studies, shape (units, studies), whose interval leaves out zero."""
+    units = len(studies)
+    replicates = resampled_sums(studies, RESAMPLES) / units
+    low, high = uncertainty.ends(studies.mean(axis=0), replicates, units)
+    return float(((low > 0) | (high < 0)).mean())
+
+
+@pytest.mark.parametrize("units", [6, 10, 15, 25])
+@pytest.mark.parametrize("draw", [normal, gaps_of_stories])
+def test_interval_when_two_methods_are_alike_leaves_out_zero_in_four_to_six_percent(draw, units):
+    studies = draw(np.random.default_rng(units), (units, STUDIES))
+    assert 0.04 <= rejections(studies, Uncertainty()) <= 0.06
+    assert rejections(studies, Uncertainty(interval="percentile")) > 0.062
+
+
+@pytest.mark.parametrize("units", [6, 10, 29])
+def test_comparison_when_units_are_few_has_the_interval_and_p_value_of_students_t(units):
+    differences = np.random.default_rng(units).normal(0.3, 1, size=units)
+    (found,) = paired([Pair("a", "b", differences)], "story", Uncertainty())
+    wanted = ttest_1samp(differences, 0)
+    ends = wanted.confidence_interval(0.95)
+    assert found.interval == "t"
+    assert found.p_bootstrap == pytest.approx(wanted.pvalue, rel=0.05)
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), abs=0.03)
+    assert (found.higher, found.lower, found.equal) == ((differences > 0).sum(), (differences < 0).sum(), 0)
+
+
+def test_comparison_when_units_are_below_six_has_neither_interval_nor_test():
+    (found,) = paired([Pair("a", "b", np.array([0.1, 0.2, 0.1, 0.3, 0.2]))], "story", Uncertainty())
+    assert (found.interval, found.low, found.high) == (None, None, None)
+    assert (found.p_bootstrap, found.p_wilcoxon, found.tests) == (None, None, ())
+    assert found.difference == pytest.approx(0.18)
+    assert found.rank_biserial == 1
+
+
+def test_comparison_when_percentiles_are_asked_for_has_those_of_the_papers_for_any_size():
+    differences = np.array([0.1, 0.2, 0.1, 0.3])
+    (found,) = paired([Pair("a", "b", differences)], "story", Uncertainty(interval="percentile"))
+    means = resampled_sums(differences[:, None])[:, 0] / 4
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(means, (0.025, 0.975))))
+    assert found.interval == "percentile"
+    assert found.p_wilcoxon == 0.125
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.25])
+def test_comparison_when_all_differences_are_the_same_has_a_p_value_above_zero(constant):
+    (found,) = paired([Pair("a", "b", np.full(8, constant))], "prompt", Uncertainty())
+    assert found.p_bootstrap == (1.0 if constant == 0 else pytest.approx(2 / 10_001))
+    assert found.low == found.high == constant
+
+
+def test_p_values_when_several_are_corrected_stay_raw_beside_the_corrected_ones():
+    random = np.random.default_rng(5)
+    shifts = {"b": 0.5, "c": 0.4, "d": 0.0}
+    pairs = [Pair("a", name, random.normal(shift, 1, size=40)) for name, shift in shifts.items()]
+    for correction, way in (("holm", holm), ("bonferroni", bonferroni)):
+        found = paired(pairs, "story", Uncertainty(correction=correction))
+        alone = [paired([pair], "story", Uncertainty())[0] for pair in pairs]
+        assert [one.p_bootstrap for one in found] == [one.p_bootstrap for one in alone]
+        for name in ("p_bootstrap", "p_wilcoxon"):
+            raw = np.array([getattr(one, name) for one in found])
+            assert [getattr(one, f"{name}_corrected") for one in found] == pytest.approx(list(way(raw)))
+        assert {one.correction for one in found} == {correction}
+
+
+def test_holm_when_computed_by_closed_testing_is_the_same():
+    random = np.random.default_rng(3)
+    for size in (1, 2, 3, 5, 6):
+        values = np.round(random.uniform(size=size) ** 3, 3)
+        for place in range(size):
+            others = [other for other in range(size) if other != place]
+            families = [(place, *some) for many in range(size) for some in combinations(others, many)]
+            # p of a family: Bonferroni's, within it; of a hypothesis: the largest of all families with it
+            closed = max(min(1.0, len(family) * values[list(family)].min()) for family in families)
+            assert holm(values)[place] == pytest.approx(closed)
+
+
+def test_holm_when_some_are_undefined_leaves_them_out():
+    found = holm(np.array([0.03, np.nan, 0.02]))
+    assert found[[0, 2]] == pytest.approx([0.04, 0.04])
+    assert np.isnan(found[1])
+
+
+def test_winner_when_only_one_test_tells_two_apart_is_nobody():
+    strong = np.random.default_rng(1).normal(1, 1, size=40)
+    (found,) = paired([Pair("a", "b", strong)], "story", Uncertainty())
+    assert found.winner(higher=True) == "a"
+    assert found.winner(higher=False) == "b"
+    (few,) = paired([Pair("a", "b", strong[:5])], "story", Uncertainty())
+    assert few.winner(higher=True) is None
+
+
+def test_json_when_written_names_the_units_and_what_was_compared():
+    (found,) = paired([Pair("a", "b", np.ones(31), {"metric": "csd"})], "story", Uncertainty())
+    document = found.as_json()
+    assert document["metric"] == "csd"
+    assert document["stories"] == 31
+    assert {"p_bootstrap", "p_bootstrap_corrected", "correction", "interval"} <= document.keys()
+
+
+@pytest.mark.parametrize("wrong", [{"interval": "wide"}, {"correction": "none"}, {"resamples": -1}])
+def test_uncertainty_when_a_choice_does_not_exist_says_so(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Uncertainty(**wrong)
