@@ -33,7 +33,9 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             lacking += bool(notes)
             fields.update({re.sub(r"\[\d+\]", "[*]", name) for note in notes for name in _named(note)})
     if lacking:
-        yield f"{lacking} of {stories} records are incomplete; until filled they stay out of a release:"
+        yield (
+            f"{lacking} of {stories} records are incomplete and stay out of a release until they are filled:"
+        )
         yield from (f"  {name}: missing in {count} stories" for name, count in fields.most_common(SHOWN))
         yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
 

@@ -42,7 +42,7 @@ def lines(statistics: "EntityStatistics") -> Iterator[str]:
     for table in statistics.tables:
         yield from _table(table)
         yield ""
-    yield "paper: what arXiv 2605.15199v1 prints of its own data. Conventions of each row: --json, or --html."
+    yield "Lines with 'paper' are the paper's numbers for its own data; --json says how each row is counted."
 
 
 def _table(table: "Table") -> Iterator[str]:

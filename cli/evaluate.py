@@ -192,7 +192,7 @@ def _tell_subject(out: Path, *, as_json: bool) -> int:
         if not as_json:
             valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
             scanned = f"{method['packets_scanned']} packets scanned"
-            say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards stopped")
+            say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards held back because of leaks")
             codes = Counter(code for one in method["invalid"] for code in one["codes"])
             for code, count in sorted(codes.items()):
                 warn(f"{name}: {count} {code}; {EVALUATION} lists which")

@@ -42,7 +42,7 @@ def extend(
         list[Path] | None,
         typer.Option(
             "--sources",
-            help="Where sources of the run that moved are now, or a folder with them. Repeatable.",
+            help="New place of the run's sources that were moved: files, or a folder with them. Repeatable.",
         ),
     ] = None,
     workers: WorkersOption = None,

@@ -193,13 +193,13 @@ def _looser(spec: ModelSpec, way: str) -> str:
 
 
 def _usage(reply: Reply) -> Step:
-    nothing = "nothing to do; what is missing counts at the most that it can cost"
+    nothing = "nothing to do; a missing count is booked at the maximum that the call can cost"
     usage = reply.usage
     if usage is None:
         return Step("usage", "warning", "not reported", nothing)
     if reply.claimed is not None:
         claims = f"{_count(reply.claimed.input_tokens)} tokens in, {_count(reply.claimed.output_tokens)} out"
-        fix = "nothing to do; such a call counts at the most that it can cost"
+        fix = "nothing to do; such a call is booked at the maximum that it can cost"
         return Step("usage", "warning", f"more than the call can have used: {claims}", fix)
     if usage.input_tokens is None or usage.output_tokens is None:
         counts = f"{_count(usage.input_tokens)} tokens in, {_count(usage.output_tokens)} out"

@@ -80,7 +80,7 @@ class Merged:
             yield f"{name}: {counted(count, 'judgement')}, {new} of them new"
         if self.passed_over:
             passed = counted(self.passed_over, "judgement")
-            yield f"passed over, as an earlier folder answers the same differently: {passed}"
+            yield f"left out, because an earlier folder has another answer to the same question: {passed}"
         looked_at = (
             "" if self.stories is None else f", stories of methods that were looked at: {self.stories}"
         )

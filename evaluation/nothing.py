@@ -24,14 +24,14 @@ def nothing_to_judge(noun: str, reports: Sequence[ValidationReport]) -> InputErr
 def _problem(noun: str, report: ValidationReport) -> UserError:
     for issue in report.issues:
         if issue.code == NOTHING_FOUND:
-            return UserError(report.path, what=f"nobody was asked: {issue.message}", fix=issue.cure)
+            return UserError(report.path, what=f"no judge was asked: {issue.message}", fix=issue.cure)
     errors = [issue for issue in report.issues if issue.level == "error"] or list(report.issues)
     codes = Counter(issue.code for issue in errors)
     told = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
     first = f"; first: {errors[0].where}: {errors[0].message}" if errors else ""
     return UserError(
         report.path,
-        what=f"nobody was asked: no {noun} can be judged ({told or 'none is there'}{first})",
+        what=f"no judge was asked: no {noun} can be judged ({told or 'none is there'}{first})",
         fix=f"{errors[0].cure if errors else 'generate them'}; fabula outputs check lists every finding",
     )
 

@@ -169,7 +169,7 @@ def unanswered(folder: Path) -> InputError:
         [
             UserError(
                 str(folder), what="no judge has answered yet",
-                fix="give the command that began it again, it continues",
+                fix="run the command that began it again; it continues",
             )
         ]
     )  # fmt: skip

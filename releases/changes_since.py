@@ -136,8 +136,8 @@ def _breaks(found: ReleaseDiff) -> Iterator[str]:
     promises = ("commitments" in side.document for side in (found.old, found.new))
     if all(promises) and found.hidden.kept is None:
         yield (
-            f"the commitments of {found.old.folder} are under another salt, so that nothing shows which "
-            "hidden stories stayed; --salt names a salt file for a run that has none yet"
+            f"the commitments of {found.old.folder} were made with another salt, so nobody can see "
+            "which hidden stories stayed the same; with --salt a new run can use the earlier salt"
         )
 
 

@@ -140,7 +140,7 @@ def hidden_lines(diff: "ReleaseDiff") -> Iterator[str]:
     if hidden.kept is not None:
         yield f"  commitments: {hidden.kept} kept, {hidden.gone} gone, {hidden.fresh} new"
     else:
-        yield "  no commitments under one salt: whether its stories changed cannot be told from outside"
+        yield "  no commitments with the same salt: nobody outside can tell whether its stories changed"
 
 
 def values_text(change: Change) -> str:

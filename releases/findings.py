@@ -19,8 +19,8 @@ from .loading import read_release_document
 from .read_back import OFFLINE
 
 _OTHERS = (
-    "made by Fabula {}, or with other versions of its libraries than are here: what they state was compared "
-    "with the data, not every byte"
+    "made by Fabula {}, or with other versions of libraries: what they state was compared with the data, but "
+    "not byte by byte"
 )
 TELLING_IDS = frozenset(
     {
@@ -29,9 +29,9 @@ TELLING_IDS = frozenset(
     }
 )  # fmt: skip
 """Codes of findings that tell ids and names of files, and nothing that stands in a record."""
-UNTOLD = "breaks this rule; what exactly is in a hidden story, so it is not printed here"
+UNTOLD = "breaks this rule; the details are in a hidden story, so they are not printed here"
 Documents = Literal["bytes", "facts", "imported"]
-_BY_ITSELF = "to see it, verify the hidden folder by itself, and keep secret what that prints"
+_BY_ITSELF = "to see the details, verify the hidden folder on its own, and keep what is printed secret"
 
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
 """What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback."""
@@ -100,7 +100,7 @@ class Findings:
             self.issues.extend(found)
         except DAMAGE as error:
             message = f"this check could not go on: {type(error).__name__}: {error}"
-            self.issues.append(Issue(name, "$", "unreadable", message, "repair the findings beside it first"))
+            self.issues.append(Issue(name, "$", "unreadable", message, "correct the other findings first"))
 
     def take(self, found: "Findings", folder: str, name: str) -> None:
         """Take the findings of a hidden folder, and say that they are its; what they quote stays there."""
@@ -159,7 +159,7 @@ def read_back(folder: Path, findings: Findings) -> Iterator[Issue]:
     if child.returncode != 0:
         last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
         yield Issue(
-            "read back", "$", "read-back", f"stopped: {last[:300]}", "repair the findings beside it first"
+            "read back", "$", "read-back", f"stopped: {last[:300]}", "correct the other findings first"
         )
         return
     reply = json.loads(child.stdout)

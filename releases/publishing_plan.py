@@ -152,7 +152,7 @@ class PublishPlan:
             if one.kind != "keep":
                 yield f"  {one.kind:<6} {one.path} ({one.size:,} bytes)"
         for path in self.foreign:
-            yield f"  leave  {path} (of no release)"
+            yield f"  leave  {path} (not part of a release)"
         if self.commits:
             uploaded = sum(one.size for one in self.operations if one.kind in ("add", "change"))
             shown = ", ".join(f"{counts[kind]} to {kind}" for kind in ("add", "change", "delete", "keep"))

@@ -257,8 +257,8 @@ def _keeps(base: Base) -> Callable[[Items], None]:
             raise RunError(
                 str(base.folder),
                 what=f"{len(moved)} records would change that should stay as they were, such as {moved[0]}",
-                fix="nothing was replaced; see what differs with `fabula run show`, and settle the run as it"
-                f" was with: fabula run retry {base.folder}",
+                fix="nothing was replaced; see what differs with `fabula run show`, and restore the run as"
+                f" it was with: fabula run retry {base.folder}",
             )
 
     return accept

@@ -297,7 +297,7 @@ def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(
     run = make()
     pack(run, tmp_path / "alone", PackOptions("0.1.0", name=NAME))  # the run gets a salt of its own
     notes = pack(run, tmp_path / "next", after(old, "auto")).notes
-    assert any("under another salt" in note for note in notes)
+    assert any("with another salt" in note for note in notes)
 
 
 def test_pack_when_nothing_of_the_version_before_is_left_asks_whether_it_is_one(
