@@ -176,7 +176,7 @@ def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_
 ) -> None:
     found = diff(old, changed(lambda all_: all_[4]["record"].update(title="A secret title"), "0.1.1"))
     assert (found.hidden.kept, found.hidden.reasons()) == (None, [])
-    assert any("cannot be told from outside" in line for line in found.lines())
+    assert any("nobody outside can tell" in line for line in found.lines())
     found = diff(old, changed(lambda all_: drop(all_, 4)))
     assert found.reasons == ((Step.MAJOR, "1 story of the hidden test gone"),)
 

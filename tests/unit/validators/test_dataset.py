@@ -73,7 +73,7 @@ def test_open_dataset_when_there_is_no_data_says_what_was_found(make, found: str
     make(tmp_path / "data")
     with pytest.raises(UserError) as caught:
         open_dataset(tmp_path / "data")
-    assert caught.value.found == found
+    assert caught.value.what.endswith(f": {found}")
     assert "fabula build" in caught.value.fix
 
 

@@ -169,7 +169,7 @@ def test_publishing_when_hub_asks_to_wait_waits_at_least_as_long(client: Any, ve
     publish(versions[0].folder, client.to())
     # 7 s and a jitter of 0.75 s, which is at most the first pause; then 2 s and again at most 1 s.
     assert client.pauses == [7.75, 3.0]
-    assert client.told[0].startswith("commit the files: status 429")
+    assert client.told[0].startswith("cannot commit the files yet: status 429")
 
 
 def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(
