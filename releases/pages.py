@@ -13,9 +13,15 @@ from ..schemas.canonical import write_atomic
 
 
 @cache
-def style_of(name: str) -> str:
-    """Return a style sheet of this package."""
-    return (files(__package__) / name).read_text("utf-8")
+def style_of(name: str = "", folder: str = __package__) -> str:
+    """Return the style that all pages share (colours by day and night, text, tables), and a page's own.
+
+    Args:
+        name: the page's own style sheet, if it has one.
+        folder: the package that it lies in.
+    """
+    shared = (files(__package__) / "pages.css").read_text("utf-8")
+    return shared + ((files(folder) / name).read_text("utf-8") if name else "")
 
 
 def policy_of(style: str, *, pictures: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...releases.pages import style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
 from .model import Case, CaseItem, CountTable, Plot, ReportDocument, Unit
@@ -26,7 +27,7 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
         document: what to show.
         beside: name for readers -> name of a file in the same folder.
     """
-    style, script = _resource("page.css"), _resource("page.js")
+    style, script = style_of("page.css", __package__), _resource("page.js")
     if document.shots is not None:
         style += _resource("shots.css")
     page: str = (

@@ -53,6 +53,21 @@ def test_episode_page_when_opened_is_quiet_and_fits(opened: Opened, page_file: P
     assert page.complaints == []
 
 
+def test_episode_page_when_it_is_narrow_breaks_no_word(opened: Opened, page_file: Path) -> None:
+    page = unfolded(opened(page_file, width=400))
+    widths = page.locator("#e1 tbody th, #e1 tbody td").evaluate_all("all => all.map(one => one.clientWidth)")
+    assert min(widths) > 100
+
+
+def test_episode_page_when_it_is_dark_is_light_on_dark(opened: Opened, page_file: Path) -> None:
+    page = opened(page_file, dark=True)
+    ground, ink = (
+        sum(int(part) for part in page.evaluate(f"getComputedStyle(document.body).{name}")[4:-1].split(","))
+        for name in ("backgroundColor", "color")
+    )
+    assert ground < 150 < 600 < ink
+
+
 def test_episode_page_when_looked_at_has_plots_strips_and_tinted_mentions(
     opened: Opened, page_file: Path
 ) -> None:
