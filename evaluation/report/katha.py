@@ -12,7 +12,6 @@ from ..recoverability.items import CONDITIONS
 from ..recoverability.score import Judged, judged_folder, scores_of
 from ..recoverability.scores import KathaScores
 from ..stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
-from ..words import counted
 from .accounts import Accounts, read_lines
 from .comparing import resampling_definition
 from .katha_cases import NAMES, Replies, Shown, cases_of
@@ -25,8 +24,6 @@ from .pictures import pictures_of_outputs, pictures_of_run
 
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which the page says so at its top."""
-FEW_STORIES = 20
-"""Number of stories below which the page says that intervals are not to be relied on."""
 READING = (
     "Judges answer fixed questions from the story's text alone, from the images alone, and from both.",
     "STG, the Semantic Trajectory Gap, is what is recovered from text minus what is recovered from "
@@ -118,10 +115,6 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
 def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:
     if judged.manifest.environment.get("simulation"):
         yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
-    stories = scores.scope["stories"]
-    if stories < FEW_STORIES:
-        few = f"Only {counted(stories, 'story')} {'was' if stories == 1 else 'were'} judged"
-        yield f"{few}: intervals and tests on so few are not reliable."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for judge, count in sorted(accounts.replies.items()):
         answered = accounts.outcomes[judge]["answered"]

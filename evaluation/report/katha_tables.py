@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from ...schemas.score import Score
 from ..recoverability.items import DIMENSIONS
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
+from ..words import counted
 from .comparing import comparison
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from .showing import label_text
@@ -194,7 +195,7 @@ def _by_group(scores: KathaScores, grouping: str) -> ScoreTable | None:
                 "gap": one.gaps["filtered"].gap,
                 "ambiguity": one.ambiguity,
             },
-            note=f"{one.stories} stories",
+            note=counted(one.stories, "story"),
         )
         for name, method in scores.methods.items()
         for group, one in method.groups.get(grouping, {}).items()

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ...releases.pages import style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
+from ..words import counted, plural
 from .model import Case, CaseItem, CountTable, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
 from .shot_filters import SHOT_FILTERS
@@ -116,10 +117,16 @@ def _interval(score: Score, unit: Unit) -> str:
 
 
 def _coverage(score: Score) -> str:
-    told = [f"{count:,} {name.replace('_', ' ')}" for name, count in score.counts.items()][:2]
+    told = [_counted(count, name) for name, count in score.counts.items()][:2]
     if not told and score.denominator is not None:
         told = [f"n = {count_text(score.denominator)}"]
     return ", ".join(told)
+
+
+def _counted(count: int, name: str) -> str:
+    """Return a count with its name, which is a plural noun or a participle."""
+    nouns = {plural(noun): noun for noun in ("question", "story", "dimension", "prompt", "pair", "label")}
+    return counted(count, nouns[name]) if name in nouns else f"{count:,} {name.replace('_', ' ')}"
 
 
 def _legend(plot: Plot) -> list[tuple[Markup, str]]:

@@ -15,8 +15,6 @@ from .model import Definition, Plot, PlotPoint
 from .shot_cards import Looked
 from .shot_tables import measure_of, unit_of
 
-FEW_STORIES = 20
-"""Number of stories below which the page says that intervals are not to be relied on."""
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which the page says so at its top."""
 MOST_LINES = 8
@@ -67,9 +65,6 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
     stories = len({story.story_id for one in scores.methods for story in one.stories})
     if not stories:
         yield "The evaluation has no story."
-    elif stories < FEW_STORIES:
-        few = f"Only {counted(stories, 'story')} {'was' if stories == 1 else 'were'} evaluated"
-        yield f"{few}: intervals and tests on so few are not reliable."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
     for one in scores.methods:
         asked, there = one.accounting.get("shots_requested"), one.accounting.get("shots_valid")
