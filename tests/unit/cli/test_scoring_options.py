@@ -35,10 +35,10 @@ def test_options_when_none_or_shared_ones_are_given_are_taken(kind: str) -> None
     check_options(kind, {"--matcher": None, "--split": [], "--voting": None, "--release": Path("x")})
 
 
-def test_definitions_when_nothing_is_given_are_the_papers() -> None:
-    assert katha_definitions(None, None, None, None, 10_000, 42) == Definitions()
-    assert event_definitions(None, None, None, 10_000, 42) == EventDefinitions()
-    assert event_definitions(None, None, "incorrect", 0, 1).nonresponse == "zero"
+def test_definitions_when_nothing_is_given_are_the_defaults() -> None:
+    assert katha_definitions(None, None, None, None, resamples=10_000, seed=42) == Definitions()
+    assert event_definitions(None, None, None, interval="by-size") == EventDefinitions()
+    assert event_definitions(None, None, "incorrect", resamples=0).nonresponse == "zero"
 
 
 def test_suite_when_given_twice_is_refused() -> None:
