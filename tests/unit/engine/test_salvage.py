@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -108,6 +109,11 @@ def shuffled(data: bytearray, choices: random.Random) -> None:
 DAMAGES: tuple[Damage, ...] = (zeroed, garbled, flipped, cut, shuffled)
 
 
+def said_in(calls: dict[Any, Any]) -> dict[Any, list[bytes]]:
+    """Requests and replies; a flipped bit in the padding of a compressed one changes its bytes alone."""
+    return {key: [zlib.decompress(part) for part in row[4:6]] for key, row in calls.items()}
+
+
 @pytest.mark.endurance
 @pytest.mark.parametrize("number", range(rounds(200)))
 def test_salvage_when_the_journal_is_damaged_anywhere_loses_only_what_cannot_be_read(
@@ -128,9 +134,7 @@ def test_salvage_when_the_journal_is_damaged_anywhere_loses_only_what_cannot_be_
         assert done.kept_as.read_bytes() == data
     kept = calls(path)
     assert readable.items() <= kept.items()
-    assert {key: row[4:6] for key, row in kept.items()}.items() <= {
-        key: row[4:6] for key, row in whole.items()
-    }.items(), "no request or reply is made up"
+    assert said_in(kept).items() <= said_in(whole).items(), "no request or reply is made up"
     assert check_journal(run).findings == ()
     before = server.count
     report = execute(request(run.parent, server))
