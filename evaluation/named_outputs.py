@@ -1,13 +1,13 @@
 """``outputs.json`` of a method: where the outputs of a story or prompt lie that do not bear its name."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
-from ..errors import InputError, UserError
+from ..errors import ConfigError, InputError, UserError
 from ..schemas.base import Own
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain, reason_of
@@ -98,6 +98,21 @@ def named_places(
     if problems:
         raise InputError(problems)
     return places
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuse folders of outputs with the same name, which is the method's.
+
+    Raises:
+        ConfigError: two have the same name; all such names are told.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(
+            "--outputs",
+            what=f"several folders are called {', '.join(twice)}",
+            fix="rename one folder: its name is the method's",
+        )
 
 
 def _below(folder: Path, name: str, noun: str) -> Path:

@@ -68,17 +68,20 @@ def cluster(distances: Distances, threshold: float) -> Grouping:
         ValueError: the matrix is not square, not symmetric, or holds ``nan`` or negative numbers.
     """
     from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
 
     count = len(distances)
     _check(distances)
     labels = np.arange(count)
     if count < 2:
         return Grouping(tuple(labels.tolist()), ())
-    pairs = distances[np.triu_indices(count, 1)].astype(np.float64)
+    pairs = squareform(distances, checks=False).astype(np.float64)
     apart = np.isinf(pairs)
-    highest = min(threshold, float(pairs[~apart].max(initial=0.0))) + 2 * _TIES
+    highest = min(threshold, float(pairs.max(initial=0.0, where=~apart))) + 2 * _TIES
     pairs[apart] = (highest + 1) * count**2  # so that no average with it is below the highest
-    pairs += np.linspace(0, _TIES, len(pairs))
+    for start in range(0, len(pairs), _BLOCK):
+        block = pairs[start : start + _BLOCK]
+        block += np.arange(start, start + len(block)) * (_TIES / len(pairs))
     names, joins = list(range(count)), []
     for first, second, distance, _ in linkage(pairs, method="average"):
         one, other = sorted((names[int(first)], names[int(second)]))
@@ -128,3 +131,4 @@ def _check(distances: Distances) -> None:
 
 
 _ROWS = 256
+_BLOCK = 1_000_000

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, UserError
-from ..named_outputs import MANIFEST, NamedFiles, named_places, read_manifest
+from ...errors import InputError, UserError
+from ..named_outputs import MANIFEST, NamedFiles, named_places, read_manifest, require_distinct
 
 _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 
@@ -95,11 +95,4 @@ def check_methods(folders: Sequence[Path]) -> None:
     ]
     if problems:
         raise InputError(problems)
-    names = [folder.name for folder in folders]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(
-            "--outputs",
-            what=f"several folders are called {', '.join(twice)}",
-            fix="rename one folder: its name is the method's",
-        )
+    require_distinct([folder.name for folder in folders])

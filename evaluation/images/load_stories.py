@@ -13,6 +13,7 @@ from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
+from ..named_outputs import require_distinct
 from ..nothing import nothing_to_judge
 from .generated import generated_references, references_of
 from .layout import Choice
@@ -119,14 +120,7 @@ def checked_outputs(
         InputError: no output can be judged, or a picture might be judged by another shot's text.
         ConfigError: two folders are of one method, or one holds several sets of outputs.
     """
-    names = [folder.resolve().name for folder in folders]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(
-            "--outputs",
-            what=f"several folders are called {', '.join(twice)}",
-            fix="rename one folder: its name is the method's",
-        )
+    require_distinct([folder.resolve().name for folder in folders])
     choice = Choice(settings.mode, settings.language, settings.timestamp)
     options = CheckOptions(choice=choice, first=settings.first_shot)
     checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda one: one.name)]

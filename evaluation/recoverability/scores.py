@@ -204,7 +204,3 @@ def _method_lines(name: str, method: MethodScores) -> Iterator[str]:
         yield f"  pair accuracy {points(method.pairs['accuracy'])}"
     if method.negative["scores"]:
         yield f"  negative gaps, to be inspected: {', '.join(method.negative['scores'])}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"

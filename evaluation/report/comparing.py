@@ -80,10 +80,8 @@ def resampling_definition(used: Uncertainty, unit: str) -> Definition:
 
 
 def _verdict(one: Paired, better: str, *, higher: bool) -> str:
-    if one.interval is None:
-        return f"Too few {plural(one.unit)} for a test."
     if one.difference is None or not one.tests:
-        return "Cannot be said."
+        return f"Too few {plural(one.unit)} for a test." if 0 < one.n < LEAST else "Cannot be said."
     if winner := one.winner(higher=higher):
         return f"{winner} {better}."
     disagree = len(one.tests) == 2 and min(one.tests) < LEVEL

@@ -51,7 +51,7 @@ class Paired:
         low: lower end of its 95 % interval.
         high: upper end.
         interval: what the interval and ``p_bootstrap`` are made with: ``percentile`` or Student's ``t``, both
-            with resampled units (see :class:`.uncertainty.Uncertainty`); None where there are too few units.
+            with resampled units (see :class:`.uncertainty.Uncertainty`); None where there is no interval.
         p_bootstrap: two-sided p-value of no difference, not corrected.
         p_bootstrap_corrected: the same, corrected for the comparisons that were made together.
         p_wilcoxon: two-sided p-value of the signed-rank test over units, not corrected.
@@ -144,7 +144,8 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
         made.append(
             Paired(
                 about=dict(pair.about), first=pair.first, second=pair.second, unit=unit,
-                n=len(pair.differences), interval=uncertainty.method(len(pair.differences)),
+                n=len(pair.differences),
+                interval=None if np.isnan(row["low"]) else uncertainty.method(len(pair.differences)),
                 correction=uncertainty.correction, higher=int((pair.differences > 0).sum()),
                 lower=int((pair.differences < 0).sum()), equal=int((pair.differences == 0).sum()),
                 **{name: None if np.isnan(value) else value for name, value in values.items()},

@@ -70,6 +70,13 @@ def test_comparison_when_percentiles_are_asked_for_has_those_of_the_papers_for_a
     assert found.p_wilcoxon == 0.125
 
 
+def test_comparison_when_nothing_is_resampled_has_no_interval_and_names_none():
+    differences = np.random.default_rng(2).normal(size=40)
+    (found,) = paired([Pair("a", "b", differences)], "story", Uncertainty(resamples=0))
+    assert (found.interval, found.low, found.p_bootstrap) == (None, None, None)
+    assert found.p_wilcoxon is not None
+
+
 @pytest.mark.parametrize("constant", [0.0, 0.25])
 def test_comparison_when_all_differences_are_the_same_has_a_p_value_above_zero(constant):
     (found,) = paired([Pair("a", "b", np.full(8, constant))], "prompt", Uncertainty())
