@@ -21,6 +21,8 @@ def find_redacted(document: Json, where: str, start: Steps = ()) -> Iterator[Iss
         where: the file or record that it is in.
         start: its path there.
     """
+    if MARK not in repr(document):  # nearly always so, and found out much faster
+        return
     for steps, text in _strings(document, start):
         if MARK in text:
             yield issue(CODE, where, quoted_path(steps), f"found {show(text)}")

@@ -50,11 +50,15 @@ def measure(first: Json, repaired: Json, final: Json) -> dict[str, Json]:
     """
     sums: dict[str, dict[str, float]] = {}
     makers = {str(entry["path"]): str(entry["producer"]) for entry in first["producers"]}
+    is_as_drafted = first == repaired == final
     for pattern, path, steps in _places(first):
         if by_person(makers.get(path, makers.get(pattern))):
             continue
-        a, b, c = (_at(draft, steps) for draft in (first, repaired, final))
         entry = sums.setdefault(pattern, {**dict.fromkeys(_COUNTS, 0), "distance": 0.0})
+        if is_as_drafted:
+            entry["compared"] += 1
+            continue
+        a, b, c = (_at(draft, steps) for draft in (first, repaired, final))
         for name, is_so in zip(_COUNTS, (True, a != c, a != b, b != c), strict=True):
             entry[name] += is_so
         entry["distance"] += distance(a, c) if a != c else 0.0

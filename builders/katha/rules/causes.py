@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from .lexicon import lexicon, phrase_pattern, whole_words, word_set
 from .reading import LONGEST_CLAUSE, Clause, StoryView
@@ -58,8 +59,12 @@ def _links_at(view: StoryView, clause: Clause) -> Iterator[Link]:
 
 
 def _opens(opening: str, key: str) -> bool:
-    phrases = lexicon("connectives")[key]
-    return any(opening.startswith((phrase + " ", phrase + ", ")) for phrase in phrases)
+    return opening.startswith(_openings(key))
+
+
+@cache
+def _openings(key: str) -> tuple[str, ...]:
+    return tuple(phrase + end for phrase in lexicon("connectives")[key] for end in (" ", ", "))
 
 
 def _opened_cause(view: StoryView, clause: Clause, opening: str) -> Iterator[Link]:

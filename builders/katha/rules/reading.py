@@ -122,10 +122,15 @@ class StoryView:
 
     def entities(self, scene: int, *, characters: bool) -> tuple[str, ...]:
         """Return the names of the characters, or of the things, that a scene names, in story order."""
-        return tuple(e.name for e in self._named(scene) if e.character is characters)
+        return tuple(e.name for e in self._named[scene] if e.character is characters)
 
-    def _named(self, scene: int) -> list[Entity]:
-        return [e for e in self.analysis.entities if any(self.scene_of[at] == scene for at in e.at)]
+    @cached_property
+    def _named(self) -> tuple[tuple[Entity, ...], ...]:
+        scenes = [{self.scene_of[at] for at in entity.at} for entity in self.analysis.entities]
+        return tuple(
+            tuple(e for e, named in zip(self.analysis.entities, scenes, strict=True) if scene in named)
+            for scene in range(self.count)
+        )
 
     def feelings(self, scene: int) -> tuple[Feeling, ...]:
         """Return the emotion words of a scene."""

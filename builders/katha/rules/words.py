@@ -31,7 +31,7 @@ def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
 
 def lower_words(text: str, start: int = 0, end: int | None = None) -> list[str]:
     """Return what :func:`words_of` finds, as lower-case words alone."""
-    return [plain_word(word) for word in _WORD.findall(text[start:end].lower())]
+    return [plain_word(word) if word[-1] == "s" else word for word in _WORD.findall(text[start:end].lower())]
 
 
 def plain_word(word: str) -> str:
