@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..evaluation.metrics.registry import NAMES
 from .advice import summary_first
 from .common import (
     JsonOption,
@@ -59,8 +60,7 @@ def images(
         list[str] | None,
         typer.Option(
             "--metrics",
-            help="all, or some of cids,copy-paste,occm,csd,aesthetic,inception,clip-score,alignment."
-            " Repeatable [all].",
+            help=f"all, or some of {','.join(NAMES)}. Repeatable [all].",
         ),
     ] = None,
     judges: Annotated[

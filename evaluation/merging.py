@@ -38,7 +38,7 @@ from .words import counted
 JOINED = {
     "katha": ("conditions", "judges", "labels", "matcher", "models", "prompts", "stories"),
     "events": ("judges", "models", "prompts", "units", "votes"),
-    "images": ("dimensions", "judge_models", "judges", "models", "prompts", "stories", "votes"),
+    "images": ("dimensions", "judge_models", "judges", "metrics", "models", "prompts", "stories", "votes"),
 }
 """Kind -> the parts of the protocol that are put together; all others must be the same."""
 CONDITIONS = ("text", "image", "text_image", "contrast")

@@ -13,14 +13,16 @@ from typing import Any
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest
-from .images.found import IMAGES, FoundFacts, FoundStory, read_found
+from .images.found import IMAGES, read_found
 from .metrics.alignment import DIMENSIONS
+from .metrics.story import FoundFacts, FoundStory
 
 __all__ = ["IMAGES", "image_protocol", "image_subject", "merge_found", "write_found"]
 
 GROUND = ("characters", "references", "shots")
 """What must be the same wherever a story stands."""
-OF_PICTURES = ("style", "aesthetic", "inception", "clip")
+ABOUT_PICTURES = {"numbers", "models", "references"}
+"""What stands beside the findings of models of whole pictures."""
 Key = tuple[str, str]
 
 
@@ -167,13 +169,14 @@ def _pictures(known: Json, one: Json) -> tuple[Json, list[str]]:
     if known is None or one is None:
         return (one if known is None else known), []
     differ, made = [], dict(known)
-    for name in OF_PICTURES:
+    for name in sorted({*known, *one} - ABOUT_PICTURES):
         mine, theirs = known.get(name), one.get(name)
         if mine is not None and theirs is not None and mine != theirs:
             differ.append(name)
         if mine is None and theirs is not None:
             made[name] = theirs
-            made["models"] = {**made["models"], name: one["models"].get(name)}
+            if name in one["models"]:
+                made["models"] = {**made["models"], name: one["models"][name]}
             if name == "style":
                 made["references"] = one["references"]
     return made, differ

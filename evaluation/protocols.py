@@ -9,7 +9,8 @@ from ..schemas.canonical import canonical_text
 from ..schemas.judgement import EvaluationManifest
 
 UNSAID = {"attempts": 1}
-"""What a protocol means that does not say it: archives of before had one attempt at each question."""
+"""What a protocol means that does not say it: archives of before had one attempt at each question. A metric
+that it does not name has version 1."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class Difference:
 
 def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
     """Return every part of the protocols that differs, in order."""
-    told = tuple({"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second))
+    told = [{"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second)]
+    versions = [one.get("metrics") or {} for one in told]
+    for one, own in zip(told, versions, strict=True):
+        one["metrics"] = {**dict.fromkeys([name for some in versions for name in some], 1), **own}
     return tuple(_differences("", *told))
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from ...schemas.human import HumanRow
 from ..images.per_shot import ShotScore
 from ..images.scores import ImageScores
+from ..metrics.registry import metrics
 from ..stats.correlation import NAMES, correlate
 from .consistency import agreements
 from .exclude import exclude
@@ -31,8 +32,6 @@ from .study import StudySettings, definitions, people
 RATING = (0, 4)
 """Least and greatest rating."""
 KINDS = frozenset(("rating", "preference", "attention"))
-WHOLE_SET = "inception"
-"""A score that only a whole set has."""
 NONRESPONSE = "excluded"
 
 Thing = tuple[str, str]
@@ -58,7 +57,13 @@ def study_pictures(
     kept = exclude(rows, settings.exclusion)
     rated = _rated(kept.rows)
     stories, of_shots = _story_values(scores), _shot_values(shots)
-    whole = {one.method: one.scores[WHOLE_SET].value for one in scores.methods if WHOLE_SET in one.scores}
+    whole = {
+        metric.name: {
+            one.method: one.scores[metric.name].value for one in scores.methods if metric.name in one.scores
+        }
+        for metric in metrics()
+        if metric.whole
+    }
     methods = sorted({row.method for row in kept.rows if row.method is not None})
     return {
         "kind": "images",
@@ -136,8 +141,13 @@ def _compared(
     return {what: made}
 
 
-def _whole(given: Mapping[Thing, float], whole: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return how the score of whole sets compares, over methods; of ratings of stories alone."""
+def _whole(given: Mapping[Thing, float], scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
+    """Return how scores of whole sets compare, over methods; of ratings of stories alone."""
+    made = {name: told for name, whole in scores.items() if (told := _over_methods(given, whole))}
+    return {"sets": made} if made else {}
+
+
+def _over_methods(given: Mapping[Thing, float], whole: Mapping[str, float | None]) -> dict[str, Any]:
     found: dict[str, list[float]] = {}
     for (method, item), value in given.items():
         if "/" not in item and whole.get(method) is not None:
@@ -145,7 +155,7 @@ def _whole(given: Mapping[Thing, float], whole: Mapping[str, float | None]) -> d
     pairs = [(sum(values) / len(values), whole[method]) for method, values in sorted(found.items())]
     if not pairs:
         return {}
-    return {"sets": {WHOLE_SET: {"methods": _correlations(np.array(pairs, dtype=np.float64))}}}
+    return {"methods": _correlations(np.array(pairs, dtype=np.float64))}
 
 
 def _correlations(pairs: Any) -> dict[str, Any]:  # noqa: ANN401 - shape (things, 2)

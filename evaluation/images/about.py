@@ -8,6 +8,8 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
 from ..judges.settings import public_judge
+from ..metrics.metric import Metric
+from ..metrics.registry import metrics
 from ..replies import ReplyTally, identity_of, labels_of
 from .settings import AlignmentSettings
 
@@ -60,6 +62,12 @@ class About(ReplyTally):
             "boxes": self._boxes[method],
         }  # fmt: skip
 
+    def _has(self, metric: Metric, settings: AlignmentSettings) -> bool:
+        """Whether what a metric needs was looked for."""
+        if metric.judged:
+            return bool(settings.judges)
+        return all(need.part in self._models for need in metric.needs)
+
     def _protocol(self) -> dict[str, Any]:
         given = self._run.settings["judge_alignment"]
         settings = AlignmentSettings.model_validate(given)
@@ -68,6 +76,7 @@ class About(ReplyTally):
         return {
             **{name: one[name] for name in UNREAD},
             "models": dict(sorted(self._models.items())),
+            "metrics": {metric.name: metric.version for metric in metrics() if self._has(metric, settings)},
             "judges": sorted(public_judge(spec).spec for spec in judges),
             "votes": {public_judge(spec).spec: settings.votes for spec in judges},
             "dimensions": list(settings.dimensions) if judges else [],

@@ -1,62 +1,31 @@
 """Which named definition of each metric is used, where paper and public code differ."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ...errors import ConfigError
+from ..metrics.metric import Choices
+from ..metrics.registry import choices
 from ..stats.uncertainty import Uncertainty
 
-NAMED: dict[str, tuple[str, ...]] = {
-    "cids": ("paper", "code"),
-    "copy-paste": ("paper", "code"),
-    "occm": ("paper", "code"),
-    "csd": ("first", "all", "code"),
-    "ensemble": ("average", "weighted"),
-    "alignment": ("paper", "code"),
-    "clip-score": ("hessel", "cosine"),
-    "clip-text": ("static", "setting", "plot", "perspective", "mean"),
-}
-"""Metric -> its definitions, the default first; the metrics' own files say what they are."""
-WEIGHTS = {"arcface-r100": 0.4, "adaface-ir101": 0.4, "facenet-vggface2": 0.2}
-"""Of encoders of faces under ``ensemble=weighted``: those that the settings of the public code give, and that
-its default rule, the plain mean, does not read; the paper gives none."""
 
+@dataclass(frozen=True, kw_only=True)
+class Definitions(Choices, Uncertainty):
+    """How an evaluation of shot images is scored; how sure scores are is :class:`.Uncertainty`'s."""
 
-@dataclass(frozen=True)
-class Definitions(Uncertainty):
-    """How an evaluation of shot images is scored; how sure scores are is :class:`.Uncertainty`'s.
-
-    Attributes:
-        cids: see :mod:`fabula.evaluation.metrics.cids`; the others likewise.
-        least: pairs of crop and character below this similarity are no match; None takes every pair.
-        ensemble: how the cosines of several encoders of one crop become one.
-        splits: parts of the set for the inception score.
-    """
-
-    cids: Literal["paper", "code"] = "paper"
-    copy_paste: Literal["paper", "code"] = "paper"
-    occm: Literal["paper", "code"] = "paper"
-    csd: Literal["first", "all", "code"] = "first"
-    alignment: Literal["paper", "code"] = "paper"
-    least: float | None = None
-    splits: int = 1
-    clip_score: Literal["hessel", "cosine"] = "hessel"
-    clip_text: Literal["static", "setting", "plot", "perspective", "mean"] = "static"
-    ensemble: Literal["average", "weighted"] = "average"
-
-    @property
-    def weights(self) -> Mapping[str, float] | None:
-        """Encoder -> its weight among several; None where all count alike."""
-        return WEIGHTS if self.ensemble == "weighted" else None
+    def all(self) -> dict[str, str]:
+        """Return the value of every definition that can be chosen, by its name."""
+        return {one.name: self.of(one) for one in choices()}
 
     def as_json(self) -> dict[str, Any]:
         """Return them as plain JSON."""
-        return asdict(self)
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "chosen"}
+        return plain | {name.replace("-", "_"): value for name, value in self.all().items()}
 
     def named(self) -> str:
         """Return the definitions as a line for people."""
-        told = [f"{name}={getattr(self, name.replace('-', '_'))}" for name in NAMED]
+        told = [f"{name}={value}" for name, value in self.all().items()]
         return ", ".join([*told, *([] if self.least is None else [f"least={self.least:g}"])])
 
 
@@ -66,17 +35,17 @@ def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  
     Raises:
         ConfigError: there is no such metric, definition or number.
     """
-    made = Definitions(**uncertainty)
+    made, known = Definitions(**uncertainty), {one.name: one.options for one in choices()}
     for text in texts:
         name, equals, value = text.partition("=")
-        if name in NAMED and value in NAMED[name]:
-            made = replace(made, **{name.replace("-", "_"): value})  # type: ignore[arg-type]  # checked above
+        if value in known.get(name, ()):
+            made = replace(made, chosen={**made.chosen, name: value})
         elif name == "least" and (least := _number(value)) is not None and -1 <= least <= 1:
             made = replace(made, least=least)
         elif name == "splits" and value.isascii() and value.isdigit() and int(value) > 0:
             made = replace(made, splits=int(value))
         else:
-            listed = "; ".join(f"{one}={'|'.join(values)}" for one, values in NAMED.items())
+            listed = "; ".join(f"{one}={'|'.join(values)}" for one, values in known.items())
             raise ConfigError(
                 f"--define {name}{equals}{value}",
                 what=f"there is no such definition; there are: {listed}; least=-1...1; splits=1, 2, ...",

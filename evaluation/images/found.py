@@ -2,58 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ...errors import InputError, UserError
-from ...schemas.base import Own
-from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, parse_json
-from ...schemas.shots import CharacterFacts
+from ..metrics.story import FoundStory
 from .looking import boxes_are
 
 IMAGES = "images.jsonl"
 """One line per method and story: boxes, vectors and values, from which everything but ratings is scored."""
-
-
-class FoundShot(Own):
-    """A shot of a script, and whether there is a picture of it."""
-
-    number: int
-    onstage: int
-    expected: tuple[str, ...]
-    sha256: str | None
-
-
-class FoundFacts(Own):
-    """What a set says of a story and its characters, for scores by kind (:mod:`.strata`)."""
-
-    story_type: str | None = None
-    style: str | None = None
-    culture: str | None = None
-    realistic: bool | None = None
-    characters: dict[str, CharacterFacts] = Field(default_factory=dict)
-
-
-class FoundStory(Own):
-    """One line: a story of a method."""
-
-    method: str
-    story_id: str
-    characters: dict[str, str | None]
-    facts: FoundFacts = Field(default_factory=FoundFacts)
-    references: dict[str, tuple[str, ...]]
-    shots: tuple[FoundShot, ...]
-    boxes: dict[str, Any] | None
-    crops: dict[str, Any] | None
-    pictures: dict[str, Any] | None
-    views: dict[str, Any] = Field(default_factory=dict)
-
-    def shots_json(self) -> list[Json]:
-        """Return the shots as plain JSON."""
-        return [shot.as_json() for shot in self.shots]
 
 
 def read_found(folder: str | Path) -> tuple[FoundStory, ...]:

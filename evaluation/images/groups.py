@@ -7,7 +7,7 @@ where all of them are realistic humans, and is not where none is; a mixed one is
 
 from collections.abc import Mapping
 
-from .found import FoundStory
+from ..metrics.story import FoundStory
 
 Group = tuple[str, str]
 """What is told apart, such as ``gender``, and the kind, such as ``female``."""

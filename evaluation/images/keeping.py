@@ -7,12 +7,10 @@ from ...errors import ConfigError, FabulaError
 from ...releases.shot_tree import read_shot_set
 from ..archive import EVALUATION, read_manifest
 from ..judges.settings import public_judge
+from ..metrics.registry import needs
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
-from .needs import DEFAULTS
+from .needs import named_by
 from .settings import AlignmentSettings, ShotSelection
-
-PARTS = ("detector", "characters", "characters", "style", "aesthetic", "inception", "clip")
-"""What a manifest calls the models of :data:`.needs.DEFAULTS`, in that order."""
 
 
 def check_kept(request: RunRequest) -> None:
@@ -61,7 +59,7 @@ def _lost_parts(request: RunRequest, protocol: dict[str, object]) -> list[str]:
     if stories - set(chosen_stories(whole, selection).by_id):
         lost.append("some of its stories")
     models = protocol.get("models")
-    for (stage, key), part in zip(DEFAULTS, PARTS, strict=True):
-        if isinstance(models, dict) and part in models and not getattr(stages[stage], key):
-            lost.append(f"what the {part} model{'s' if part == 'characters' else ''} found")
+    for need in needs():
+        if isinstance(models, dict) and need.part in models and not named_by(stages[need.stage], need):
+            lost.append(f"what the {need.part} model{'s' if isinstance(need.model, tuple) else ''} found")
     return list(dict.fromkeys(lost))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...schemas.score import Score
+from ..metrics.registry import in_order, lead_of, metric_of
 from ..stats.paired import Paired
 from ..stats.ranks import rank_intervals, ranks
 from .definitions import Definitions
-from .naming import in_order, known_of, lead_of
 from .pooling import values_of
 from .scores import MethodScores
 
@@ -111,8 +111,8 @@ def _standings(
             ranked.append(one)
     if not ranked:
         return made
-    higher = known_of(name).higher
-    if name == "inception":
+    higher = metric_of(name).direction == "higher"
+    if metric_of(name).whole:
         values = np.array([one.scores[name].value for one in ranked], dtype=np.float64)
         for one, rank in zip(ranked, ranks(values, higher=higher), strict=True):
             made[one.method] = Standing(one.scores[name], rank=int(rank))
@@ -134,7 +134,9 @@ def _standings(
 def _too_little(name: str, score: Score, most: int) -> str | None:
     if score.value is None:
         return score.reason or "no value"
-    if name == "inception":
+    if not metric_of(name).ranked:
+        return "a diagnostic: neither end is better"
+    if metric_of(name).whole:
         pictures = score.counts.get("pictures", 0)
         return f"{pictures:,} pictures, others have {most:,}" if pictures < most else None
     stories, counted = score.counts.get("stories", 0), score.counts.get("stories_counted", 0)
@@ -156,11 +158,11 @@ def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dt
 
 
 def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Paired]) -> Standing:
-    higher = known_of(name).higher
+    metric = metric_of(name)
     better: list[str] = []
     worse: list[str] = []
-    for one in comparisons:
-        winner = one.winner(higher=higher) if one.about["metric"] == name else None
+    for one in comparisons if metric.ranked else ():
+        winner = one.winner(higher=metric.direction == "higher") if one.about["metric"] == name else None
         if winner is None or method not in (one.first, one.second):
             continue
         other = one.second if one.first == method else one.first
@@ -177,7 +179,7 @@ def _sorted(
     def place(method: str) -> tuple[bool, bool, float, str]:
         standing = cells[method].get(lead or "")
         value = None if standing is None else standing.score.value
-        signed = 0.0 if value is None else -value if known_of(lead or "").higher else value
+        signed = 0.0 if value is None else -value if metric_of(lead or "").higher else value
         return method in unranked, standing is None or standing.rank is None, signed, method
 
     return tuple(sorted((one.method for one in methods), key=place))

@@ -87,14 +87,3 @@ def packed(rows: Rows) -> Json:
     """Return rows as plain JSON, bit for bit: shape, and little-endian float32 in base 64."""
     data = np.ascontiguousarray(rows, dtype="<f4").tobytes()
     return {"shape": list(rows.shape), "data": base64.b64encode(data).decode("ascii")}
-
-
-def unpacked(value: Json) -> Rows:
-    """Return rows from what :func:`packed` made of them.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    shape = tuple(int(size) for size in value["shape"])
-    flat = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype="<f4")
-    return flat.reshape(shape).astype(np.float32)

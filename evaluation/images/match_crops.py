@@ -4,9 +4,8 @@ Scoring matches anew, under its own definition; this is what the judges were sho
 """
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ..metrics.cids import Settings, cids
+from ..metrics.cids import Settings, characters_of, cids, shots_of
 from .settings import MatchSettings
-from .vectors import characters_of, shots_of
 
 SPEC = StageSpec(
     name="match_crops",

@@ -1,6 +1,6 @@
 """Which models each metric needs, and whether all of them are there: checked before anything is looked at."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
@@ -8,46 +8,33 @@ from ...models.vision.devices import DEVICES, Place
 from ...models.vision.looking import VisionSettings
 from ...models.vision.needs import lacks_of, listed
 from ...models.vision.registry import MODELS, check_vision
+from ...schemas.base import Own
 from ..metrics.alignment import DIMENSIONS
+from ..metrics.metric import Need
+from ..metrics.registry import metrics
 from .settings import AlignmentSettings
 
-METRICS = ("cids", "copy-paste", "occm", "csd", "aesthetic", "inception", "clip-score", "alignment")
-"""Names of what can be chosen; some are several scores."""
 
-Key = tuple[str, str]
-"""Stage and setting."""
-DETECTOR: Key = ("detect_characters", "model")
-CROPS: tuple[Key, ...] = (("encode_crops", "pictures"), ("encode_crops", "faces"))
-DEFAULTS: dict[Key, str | tuple[str, ...]] = {
-    DETECTOR: "grounding-dino-swin-t",
-    CROPS[0]: ("clip-vit-l-14",),
-    CROPS[1]: ("arcface-r100", "adaface-ir101", "facenet-vggface2"),
-    ("encode_pictures", "style"): "csd-vit-l",
-    ("encode_pictures", "aesthetic"): "aesthetic-v2.5",
-    ("encode_pictures", "inception"): "inception-v3",
-    ("encode_pictures", "clip"): "clip-vit-l-14",
-}
-"""The models of the paper, each where the settings name no other."""
-NEEDS: dict[str, tuple[Key, ...]] = {
-    "cids": (DETECTOR, *CROPS),
-    "copy-paste": (DETECTOR, *CROPS),
-    "occm": (DETECTOR,),
-    "csd": (("encode_pictures", "style"),),
-    "aesthetic": (("encode_pictures", "aesthetic"),),
-    "inception": (("encode_pictures", "inception"),),
-    "clip-score": (("encode_pictures", "clip"),),
-    "alignment": (DETECTOR, *CROPS),
-}
-"""Metric -> settings that name its models; the judges see crops of single characters, too."""
+def models_needed(names: Collection[str], dimensions: Collection[str] = DIMENSIONS) -> frozenset[Need]:
+    """Return the models that some metrics need; judges need crops for actions alone."""
+    return frozenset(
+        need
+        for metric in metrics(names)
+        if not metric.judged or metric.name in dimensions
+        for need in metric.needs
+    )
 
 
-def models_needed(metrics: Collection[str], dimensions: Collection[str] = DIMENSIONS) -> frozenset[Key]:
-    """Return the settings that name what some metrics need; of alignment, single characters' actions do."""
-    idle = () if "action" in dimensions else ("alignment",)
-    return frozenset(key for name in metrics if name not in idle for key in NEEDS[name])
+def named_by(settings: Own, need: Need) -> str | tuple[str, ...] | None:
+    """Return which models the settings of its stage name for a need; nothing or None for none."""
+    if need.setting in type(settings).model_fields:
+        named: str | tuple[str, ...] | None = getattr(settings, need.setting)
+        return named
+    more: Mapping[str, str] = getattr(settings, "more", {})
+    return more.get(need.setting)
 
 
-def check_needs(config: RunConfig, metrics: Collection[str]) -> None:
+def check_needs(config: RunConfig, names: Collection[str]) -> None:
     """Check that every model is registered, with its libraries and device here, and that somebody judges.
 
     Loads no weights.
@@ -68,18 +55,19 @@ def check_needs(config: RunConfig, metrics: Collection[str]) -> None:
     assert isinstance(asking, AlignmentSettings)
     if wrong:
         raise wrong[0]
-    lacks_judge = "alignment" in metrics and not asking.judges
+    judged = {name for name in names if any(metric.judged for metric in metrics([name]))}
+    lacks_judge = bool(judged) and not asking.judges
     if missing:
         listed = [*dict.fromkeys(missing), *(["a judge for alignment (--judge)"] if lacks_judge else [])]
         raise MissingRequirement(
-            "--metrics", what=f"{', '.join(metrics)} cannot be computed here. Missing: {'; '.join(listed)}",
+            "--metrics", what=f"{', '.join(names)} cannot be computed here. Missing: {'; '.join(listed)}",
             fix='pip install "fabula[metrics]", or choose others with --metrics',
         )  # fmt: skip
     if lacks_judge:
         raise ConfigError(
             "--judge", what="alignment is judged by a model, and none is named",
             fix="name models with --judge, or choose metrics without alignment: --metrics"
-            f" {','.join(name for name in metrics if name != 'alignment') or 'cids'}",
+            f" {','.join(name for name in names if name not in judged) or 'cids'}",
         )  # fmt: skip
     _check_places(config)
 

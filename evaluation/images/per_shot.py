@@ -7,18 +7,12 @@ import numpy as np
 
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.cids import Match
-from ..metrics.clip_score import clip_value
-from ..metrics.occm import shot_occm
-from ..metrics.style import shot_style
-from ..metrics.vectors import Floats, unit
-from .definitions import Definitions
-from .found import FoundShot, FoundStory
+from ..metrics.registry import metrics
+from ..metrics.story import FoundShot, FoundStory, Story
+from ..metrics.vectors import Floats, doubles, unit
 from .ratings import Panel
-from .score_story import StoryScore, likeness
-from .vectors import doubles
+from .score_story import StoryScore
 
-SHOT_SCORES = ("cids_cross", "occm", "csd_cross", "aesthetic", "clip_score", *DIMENSIONS)
-"""Scores that a single shot has, in order."""
 NO_PICTURE = "no picture"
 
 Key = tuple[str, str]
@@ -52,9 +46,7 @@ class ShotScore:
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def score_shots(
-    found: FoundStory, scored: StoryScore, panels: Sequence[Panel], definitions: Definitions
-) -> tuple[ShotScore, ...]:
+def score_shots(found: FoundStory, scored: StoryScore, panels: Sequence[Panel]) -> tuple[ShotScore, ...]:
     """Return every shot of a story, in order.
 
     ``cids_cross`` of a shot is the mean over its matched characters; a rating is the mean over judges and
@@ -64,40 +56,31 @@ def score_shots(
         found: the story's line in the archive.
         scored: its scores, with the matches.
         panels: the ratings of the method's judges.
-        definitions: the named definitions.
     """
-    styles, values = _styles(found, definitions), _aesthetics(found)
     rated = _ratings(found.story_id, panels)
-    matches: dict[int, list[Match]] = {}
-    for match in scored.matches:
-        matches.setdefault(match.shot, []).append(match)
+    looked = Story(found).boxes() or [None] * len(found.shots)
+    names = [name for name in shot_scores() if name in scored.terms]
     made = []
-    for shot in found.shots:
-        looked = None if found.boxes is None else found.boxes["shots"].get(str(shot.number))
-        boxes = None if looked is None or shot.sha256 is None else tuple(tuple(one) for one in looked)
-        mine = tuple(matches.get(shot.number, ()))
-        told: dict[str, float | str] = {}
-        if found.crops is not None:
-            told["cids_cross"] = _cids(mine)
-        if found.boxes is not None:
-            told["occm"] = _occm(shot, boxes, definitions)
-        if styles is not None:
-            told["csd_cross"] = styles.get(shot.number, NO_PICTURE if shot.sha256 is None else "undefined")
-        if values is not None:
-            told["aesthetic"] = values.get(shot.number, NO_PICTURE if shot.sha256 is None else "undefined")
-        if (close := clip_of(found, shot.number, definitions)) is not None:
-            told["clip_score"] = close
+    for place, (shot, found_boxes) in enumerate(zip(found.shots, looked, strict=True)):
+        told = {name: scored.terms[name].of_shot(place) for name in names}
         for name in DIMENSIONS if panels else ():
             ratings = rated.get((shot.number, name))
             told[name] = _mean(ratings) if ratings is not None else _unasked(shot, name)
         made.append(
             ShotScore(
-                found.method, found.story_id, shot.number, shot.sha256, shot.onstage, boxes, mine,
-                {name: one for name, one in told.items() if not isinstance(one, str)},
-                {name: one for name, one in told.items() if isinstance(one, str)},
+                found.method, found.story_id, shot.number, shot.sha256, shot.onstage,
+                None if found_boxes is None else tuple(tuple(box) for box in found_boxes),
+                tuple(match for match in scored.matches if match.shot == shot.number),
+                {name: value for name, value in told.items() if isinstance(value, float)},
+                {name: value for name, value in told.items() if isinstance(value, str)},
             )
         )  # fmt: skip
     return tuple(made)
+
+
+def shot_scores() -> tuple[str, ...]:
+    """Return the scores that a single shot has, in order."""
+    return tuple(metric.name for metric in metrics() if metric.per_shot)
 
 
 def style_table(found: FoundStory) -> tuple[tuple[int, ...], Floats] | None:
@@ -110,62 +93,6 @@ def style_table(found: FoundStory) -> tuple[tuple[int, ...], Floats] | None:
     rows = unit(doubles(found.pictures["style"]))
     table: Floats = np.clip(rows @ rows.T, -1.0, 1.0)
     return tuple(int(number) for number in found.pictures["numbers"]), table
-
-
-def _cids(matches: Sequence[Match]) -> float | str:
-    known = [match.cross for match in matches if match.cross is not None]
-    if known:
-        return sum(known) / len(known)
-    if not matches:
-        return "nobody expected"
-    return matches[0].missed.replace("image", "picture") if matches[0].missed else "not matched"
-
-
-def _occm(shot: FoundShot, boxes: Sequence[object] | None, definitions: Definitions) -> float | str:
-    if boxes is None:
-        return NO_PICTURE
-    value = shot_occm(shot.onstage, len(boxes), definitions.occm)
-    return "nobody on stage" if value is None else value
-
-
-def _styles(found: FoundStory, definitions: Definitions) -> dict[int, float] | None:
-    pictures = found.pictures
-    if pictures is None or pictures["style"] is None:
-        return None
-    rows = unit(doubles(pictures["style"]))
-    references = {}
-    for key in found.characters:
-        if pictures["references"].get(key) is not None:
-            table = unit(doubles(pictures["references"][key]))
-            references[key] = table[~np.isnan(table).any(axis=1)]
-    expected = {shot.number: shot.expected for shot in found.shots}
-    made = {}
-    for place, number in enumerate(pictures["numbers"]):
-        if number in expected and not np.isnan(rows[place]).any():
-            value, _ = shot_style(rows[place], expected[number], references, definitions.csd)
-            if value is not None:
-                made[int(number)] = value
-    return made
-
-
-def _aesthetics(found: FoundStory) -> dict[int, float] | None:
-    pictures = found.pictures
-    if pictures is None or pictures["aesthetic"] is None:
-        return None
-    rows = doubles(pictures["aesthetic"])
-    pairs = zip(pictures["numbers"], rows, strict=True)
-    return {int(number): float(row[0]) for number, row in pairs if not np.isnan(row).any()}
-
-
-def clip_of(found: FoundStory, number: int, definitions: Definitions) -> float | str | None:
-    """Return how close a shot and its text are, or why nobody knows; None where nobody compared them."""
-    if found.pictures is None or found.pictures.get("clip") is None:
-        return None
-    cosines, _ = likeness(found, number)
-    if cosines is None:
-        return NO_PICTURE
-    value = clip_value(cosines, definitions.clip_text, definitions.clip_score)
-    return "no English text" if value is None else value
 
 
 def _ratings(story: str, panels: Sequence[Panel]) -> dict[tuple[int, str], list[list[int | None]]]:

@@ -11,12 +11,19 @@ from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
 from ...schemas.score import Score
 from ..attempts import last_attempts
-from ..metrics.alignment import DIMENSIONS, MOST, alignment, average, individual_action
+from ..metrics.alignment import (
+    AVERAGE,
+    DEFINITION,
+    DIMENSIONS,
+    MOST,
+    alignment,
+    average,
+    individual_action,
+)
+from ..metrics.story import FoundShot, FoundStory
 from .definitions import Definitions
-from .found import FoundShot, FoundStory
 
-AVERAGE = "alignment"
-NAMES = (*DIMENSIONS, AVERAGE)
+NAMES = (*DIMENSIONS, AVERAGE.name)
 _ITEM = re.compile(r"shot_(\d+)/(scene|shot|interaction|action)(?:/(.+))?", re.ASCII | re.DOTALL)
 RELATIONS_FROM = 2
 """Characters on stage between whom there can be an interaction (H.1)."""
@@ -110,7 +117,7 @@ def actions_of(
     )
     own = found.model_copy(update={"shots": shots})
     runs = [rated[found.story_id] for _, rated in sorted(panel.runs.items()) if found.story_id in rated]
-    score = _mean([individual_action(_actions(own, rated), definitions.alignment) for rated in runs])
+    score = _mean([individual_action(_actions(own, rated), definitions.of(DEFINITION)) for rated in runs])
     asked = {one for rated in runs for one in rated}
     return _covered(score, "action", own, asked)
 
@@ -136,13 +143,13 @@ def stability(
 def _run(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> dict[str, Score]:
     scores = {name: alignment(_of(rated, name)) for name in ("scene", "shot")}
     scores["interaction"] = _interaction(found, rated, asked_from, definitions)
-    scores["action"] = individual_action(_actions(found, rated), definitions.alignment)
-    return scores | {AVERAGE: average([scores[name] for name in DIMENSIONS], definitions.alignment)}
+    scores["action"] = individual_action(_actions(found, rated), definitions.of(DEFINITION))
+    return scores | {AVERAGE.name: average([scores[name] for name in DIMENSIONS], definitions.of(DEFINITION))}
 
 
 def _covered(score: Score, name: str, found: FoundStory, asked: Collection[Asked]) -> Score:
     """Return a score with what it leaves out: shots that were not asked about, characters without a crop."""
-    if name == AVERAGE:
+    if name == AVERAGE.name:
         return score
     own = {(number, key) for number, dimension, key in asked if dimension == name}
     if name == "action":
@@ -167,7 +174,7 @@ def _of(rated: Rated, name: str, numbers: Iterable[int] | None = None) -> list[i
 
 
 def _interaction(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> Score:
-    least = RELATIONS_FROM if definitions.alignment == "paper" else 0
+    least = RELATIONS_FROM if definitions.of(DEFINITION) == "paper" else 0
     if asked_from > least:
         why = f"it was asked only of shots with {asked_from} characters or more"
         return Score(value=None, status="undefined", reason=why)

@@ -15,10 +15,13 @@ from ...models.vision.looking import VisionSettings, with_weights
 from ...releases.shot_tree import read_shot_set
 from ..judges.presets import check_they_answer, judge_specs
 from ..judges.settings import JudgeSettings
+from ..metrics.metric import Need
+from ..metrics.registry import metrics as all_metrics
+from ..metrics.registry import names, needs
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
-from .needs import DEFAULTS, METRICS, check_needs, models_needed
+from .needs import check_needs, models_needed
 from .pipeline import PIPELINE
-from .settings import AlignmentSettings, MatchSettings, ShotSelection
+from .settings import AlignmentSettings, MatchSettings, PictureSettings, ShotSelection
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
@@ -35,7 +38,7 @@ class ImageOptions(RunOptions):
     """How to evaluate shot images. What every run may choose comes as keywords.
 
     Attributes:
-        metrics: some of :data:`.needs.METRICS`, or ``all``.
+        metrics: some of the names of :mod:`..metrics.registry`, or ``all``.
         judges: model specs, or names that the section ``[judges]`` gives; for prompt alignment.
         votes: ratings of each judge of each shot and dimension: the runs of H.6.
         stories: only these stories.
@@ -97,11 +100,12 @@ def images_request(
     metrics = _metrics(options.metrics)
     toml = options.settings_file
     read = {} if toml is None else read_settings(toml)
-    judges = judge_specs(options.judges, None, read.get(JUDGES, {}), toml) if "alignment" in metrics else ()
+    judged = any(metric.judged for metric in all_metrics(metrics))
+    judges = judge_specs(options.judges, None, read.get(JUDGES, {}), toml) if judged else ()
     check_they_answer(judges)
     given = _given(read, options.texts)
     texts = setting_texts(_defaults(options, metrics, given) | _chosen(options, judges))
-    unasked = [] if "alignment" in metrics else ["judge_alignment.judges=[]"]
+    unasked = [] if judged else ["judge_alignment.judges=[]"]
     sets = [*texts, *options.texts, *unasked]
     config = resolve_config(
         PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
@@ -190,14 +194,15 @@ def tell_images(request: RunRequest, reporter: "Reporter") -> None:
 
 def _metrics(named: Sequence[str]) -> tuple[str, ...]:
     wanted = [name.strip() for text in named for name in text.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in (*METRICS, "all")]
+    known = names()
+    unknown = [name for name in wanted if name not in (*known, "all")]
     if unknown or not wanted:
         raise ConfigError(
             "--metrics",
             what=f"there is no metric {', '.join(unknown)}" if unknown else "no metric is named",
-            fix=f"name all, or some of {', '.join(METRICS)}",
+            fix=f"name all, or some of {', '.join(known)}",
         )
-    return METRICS if "all" in wanted else tuple(name for name in METRICS if name in wanted)
+    return known if "all" in wanted else tuple(name for name in known if name in wanted)
 
 
 def _given(read: Mapping[str, Any], settings: Sequence[str]) -> set[tuple[str, str]]:
@@ -211,9 +216,9 @@ def _defaults(
 ) -> dict[str, object]:
     """Return the models that the metrics need, and where they run, as far as the user gave none."""
     made: dict[str, object] = {
-        f"{stage}.{key}": DEFAULTS[stage, key]
-        for stage, key in models_needed(metrics)
-        if (stage, key) not in given
+        ".".join(need.key): need.model
+        for need in models_needed(metrics)
+        if need.key not in given and not _is_more(need)
     }
     device = options.device
     if device == "auto":
@@ -246,13 +251,26 @@ def _chosen(options: ImageOptions, judges: Sequence[str]) -> dict[str, object]:
     return made
 
 
+def _is_more(need: Need) -> bool:
+    """Whether a need has no setting of its own, and stands under ``more`` of the stage."""
+    return need.stage == "encode_pictures" and need.setting not in PictureSettings.model_fields
+
+
 def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     """Return settings without models that no metric needs, and with views for judges where there are any."""
     stages = dict(config.stages)
     asking = stages["judge_alignment"]
     assert isinstance(asking, AlignmentSettings)
-    for stage, key in DEFAULTS.keys() - models_needed(metrics, asking.dimensions):
-        nothing = () if isinstance(DEFAULTS[stage, key], tuple) else None
-        stages[stage] = stages[stage].model_copy(update={key: nothing})
+    wanted = models_needed(metrics, asking.dimensions)
+    for need in needs():
+        if need not in wanted and not _is_more(need):
+            nothing = () if isinstance(need.model, tuple) else None
+            stages[need.stage] = stages[need.stage].model_copy(update={need.setting: nothing})
+    pictures = stages["encode_pictures"]
+    assert isinstance(pictures, PictureSettings)
+    more = {
+        need.setting: pictures.more.get(need.setting, str(need.model)) for need in wanted if _is_more(need)
+    }
+    stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)

@@ -6,26 +6,19 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
-
 from ...errors import InputError, UserError
 from ...schemas.score import Score
 from ..archive import Archive, read_archive
 from ..lacking import incomplete_notes
-from ..metrics.inception import FEW, inception_score
+from ..metrics.registry import metrics
+from ..metrics.story import FoundStory, Story
 from .definitions import Definitions
-from .found import FoundStory, read_found
+from .found import read_found
 from .pooling import pooled, with_intervals
 from .ratings import Panel, actions_of, by_story, collect_panels, stability
-from .score_story import probabilities_of, score_story
+from .score_story import score_story
 from .scores import ImageScores, MethodScores
 from .strata import Actions, strata_of
-
-ORDER = (
-    "cids_cross", "cids_self", "copy_paste_rate", "occm", "csd_cross", "csd_self", "aesthetic", "inception",
-    "clip_score",
-)  # fmt: skip
-"""Metrics that need no judge, as they are listed."""
 
 
 def score_folder(folder: str | Path, definitions: Definitions | None = None) -> ImageScores:
@@ -60,8 +53,11 @@ def score_archive(archive: Archive, found: Sequence[FoundStory], definitions: De
         accounting = manifest.subject.get("methods", {}).get(method) or counted(stories)
         methods.append(_score_method(stories, judged, (manifest.protocol, accounting), definitions))
         pictures = sum(shot.sha256 is not None for one in stories for shot in one.shots)
-        if "inception" in methods[-1].scores and pictures < FEW:
-            notes.append(f"the inception score of {method}, of {pictures} pictures, means little")
+        notes += [
+            f"the {metric.label.lower()} score of {method}, of {pictures} pictures, means little"
+            for metric in metrics()
+            if metric.name in methods[-1].scores and pictures < metric.few
+        ]
     most = max((len(one.stories) for one in methods), default=0)
     notes += definitions.notes(most, "story")
     release = manifest.protocol.get("release") or {}
@@ -98,14 +94,10 @@ def _score_method(
         actions[_named("action", judge, judged)] = partial(actions_of, panel=panel, definitions=definitions)
     per_story = tuple(replace(one, scores={**one.scores, **rated[key]}) for key, one in scored.items())
     scores = with_intervals(pooled(per_story), per_story, definitions)
-    deviation = None
-    rows = [one for one in map(probabilities_of, stories) if one is not None and len(one)]
-    if any(one.pictures is not None and one.pictures["inception"] is not None for one in stories):
-        table = np.concatenate(rows) if rows else np.empty((0, 1))
-        score, deviation = inception_score(table, definitions.splits)
-        shots = sum(len(one.shots) for one in stories)
-        told = {**score.counts, "shots": shots, "without_image": shots - len(table)}
-        scores["inception"] = score.model_copy(update={"counts": told})
+    deviations: dict[str, float | None] = {}
+    for metric in metrics():
+        if metric.whole and (told := metric.whole([Story(one) for one in stories], definitions)):
+            scores[metric.name], deviations[metric.name] = told
     return MethodScores(
         method=stories[0].method,
         scores={name: scores[name] for name in _ordered(scores)},
@@ -116,7 +108,7 @@ def _score_method(
         },
         outcomes={judge: dict(panel.outcomes) for judge, panel in judged.items()},
         strata=strata_of(stories, per_story, actions, definitions),
-        inception_deviation=deviation,
+        deviations=deviations,
     )
 
 
@@ -125,6 +117,6 @@ def _named(name: str, judge: str, judged: Mapping[str, Panel]) -> str:
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Return names in the order of :data:`ORDER`, the others behind them as they come."""
-    there = list(names)
-    return [name for name in ORDER if name in there] + [name for name in there if name not in ORDER]
+    """Return names in the order of the registry, those of judges behind them as they come."""
+    there, ours = list(names), [metric.name for metric in metrics() if not metric.judged]
+    return [name for name in ours if name in there] + [name for name in there if name not in ours]

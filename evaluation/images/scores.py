@@ -6,23 +6,11 @@ from typing import Any
 
 from ...schemas.score import Score
 from ..metrics.alignment import hundred
+from ..metrics.registry import metric_of
 from .definitions import Definitions
-from .ratings import NAMES as RATED
 from .ratings import Stability
 from .score_story import StoryScore
 from .strata import Stratum
-
-UNITS: dict[str, tuple[float, int]] = {"occm": (1.0, 2), "inception": (1.0, 3)}
-"""Metric -> factor and digits for people; three digits where there is no entry."""
-LEFT_OUT = (
-    ("left_out", "shots", "shots with nobody on stage left out"),
-    ("without_text", "shots", "shots without English text"),
-    ("cut", "shots", "shots with a text that was cut"),
-    ("one_reference", "characters", "characters have one reference"),
-    ("no_crop", "characters", "characters without a crop"),
-    ("by_the_story", "shots", "shots by the story's first reference"),
-)
-"""Count, what it is a part of, and how it is told."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +24,7 @@ class MethodScores:
         accounting: shots and stories that were asked for and are there.
         stability: judge -> sub-score -> its value in every run.
         outcomes: judge -> how many ratings came out how.
-        inception_deviation: of the inception score over splits.
+        deviations: score of the whole set -> its standard deviation over splits; None with one.
         strata: scores by kind of story and of character.
     """
 
@@ -46,7 +34,7 @@ class MethodScores:
     accounting: Mapping[str, Any]
     stability: Mapping[str, Mapping[str, Stability]] = field(default_factory=dict)
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    inception_deviation: float | None = None
+    deviations: Mapping[str, float | None] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = field(default=(), repr=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,7 +53,7 @@ class MethodScores:
                 for judge, told in self.stability.items()
             },
             "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
-            "inception_deviation": self.inception_deviation,
+            "inception_deviation": self.deviations.get("inception"),
             "strata": [one.as_json() for one in self.strata],
             "stories": [
                 {
@@ -148,18 +136,18 @@ class ImageScores:
 
 def of_100(name: str, score: Score) -> float | None:
     """Return a rating in the 100-point form of the metrics page; None where there is none, or for others."""
-    rated = name.partition(" (")[0] in RATED
-    return hundred(score.value) if rated and score.value is not None else None
+    return hundred(score.value) if metric_of(name).judged and score.value is not None else None
 
 
 def shown(name: str, score: Score) -> str:
     """Return a value for people: number, interval, and the stories that it stands on."""
     if score.value is None:
         return f"{'-':>8}  {score.reason}"
-    factor, digits = UNITS.get(name, (1.0, 3))
-    text = f"{factor * score.value:8.{digits}f}"
+    metric = metric_of(name)
+    digits = 2 if metric.top == 100.0 else 3
+    text = f"{score.value:8.{digits}f}"
     if score.low is not None and score.high is not None:
-        text += f"  [{factor * score.low:.{digits}f}, {factor * score.high:.{digits}f}]"
+        text += f"  [{score.low:.{digits}f}, {score.high:.{digits}f}]"
     if (points := of_100(name, score)) is not None:
         text += f"  {points:.1f} of 100"
     counts = score.counts
@@ -168,7 +156,7 @@ def shown(name: str, score: Score) -> str:
     missed = counts.get("expected", 0) - counts.get("matched", 0)
     if missed > 0:
         text += f", {missed} of {counts['expected']} expected characters not matched"
-    for key, whole, what in LEFT_OUT:
+    for key, whole, what in metric.notes:
         if counts.get(key) and whole in counts:
             text += f", {counts[key]} of {counts[whole]} {what}"
     if "asked" in counts and counts["asked"] > counts.get("answered", 0):

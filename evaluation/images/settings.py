@@ -76,10 +76,15 @@ class PictureSettings(VisionSettings):
     aesthetic: str | None = Field(default=None, description="Predictor of the aesthetic score.")
     inception: str | None = Field(default=None, description="Predictor of class probabilities.")
     clip: str | None = Field(default=None, description="Encoder of pictures and texts, for the CLIP score.")
+    more: dict[str, str] = Field(
+        default_factory=dict,
+        exclude_if=lambda value: not value,
+        description="What further metrics need of pictures -> its encoder or predictor.",
+    )
 
     def looking(self) -> tuple[str, ...]:
         """Return the names of the models that look."""
-        named = (self.style, self.aesthetic, self.inception, self.clip)
+        named = (self.style, self.aesthetic, self.inception, self.clip, *self.more.values())
         return tuple(name for name in named if name is not None)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from ..archive import Archive
-from .found import FoundStory
-from .per_shot import SHOT_SCORES, ShotScore, score_shots
+from ..metrics.story import FoundStory
+from .per_shot import ShotScore, score_shots, shot_scores
 from .ratings import collect_panels
 from .scores import ImageScores
 
@@ -27,7 +27,6 @@ def scored_shots(archive: Archive, found: Sequence[FoundStory], scores: ImageSco
             one,
             scored[one.method, one.story_id],
             [panel for (method, _), panel in panels if method == one.method],
-            scores.definitions,
         )
     )
 
@@ -35,7 +34,7 @@ def scored_shots(archive: Archive, found: Sequence[FoundStory], scores: ImageSco
 def shot_rows(shots: Iterable[ShotScore]) -> list[dict[str, str | int | float | None]]:
     """Return one row per shot: who, which, and a column for every score that any shot has."""
     every = list(shots)
-    names = [name for name in SHOT_SCORES if any(name in shot.values for shot in every)]
+    names = [name for name in shot_scores() if any(name in shot.values for shot in every)]
     return [
         {
             **dict(zip(NAMES, (shot.method, shot.story_id, shot.number), strict=True)),

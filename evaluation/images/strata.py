@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...schemas.score import Score
+from ..metrics.story import FoundStory
 from .definitions import Definitions
-from .found import FoundStory
 from .groups import CHARACTER_KINDS, STORY_KINDS, UNSTATED, Group, kinds_of_characters, kinds_of_story
 from .pooling import pooled, with_intervals
 from .score_story import StoryScore

@@ -13,17 +13,35 @@ Example: 5.0 and 6.0: 5.5.
 
 from collections.abc import Sequence
 
-from ...schemas.score import Score
-from .spec import Spec
+from .metric import Choices, Metric, Term, Terms, of_pictures
+from .story import Story
 
-SPEC = Spec(
-    "aesthetic", 1, "story", "higher", (float("-inf"), float("inf")), "mean of stories",
-    ("values:aesthetic",),
+
+def aesthetic(values: Sequence[float | None], why: Sequence[str] = ()) -> Terms:
+    """Return the values of one story's pictures.
+
+    Args:
+        values: one per shot; None where there is none.
+        why: why a shot has none.
+    """
+    terms = [
+        Term((why[place] if why else "undefined") if value is None else value, place)
+        for place, value in enumerate(values)
+    ]
+    counts = {"pictures": len(values), "valued": sum(value is not None for value in values)}
+    return Terms(terms, counts, "no picture has a value")
+
+
+def _terms(story: Story, _chosen: Choices) -> Terms | None:
+    rows = story.rows("aesthetic")
+    if rows is None:
+        return None
+    return aesthetic([None if row is None else float(row[0]) for row in rows], story.without_row())
+
+
+METRIC = Metric(
+    name="aesthetic", label="Aesthetics", group="Generation quality", direction="higher",
+    range=(float("-inf"), float("inf")), digits=2, top=10.0, column=10, lead=4,
+    needs=(of_pictures("aesthetic", "aesthetic-v2.5"),), terms=_terms, per_shot=True,
+    meaning="Mean value of the aesthetic predictor over pictures, about 1 to 10.",
 )  # fmt: skip
-
-
-def aesthetic(values: Sequence[float | None]) -> Score:
-    """Return the mean value of one story's pictures."""
-    known = [value for value in values if value is not None]
-    counts = {"pictures": len(values), "valued": len(known)}
-    return Score.ratio(float(sum(known)), len(known), "no picture has a value", **counts)

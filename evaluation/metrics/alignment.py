@@ -20,15 +20,41 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ...schemas.score import Score
-from .spec import Spec
+from .metric import CROPS, DETECTOR, Choice, Metric, Need
 
 DIMENSIONS = ("scene", "shot", "interaction", "action")
-SPECS = {
-    name: Spec(f"alignment_{name}", 1, "story", "higher", (0.0, 4.0), "mean of stories", (f"replies:{name}",))
-    for name in DIMENSIONS
-}
 Definition = Literal["paper", "code"]
+DEFINITION: Choice[Definition] = Choice("alignment", ("paper", "code"))
 MOST = 4
+
+
+def _rated(name: str, label: str, place: tuple[int, int], meaning: str, *needs: Need) -> Metric:
+    column, lead = place
+    return Metric(
+        name=name, label=label, group="Prompt alignment", direction="higher", range=(0.0, 4.0), digits=2,
+        top=4.0, column=column, lead=lead, judged=True, per_shot=name in DIMENSIONS,
+        per_character=name == "action", choices=(DEFINITION,), meaning=meaning, needs=needs,
+    )  # fmt: skip
+
+
+SCENE = _rated(
+    "scene", "Scene", (4, 7), "A judge's rating of the place against the setting description, 0 to 4."
+)
+SHOT = _rated(
+    "shot", "Shot", (5, 8), "A judge's rating of the framing against the shot perspective design, 0 to 4."
+)
+INTERACTION = _rated(
+    "interaction", "Interaction", (6, 9),
+    "A judge's rating of what the characters do with each other (CI), 0 to 4.",
+)  # fmt: skip
+ACTION = _rated(
+    "action", "Action", (7, 10),
+    "A judge's rating of what single characters do, by their crops (IA), 0 to 4.", DETECTOR, *CROPS,
+)  # fmt: skip
+AVERAGE = _rated(
+    "alignment", "Alignment", (8, 0),
+    "Mean of scene, shot, interaction and action; undefined where one of them is. 0 to 4.",
+)  # fmt: skip
 
 
 def alignment(ratings: Sequence[int | None]) -> Score:

@@ -22,23 +22,25 @@ Example: one character, one reference (1, 0); crops (1, 0) and (0.6, 0.8) in two
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
+from ...schemas.canonical import Json
 from ...schemas.score import Score
 from .match_characters import match_characters
-from .spec import Spec
-from .vectors import Floats, Vectors, mean_of_pairs, similarities
+from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
+from .story import Story
+from .vectors import Floats, Vectors, mean_of_pairs, similarities, vectors_of
 
-CROSS = Spec(
-    "cids_cross", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("detections", "embeddings:character")
-)
-SELF = Spec(
-    "cids_self", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("detections", "embeddings:character")
-)
 Definition = Literal["paper", "code"]
+DEFINITION: Choice[Definition] = Choice("cids", ("paper", "code"))
+ENSEMBLE: Choice[str] = Choice("ensemble", ("average", "weighted"))
+"""How the cosines of several encoders of one crop become one."""
+WEIGHTS = {"arcface-r100": 0.4, "adaface-ir101": 0.4, "facenet-vggface2": 0.2}
+"""Of encoders of faces under ``ensemble=weighted``: those that the settings of the public code give, and that
+its default rule, the plain mean, does not read; the paper gives none."""
 
 
 @dataclass(frozen=True)
@@ -143,32 +145,132 @@ def cids(
             if match.crop is not None and shot.crops is not None:
                 kept[match.character].append(shot.crops.take([match.crop]))
     crops = {key: Vectors.joined(parts) for key, parts in kept.items()}
-    cross, self_ = similarity_of(characters, matches, crops, settings)
-    return Cids(cross, self_, tuple(matches), crops)
+    cross, self_ = (
+        cross_terms(characters, matches, settings),
+        self_terms(characters, matches, crops, settings),
+    )
+    return Cids(cross.score, self_.score, tuple(matches), crops)
 
 
-def similarity_of(
-    characters: Sequence[Character],
-    matches: Sequence[Match],
-    crops: Mapping[str, Vectors],
-    settings: Settings | None = None,
-) -> tuple[Score, Score]:
-    """Return cross and self over some characters of a story, all of whose characters were matched.
+@dataclass(frozen=True)
+class Matched:
+    """Who was matched in a story, for the metrics of single characters.
+
+    Attributes:
+        characters: those that count, of all who were matched together.
+        cids: who was matched, among all.
+        settings: how.
+        mirrors: character -> vector of the mirror image of its first reference.
+    """
+
+    characters: tuple[Character, ...]
+    cids: Cids
+    settings: Settings
+    mirrors: Mapping[str, Vectors]
+
+
+def matched(story: Story, chosen: Choices) -> Matched | None:
+    """Return who was matched in a story; None where nobody looked for characters."""
+    crops = story.line.crops
+    if crops is None:
+        return None
+    key = (chosen.of(DEFINITION), chosen.of(ENSEMBLE), chosen.least)
+    if key not in story.kept:
+        weights = WEIGHTS if chosen.of(ENSEMBLE) == "weighted" else None
+        settings = Settings(chosen.of(DEFINITION), chosen.least, weights)
+        characters = characters_of(crops)
+        told = cids(characters, shots_of(story.line.shots_json(), crops), settings)
+        mirrors = {name: vectors_of(rows) for name, rows in crops["mirrors"].items()}
+        story.kept[key] = Matched(characters, told, settings, mirrors)
+    every: Matched = story.kept[key]
+    among = story.among
+    return (
+        every
+        if among is None
+        else replace(every, characters=tuple(one for one in every.characters if one.key in among))
+    )
+
+
+def characters_of(crops: Json) -> tuple[Character, ...]:
+    """Return the characters of a story with the vectors of their references, in the order of the script."""
+    return tuple(
+        Character(key, tuple(encoders), vectors_of(crops["references"].get(key, {})))
+        for key, encoders in crops["encoders"].items()
+    )
+
+
+def shots_of(shots: Json, crops: Json) -> tuple[ShotCrops, ...]:
+    """Return the shots of a story with the vectors of their crops."""
+    made = []
+    for shot in shots:
+        there = crops["shots"].get(str(shot["number"]))
+        found = None if there is None else vectors_of(there)
+        made.append(ShotCrops(shot["number"], tuple(shot["expected"]), found))
+    return tuple(made)
+
+
+def cross_terms(
+    characters: Sequence[Character], matches: Sequence[Match], settings: Settings, numbers: Sequence[int] = ()
+) -> Terms:
+    """Return the similarities to references, of some of the characters that were matched together.
 
     Args:
         characters: those that count.
         matches: of all characters, as :func:`cids` returns them.
-        crops: character -> vectors of its matched crops, likewise.
+        settings: the definition.
+        numbers: of the story's shots, in order; none where nobody asks for single shots.
+    """
+    places = {number: place for place, number in enumerate(numbers)}
+    own, counts = _covered(characters, matches)
+    terms = [
+        Term((one.missed or "not matched").replace("image", "picture") if one.cross is None else one.cross,
+             places.get(one.shot), one.character)
+        for one in own
+    ]  # fmt: skip
+    empty = places.keys() - {one.shot for one in own}
+    terms += [Term("nobody expected", places[number]) for number in sorted(empty)]
+    if settings.definition == "paper":
+        return Terms(terms, counts, "no character was matched")
+    return Terms(terms, counts, "the script has no character", tuple(one.key for one in characters))
+
+
+def self_terms(
+    characters: Sequence[Character],
+    matches: Sequence[Match],
+    crops: Mapping[str, Vectors],
+    settings: Settings,
+) -> Terms:
+    """Return the similarities of characters to themselves; see :func:`cross_terms`.
+
+    Args:
+        characters: those that count.
+        matches: of all characters.
+        crops: character -> vectors of its matched crops.
         settings: the definition.
     """
-    settings = settings or Settings()
-    by_key = {character.key: character for character in characters}
-    own = [match for match in matches if match.character in by_key]
-    counts = {"characters": len(characters), "expected": len(own)}
+    terms, code = [], settings.definition == "code"
+    twice = 0
+    for one in characters:
+        table: Floats = similarities(crops[one.key], crops[one.key], one.encoders, settings.weights)
+        summed, pairs = mean_of_pairs(table)
+        twice += bool(pairs)
+        if pairs:
+            terms.append(Term(summed / pairs, character=one.key))
+        elif code:
+            terms.append(Term(float(len(crops[one.key]) == 1), character=one.key))
+    counts = _covered(characters, matches)[1] | {"matched_twice": twice}
+    return Terms(terms, counts, "the script has no character" if code else "no character was matched twice")
+
+
+def _covered(characters: Sequence[Character], matches: Sequence[Match]) -> tuple[list[Match], dict[str, int]]:
+    """Return the matches of some characters, and how many came out how."""
+    keys = {one.key for one in characters}
+    own = [match for match in matches if match.character in keys]
+    counts = {"characters": len(keys), "expected": len(own)}
     counts["matched"] = sum(match.crop is not None for match in own)
     for reason in ("no image", "no reference", "nothing detected", "not matched"):
         counts[reason.replace(" ", "_")] = sum(match.missed == reason for match in own)
-    return _cross(by_key, own, counts, settings.definition), _self(by_key, crops, counts, settings)
+    return own, counts
 
 
 def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Settings) -> list[Match]:
@@ -189,32 +291,32 @@ def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Sett
     return made
 
 
-def _cross(
-    by_key: Mapping[str, Character], matches: Sequence[Match], counts: dict[str, int], definition: Definition
-) -> Score:
-    values = [match.cross for match in matches if match.cross is not None]
-    if definition == "paper":
-        return Score.ratio(sum(values), len(values), "no character was matched", **counts)
-    per_character = [
-        [match.cross for match in matches if match.character == key and match.cross is not None]
-        for key in by_key
-    ]
-    total = sum(sum(one) / len(one) for one in per_character if one)
-    return Score.ratio(total, len(by_key), "the script has no character", **counts)
+def _cross(story: Story, chosen: Choices) -> Terms | None:
+    told = matched(story, chosen)
+    numbers = [shot.number for shot in story.shots]
+    return None if told is None else cross_terms(told.characters, told.cids.matches, told.settings, numbers)
 
 
-def _self(
-    by_key: Mapping[str, Character], crops: Mapping[str, Vectors], counts: dict[str, int], settings: Settings
-) -> Score:
-    total, counted = 0.0, 0
-    for key, character in by_key.items():
-        table: Floats = similarities(crops[key], crops[key], character.encoders, settings.weights)
-        summed, pairs = mean_of_pairs(table)
-        if pairs:
-            total, counted = total + summed / pairs, counted + 1
-        elif settings.definition == "code":
-            total += 1.0 if len(crops[key]) == 1 else 0.0
-    whole = counts | {"matched_twice": counted}
-    if settings.definition == "code":
-        return Score.ratio(total, len(by_key), "the script has no character", **whole)
-    return Score.ratio(total, counted, "no character was matched twice", **whole)
+def _self(story: Story, chosen: Choices) -> Terms | None:
+    told = matched(story, chosen)
+    return (
+        None
+        if told is None
+        else self_terms(told.characters, told.cids.matches, told.cids.crops, told.settings)
+    )
+
+
+CROSS = Metric(
+    name="cids_cross", label="CIDS cross", group="Character similarity", direction="higher",
+    range=(-1.0, 1.0), top=1.0, column=1, lead=1, needs=(DETECTOR, *CROPS), terms=_cross, per_shot=True,
+    per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
+    meaning="How much generated characters look like their reference images: mean cosine of matched crop "
+    "and references. -1 to 1.",
+)  # fmt: skip
+SELF = Metric(
+    name="cids_self", label="CIDS self", group="Character similarity", direction="higher",
+    range=(-1.0, 1.0), top=1.0, column=0, lead=5, needs=(DETECTOR, *CROPS), terms=_self,
+    per_character=True, choices=(DEFINITION,),
+    meaning="How much each generated character looks like itself from shot to shot: mean cosine over the "
+    "pairs of its matched crops, then over characters. -1 to 1.",
+)  # fmt: skip

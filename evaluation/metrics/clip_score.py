@@ -19,15 +19,16 @@ Example: cosines 0.3 and 0.2: 0.75 and 0.5, mean 0.625.
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from ...schemas.score import Score
-from .spec import Spec
+from .metric import Choice, Choices, Metric, Term, Terms, of_pictures
+from .story import Story
 
-SPEC = Spec("clip_score", 1, "story", "higher", (0.0, 2.5), "mean of stories", ("embeddings:clip",))
 Part = Literal["static", "setting", "plot", "perspective"]
 PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a shot's text that are compared with its picture."""
 Text = Literal["static", "setting", "plot", "perspective", "mean"]
 Definition = Literal["hessel", "cosine"]
+DEFINITION: Choice[Definition] = Choice("clip-score", ("hessel", "cosine"))
+TEXT: Choice[Text] = Choice("clip-text", ("static", "setting", "plot", "perspective", "mean"))
 WEIGHT = 2.5
 
 Cosines = Mapping[str, float | None]
@@ -48,26 +49,50 @@ def clip_score(
     shots: Sequence[tuple[Cosines | None, Mapping[str, int]]],
     text: Text = "static",
     definition: Definition = "hessel",
-) -> Score:
-    """Return the mean value of one story's shots.
+) -> Terms:
+    """Return the values of one story's shots.
 
     Args:
         shots: per shot its cosines, None without a picture; and how many tokens of each part were cut off.
         text: which part of the text counts.
         definition: ``hessel`` or ``cosine``.
     """
-    counts = {"shots": len(shots), "without_image": 0, "without_text": 0, "cut": 0}
-    total, counted = 0.0, 0
-    for cosines, cut in shots:
-        if cosines is None:
-            counts["without_image"] += 1
-            continue
-        value = clip_value(cosines, text, definition)
-        if value is None:
-            counts["without_text"] += 1
-            continue
-        total, counted = total + value, counted + 1
-        wanted = PARTS if text == "mean" else (text,)
-        counts["cut"] += any(cut.get(part, 0) > 0 for part in wanted)
-    why = "no picture" if counts["without_image"] == len(shots) else "no shot has an English text"
-    return Score.ratio(total, counted, why, **counts)
+    terms, cut_off = [], 0
+    wanted = PARTS if text == "mean" else (text,)
+    for place, (cosines, cut) in enumerate(shots):
+        value = None if cosines is None else clip_value(cosines, text, definition)
+        why = "no picture" if cosines is None else "no English text"
+        terms.append(Term(why if value is None else value, place))
+        cut_off += value is not None and any(cut.get(part, 0) > 0 for part in wanted)
+    gone = sum(one.value == "no picture" for one in terms)
+    silent = sum(one.value == "no English text" for one in terms)
+    counts = {"shots": len(shots), "without_image": gone, "without_text": silent, "cut": cut_off}
+    return Terms(terms, counts, "no picture" if gone == len(shots) else "no shot has an English text")
+
+
+def _terms(story: Story, chosen: Choices) -> Terms | None:
+    found = story.looked("clip")
+    if found is None:
+        return None
+    shots = [
+        (None, {})
+        if place is None
+        else (
+            {part: told["cosines"][place] for part, told in found.items()},
+            {part: told["cut"][place] or 0 for part, told in found.items()},
+        )
+        for place in story.places()
+    ]
+    return clip_score(shots, chosen.of(TEXT), chosen.of(DEFINITION))
+
+
+METRIC = Metric(
+    name="clip_score", label="CLIP score", group="Prompt alignment", direction="higher", range=(0.0, 2.5),
+    needs=(of_pictures("clip", "clip-vit-l-14"),), terms=_terms, per_shot=True, choices=(DEFINITION, TEXT),
+    notes=(
+        ("without_text", "shots", "shots without English text"),
+        ("cut", "shots", "shots with a text that was cut"),
+    ),
+    meaning="Weak baseline of alignment: how close pictures are to a part of their texts for CLIP, mean "
+    "over shots; hessel is 2.5 max(cosine, 0), cosine the cosine itself.",
+)  # fmt: skip

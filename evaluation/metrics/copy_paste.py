@@ -19,17 +19,14 @@ from typing import Literal
 
 import numpy as np
 
-from ...schemas.score import Score
-from .cids import Character
-from .spec import Spec
+from .cids import ENSEMBLE, Character, matched
+from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
+from .story import Story
 from .vectors import Floats, Vectors, similarities
 
-SPEC = Spec(
-    "copy_paste_rate", 1, "story", "lower", (0.0, 1.0), "mean of stories",
-    ("detections", "embeddings:character"),
-)  # fmt: skip
 TEMPERATURE = 0.01
 Definition = Literal["paper", "code"]
+DEFINITION: Choice[Definition] = Choice("copy-paste", ("paper", "code"))
 
 
 def copy_rates(cosines: Floats) -> Floats:
@@ -53,8 +50,8 @@ def copy_paste(
     mirrors: Mapping[str, Vectors] | None = None,
     definition: Definition = "paper",
     weights: Mapping[str, float] | None = None,
-) -> Score:
-    """Return the rate of one story.
+) -> Terms:
+    """Return the rates of one story's characters.
 
     Args:
         characters: the characters of the script; the first reference of each is the primary one.
@@ -63,7 +60,7 @@ def copy_paste(
         definition: ``paper`` or ``code``.
         weights: encoder -> weight of its cosine, as :class:`.cids.Settings` has them.
     """
-    total, counts = 0.0, {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
+    terms, counts = [], {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
     for character in characters:
         drawn = crops.get(character.key, Vectors({}))
         rivals = _rivals(character, mirrors, definition)
@@ -76,8 +73,8 @@ def copy_paste(
             counts["no_crop"] += 1
             continue
         counts["counted"] += 1
-        total += float(copy_rates(known).mean())
-    return Score.ratio(total, counts["counted"], "no character can be told", **counts)
+        terms.append(Term(float(copy_rates(known).mean()), character=character.key))
+    return Terms(terms, counts, "no character can be told")
 
 
 def _rivals(
@@ -91,3 +88,26 @@ def _rivals(
     if not len(there) or mirror is None or not len(mirror):
         return None
     return Vectors.joined([character.references.take([int(there[0])]), mirror.take([0])])
+
+
+def _terms(story: Story, chosen: Choices) -> Terms | None:
+    told = matched(story, chosen)
+    return (
+        None
+        if told is None
+        else copy_paste(
+            told.characters, told.cids.crops, told.mirrors, chosen.of(DEFINITION), told.settings.weights
+        )
+    )
+
+
+METRIC = Metric(
+    name="copy_paste_rate", label="Copy-paste", group="Copying", direction="lower", range=(0.0, 1.0), top=1.0,
+    needs=(DETECTOR, *CROPS), terms=_terms, per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
+    notes=(
+        ("one_reference", "characters", "characters have one reference"),
+        ("no_crop", "characters", "characters without a crop"),
+    ),
+    meaning="Whether characters are copied from their first reference: its share among all references, "
+    "softmax of cosines / 0.01. 0 to 1; a character with one reference is left out.",
+)  # fmt: skip

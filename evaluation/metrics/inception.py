@@ -11,13 +11,15 @@ Departures from the source: the set is that of the stories under evaluation, whe
 Example: two pictures, two classes, each sure of another class: KL = ln 2 for both, score 2.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...schemas.score import Score
-from .spec import Spec
+from .metric import Choices, Metric, of_pictures
+from .story import Story
 from .vectors import Floats
 
-SPEC = Spec("inception", 1, "set", "higher", (1.0, 1000.0), "whole set", ("probabilities:inception",))
 FEW = 32
 """Below so many pictures the public code warns that the value means little."""
 
@@ -51,3 +53,23 @@ def _score(rows: Floats) -> float:
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     means = np.log(whole, out=np.zeros_like(whole), where=whole > 0)
     return float(np.exp((shares * (logs - means)).sum(axis=1).mean()))
+
+
+def _whole(stories: Sequence[Story], chosen: Choices) -> tuple[Score, float | None] | None:
+    rows = [some for story in stories if (some := story.rows("inception")) is not None]
+    if not rows:
+        return None
+    known = [row for some in rows for row in some if row is not None]
+    table = np.array(known) if known else np.empty((0, 1))
+    score, deviation = inception_score(table, chosen.splits)
+    shots = sum(len(story.shots) for story in stories)
+    told = {**score.counts, "shots": shots, "without_image": shots - len(table)}
+    return score.model_copy(update={"counts": told}), deviation
+
+
+METRIC = Metric(
+    name="inception", label="Inception", group="Diversity", direction="higher", range=(1.0, 1000.0), digits=2,
+    column=11, needs=(of_pictures("inception", "inception-v3"),), whole=_whole, few=FEW,
+    meaning="Inception score of all pictures together, 1 or more; it grows with their number, so that "
+    "only sets of equal size can be compared. It has no interval over stories.",
+)  # fmt: skip

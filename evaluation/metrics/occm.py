@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from math import exp
 from typing import Literal
 
-from ...schemas.score import Score
-from .spec import Spec
+from .metric import DETECTOR, Choice, Choices, Metric, Term, Terms
+from .story import Story
 
-SPEC = Spec("occm", 1, "story", "higher", (0.0, 100.0), "mean of stories", ("detections",))
 Definition = Literal["paper", "code"]
+DEFINITION: Choice[Definition] = Choice("occm", ("paper", "code"))
 EPSILON: dict[Definition, float] = {"paper": exp(-6), "code": 1e-6}
 
 
@@ -39,23 +39,39 @@ def shot_occm(expected: int, detected: int, definition: Definition = "paper") ->
     return 100.0 * exp(-abs(detected - expected) / (EPSILON[definition] + expected))
 
 
-def occm(shots: Iterable[tuple[int, int | None]], definition: Definition = "paper") -> Score:
-    """Return the value of one story.
+def occm(shots: Iterable[tuple[int, int | None]], definition: Definition = "paper") -> Terms:
+    """Return the values of one story's shots.
 
     Args:
         shots: expected and detected characters of each shot; None where there is no image.
         definition: ``paper`` or ``code``.
     """
-    total, counts = 0.0, {"shots": 0, "without_image": 0, "left_out": 0, "counted": 0}
-    for expected, detected in shots:
-        counts["shots"] += 1
-        if detected is None:
-            counts["without_image"] += 1
-            continue
-        value = shot_occm(expected, detected, definition)
-        if value is None:
-            counts["left_out"] += 1
-            continue
-        counts["counted"] += 1
-        total += value
-    return Score.ratio(total, counts["counted"], "no shot is counted", **counts)
+    terms = []
+    for place, (expected, detected) in enumerate(shots):
+        value = None if detected is None else shot_occm(expected, detected, definition)
+        why = "no picture" if detected is None else "nobody on stage"
+        terms.append(Term(why if value is None else value, place))
+    counts = {
+        "shots": len(terms), "without_image": sum(one.value == "no picture" for one in terms),
+        "left_out": sum(one.value == "nobody on stage" for one in terms),
+        "counted": sum(not isinstance(one.value, str) for one in terms),
+    }  # fmt: skip
+    return Terms(terms, counts, "no shot is counted")
+
+
+def _terms(story: Story, chosen: Choices) -> Terms | None:
+    boxes = story.boxes()
+    if boxes is None:
+        return None
+    pairs = zip(story.shots, boxes, strict=True)
+    counted = [(shot.onstage, None if found is None else len(found)) for shot, found in pairs]
+    return occm(counted, chosen.of(DEFINITION))
+
+
+METRIC = Metric(
+    name="occm", label="OCCM", group="Character count", direction="higher", range=(0.0, 100.0), digits=2,
+    top=100.0, column=9, lead=3, needs=(DETECTOR,), terms=_terms, per_shot=True, choices=(DEFINITION,),
+    notes=(("left_out", "shots", "shots with nobody on stage left out"),),
+    meaning="Whether as many characters are detected as the script puts on stage: 100 exp(-|D - E| / "
+    "(eps + E)), mean over shots. Above 0, to 100.",
+)  # fmt: skip

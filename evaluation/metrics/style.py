@@ -22,16 +22,16 @@ from typing import Literal
 
 import numpy as np
 
-from ...schemas.score import Score
-from .spec import Spec
+from .metric import Choice, Choices, Metric, Term, Terms, of_pictures
+from .story import Story
 from .vectors import Floats, mean_of_pairs
 
-CROSS = Spec("csd_cross", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("embeddings:style",))
-SELF = Spec("csd_self", 1, "story", "higher", (-1.0, 1.0), "mean of stories", ("embeddings:style",))
 Definition = Literal["first", "all", "code"]
+DEFINITION: Choice[Definition] = Choice("csd", ("first", "all", "code"))
+NEED = of_pictures("style", "csd-vit-l")
 
 
-def style_self(pictures: Floats, shots: int | None = None) -> Score:
+def style_self(pictures: Floats, shots: int | None = None) -> Terms:
     """Return how alike the styles of a story's pictures are.
 
     Args:
@@ -41,14 +41,15 @@ def style_self(pictures: Floats, shots: int | None = None) -> Score:
     total, pairs = mean_of_pairs(np.clip(pictures @ pictures.T, -1.0, 1.0))
     whole = len(pictures) if shots is None else shots
     counts = {"shots": whole, "without_image": whole - len(pictures), "pairs": pairs}
-    return Score.ratio(total, pairs, "fewer than two pictures", **counts)
+    return Terms([Term(total, count=pairs)] if pairs else [], counts, "fewer than two pictures")
 
 
 def style_cross(
     shots: Sequence[tuple[Floats | None, Sequence[str]]],
     references: Mapping[str, Floats],
     definition: Definition = "first",
-) -> Score:
+    why: Sequence[str] = (),
+) -> Terms:
     """Return how alike the styles of a story's shots and references are.
 
     Args:
@@ -57,21 +58,21 @@ def style_cross(
         references: character -> unit vectors of its references, shape (references, dimensions), the first
             one the primary; in the order of the script.
         definition: ``first``, ``all`` or ``code``.
+        why: why a shot has no vector.
     """
     counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0, "no_reference": 0}
     known = {key: rows for key, rows in references.items() if len(rows)}
-    total, counted = 0.0, 0
-    for picture, expected in shots:
+    terms = []
+    for place, (picture, expected) in enumerate(shots):
         if picture is None:
             counts["without_image"] += 1
+            terms.append(Term(why[place] if why else "no picture", place))
             continue
         value, own = shot_style(picture, expected, known, definition)
         counts["no_reference"] += len(set(expected) - known.keys())
-        if value is not None:
-            counts["by_the_story"] += not own
-            total, counted = total + value, counted + 1
-    why = "no reference picture" if not known else "no picture"
-    return Score.ratio(total, counted, why, **counts)
+        counts["by_the_story"] += value is not None and not own
+        terms.append(Term("undefined" if value is None else value, place))
+    return Terms(terms, counts, "no reference picture" if not known else "no picture")
 
 
 def shot_style(
@@ -96,3 +97,32 @@ def shot_style(
 
 def _chosen(rows: Floats, definition: Definition) -> Floats:
     return rows if definition == "all" else rows[:1]
+
+
+def _cross(story: Story, chosen: Choices) -> Terms | None:
+    rows = story.rows("style", units=True)
+    if rows is None:
+        return None
+    shots = [(row, shot.expected) for row, shot in zip(rows, story.shots, strict=True)]
+    return style_cross(shots, story.references(), chosen.of(DEFINITION), story.without_row())
+
+
+def _self(story: Story, _chosen: Choices) -> Terms | None:
+    rows = story.rows("style", units=True)
+    if rows is None:
+        return None
+    known = [row for row in rows if row is not None]
+    return style_self(np.array(known) if known else np.empty((0, 1)), len(rows))
+
+
+CROSS = Metric(
+    name="csd_cross", label="CSD cross", group="Style similarity", direction="higher", range=(-1.0, 1.0),
+    top=1.0, column=3, lead=2, needs=(NEED,), terms=_cross, per_shot=True, choices=(DEFINITION,),
+    notes=(("by_the_story", "shots", "shots by the story's first reference"),),
+    meaning="How alike the styles of pictures and reference images are: mean cosine over shots. -1 to 1.",
+)  # fmt: skip
+SELF = Metric(
+    name="csd_self", label="CSD self", group="Style similarity", direction="higher", range=(-1.0, 1.0),
+    top=1.0, column=2, lead=6, needs=(NEED,), terms=_self,
+    meaning="How alike the styles of a story's pictures are: mean cosine over all pairs. -1 to 1.",
+)  # fmt: skip

@@ -1,10 +1,13 @@
 """Embeddings of pictures or crops by one or more encoders, and the cosine similarities between them."""
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...schemas.canonical import Json
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +65,27 @@ class Vectors:
                 for encoder in parts[0].by_encoder
             }
         )
+
+
+def unpacked(value: Json) -> NDArray[np.float32]:
+    """Return rows from what :func:`.looking.packed` made of them.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    shape = tuple(int(size) for size in value["shape"])
+    flat = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype="<f4")
+    return flat.reshape(shape).astype(np.float32)
+
+
+def doubles(value: Json) -> Floats:
+    """Return packed rows in double precision."""
+    return unpacked(value).astype(np.float64)
+
+
+def vectors_of(rows: Mapping[str, Json]) -> Vectors:
+    """Return packed rows by encoder as unit vectors in double precision."""
+    return Vectors({name: unit(doubles(table)) for name, table in rows.items()})
 
 
 def unit(rows: Floats) -> Floats:

@@ -35,7 +35,7 @@ def comparison(
     one: Paired,
     measure: str,
     *,
-    higher: bool,
+    higher: bool | None,
     better: str = "is better",
     unit: Unit = "points",
     shown: bool = True,
@@ -45,7 +45,7 @@ def comparison(
     Args:
         one: the comparison.
         measure: what was compared, for readers.
-        higher: whether the higher value is the better one.
+        higher: whether the higher value is the better one; None of a diagnostic, where neither is.
         better: what the better method does, as the end of a sentence.
         unit: how the difference is printed.
         shown: whether the page lists it.
@@ -79,10 +79,10 @@ def resampling_definition(used: Uncertainty, unit: str) -> Definition:
     )  # fmt: skip
 
 
-def _verdict(one: Paired, better: str, *, higher: bool) -> str:
+def _verdict(one: Paired, better: str, *, higher: bool | None) -> str:
     if one.difference is None or not one.tests:
         return f"Too few {plural(one.unit)} for a test." if 0 < one.n < LEAST else "Cannot be said."
-    if winner := one.winner(higher=higher):
-        return f"{winner} {better}."
+    if winner := one.winner(higher=higher is not False):
+        return f"{winner} {better}." if higher is not None else "They differ; neither end is better."
     disagree = len(one.tests) == 2 and min(one.tests) < LEVEL
     return "The two tests disagree." if disagree else "These data do not tell them apart."

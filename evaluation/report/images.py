@@ -12,13 +12,14 @@ from ...schemas.judgement import EvaluationManifest
 from ..archive import Archive, read_archive
 from ..images.compare import image_comparisons
 from ..images.definitions import Definitions
-from ..images.found import FoundStory, read_found
+from ..images.found import read_found
 from ..images.leaderboard import Leaderboard, leaderboard
-from ..images.naming import in_order, known_of, label_of
-from ..images.per_shot import SHOT_SCORES, Key, ShotScore
+from ..images.per_shot import Key, ShotScore, shot_scores
 from ..images.score import score_archive
 from ..images.scores import ImageScores
 from ..images.shot_table import scored_shots
+from ..metrics.registry import in_order, label_of, metric_of
+from ..metrics.story import FoundStory
 from ..words import counted
 from .accounts import Accounts
 from .model import ReportDocument
@@ -157,7 +158,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
     worst = worst_shots(looked, board.methods)
     stories = tuple(story_grid(looked, story, why, methods) for story, why in chosen)
     every = looked.by_method()
-    names = [name for name in SHOT_SCORES if any(
+    names = [name for name in shot_scores() if any(
         name in shot.values or name in shot.missing for some in every.values() for shot in some
     )]  # fmt: skip
     story_names = in_order(
@@ -168,7 +169,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
         leaders=leaders(board) if len(board.methods) > 1 else None,
         polar=polar(looked.scores, board),
         labels=labels,
-        digits={name: known_of(name).digits for name in labels},
+        digits={name: metric_of(name).digits for name in labels},
         worst_note="Per score, the shots with the lowest values, the worst first; equal ones are chosen by a "
         "hash. Shots without a picture have no values: they are listed under Coverage and outcomes.",
         worst=worst,

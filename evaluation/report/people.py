@@ -12,7 +12,7 @@ from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.score import Score
 from ..archive import JUDGEMENTS
-from ..images.naming import label_of
+from ..metrics.registry import label_of
 from ..words import counted
 from .model import Measure, ScoreRow, ScoreTable
 from .showing import label_text

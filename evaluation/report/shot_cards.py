@@ -8,9 +8,9 @@ from pathlib import Path
 from ...releases.shot_tree import SCRIPT
 from ...schemas.plain_files import read_plain
 from ...schemas.shots import Shot, ShotScript, TwoTexts
-from ..images.found import FoundStory
 from ..images.per_shot import Key, ShotScore, style_table
 from ..images.scores import ImageScores
+from ..metrics.story import FoundStory
 from .shot_files import ShotFiles
 from .shots_model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
 from .snaps import Snaps

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.score import Score
-from ..images.naming import in_order, known_of
 from ..images.per_shot import ShotScore
 from ..images.scores import ImageScores
+from ..metrics.registry import in_order, metric_of, metrics
 from .model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from .shot_tables import measure_of
 from .shots_model import ShotRow
@@ -134,12 +134,12 @@ def stability(scores: ImageScores) -> Iterator[ScoreTable]:
                 rows.append(ScoreRow(label=f"{one.method} · {judge}", scores=values))
     if rows:
         kinds = ("mean", "deviation")
-        names = [name for name in ("scene", "shot", "interaction", "action", "alignment")]
+        names = [metric.name for metric in metrics() if metric.judged]
         yield ScoreTable(
             name="stability", title="Ratings over repeated runs", heading="Method and judge",
             note="Mean and sample standard deviation over runs of the same judge.",
             measures=tuple(
-                Measure(name=f"{name}_{kind}", label=f"{known_of(name).label}, {kind}", unit="plain")
+                Measure(name=f"{name}_{kind}", label=f"{metric_of(name).label}, {kind}", unit="plain")
                 for name in names for kind in kinds
             ),
             rows=tuple(rows),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...errors import ConfigError
 from ...schemas.canonical import digest
-from ..images.naming import SCORES, known_of, label_of, lead_of
-from ..images.per_shot import SHOT_SCORES, ShotScore
+from ..images.per_shot import ShotScore
+from ..metrics.registry import label_of, lead_of, metric_of, metrics
 from ..words import counted
 from .shot_cards import Looked, style_matrix
 from .shots_model import StoryGrid, StoryOfMethod, WorstShots
@@ -40,16 +40,19 @@ def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...
     every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
     every.sort(key=lambda one: digest(_key(one)))  # of equal ones not always the first of a set are shown
     made = []
-    for name in SHOT_SCORES:
+    for metric in metrics():
+        name = metric.name
+        if not (metric.per_shot and metric.ranked):
+            continue
         valued = sorted(
             (round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
         )
-        top = SCORES[name].top if name != "aesthetic" else None
+        top = metric.top if metric.top == metric.range[1] else None
         ordered = [every[n] for value, n in valued if top is None or value < top]
         if ordered:
             made.append(
                 WorstShots(
-                    name=name, label=SCORES[name].label, digits=SCORES[name].digits, total=len(valued),
+                    name=name, label=metric.label, digits=metric.digits, total=len(valued),
                     cards=tuple(looked.card(shot) for shot in _picked(ordered, methods)),
                 )
             )  # fmt: skip
@@ -150,7 +153,7 @@ def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], le
             if score is not None and score.value is not None:
                 values[story.story_id].append(score.value)
     known = [story for story in stories if values[story]]
-    sign = 1 if lead is None or known_of(lead).higher else -1
+    sign = 1 if lead is None or metric_of(lead).higher else -1
     known.sort(key=lambda story: (sign * sum(values[story]) / len(values[story]), digest(story)))
     return [*known, *(story for story in stories if not values[story])]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ..images.naming import in_order
 from ..images.scores import ImageScores
+from ..metrics.registry import in_order
 from ..words import counted
 from .model import ScoreRow, ScoreTable
 from .shot_tables import measure_of

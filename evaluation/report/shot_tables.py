@@ -5,8 +5,8 @@ from typing import Literal
 
 from ...schemas.score import Score
 from ..images.leaderboard import Leaderboard
-from ..images.naming import POLAR, base_of, in_order, known_of, label_of
 from ..images.scores import ImageScores, MethodScores
+from ..metrics.registry import in_order, label_of, metric_of
 from ..stats.paired import Paired
 from .comparing import comparison
 from .model import Comparison, Measure, ScoreRow, ScoreTable, Unit
@@ -27,13 +27,15 @@ MOST_PAIRS = 60
 
 def unit_of(name: str) -> Unit:
     """Return how a score is printed."""
-    return "number" if known_of(name).digits == 3 else "plain"
+    return "number" if metric_of(name).digits == 3 else "plain"
 
 
 def measure_of(name: str) -> Measure:
     """Return the column of a score."""
-    better: Literal["low", "high"] = "high" if known_of(name).higher else "low"
-    return Measure(name=name, label=label_of(name), unit=unit_of(name), better=better)
+    better: dict[str, Literal["low", "high"]] = {"higher": "high", "lower": "low"}
+    return Measure(
+        name=name, label=label_of(name), unit=unit_of(name), better=better.get(metric_of(name).direction)
+    )
 
 
 def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
@@ -56,10 +58,14 @@ def leaders(board: Leaderboard) -> Leaders:
     columns = []
     for name in board.names:
         ranked = sum(name in cells and cells[name].rank is not None for cells in board.cells.values())
-        known = known_of(name)
+        known = metric_of(name)
         columns.append(
             LeaderColumn(
-                name=name, label=label_of(name), digits=known.digits, higher=known.higher, ranked=ranked
+                name=name,
+                label=label_of(name),
+                digits=known.digits,
+                higher=known.higher if known.ranked else None,
+                ranked=ranked,
             )
         )
     rows = tuple(
@@ -90,19 +96,19 @@ def leaders(board: Leaderboard) -> Leaders:
 
 def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
     """Return the polar charts; None where there are fewer than three scores to show."""
-    names = [name for name in in_order(board.names) if base_of(name) in POLAR]
+    names = [name for name in in_order(board.names) if metric_of(name).column is not None]
     methods = {one.method: one for one in scores.methods}
     several = len(methods) > 1
     full: dict[str, float] = {}
     for name in names:
-        top = _best(name, methods, board) if several else known_of(name).top
+        top = _best(name, methods, board) if several else metric_of(name).top
         if top is not None and top > 0:
             full[name] = top
     if len(full) < 3:
         return None
     axes = tuple(
         PolarAxis(
-            name=name, label=label_of(name), group=known_of(name).group, digits=known_of(name).digits,
+            name=name, label=label_of(name), group=metric_of(name).group, digits=metric_of(name).digits,
             full=top,
         )
         for name, top in full.items()
@@ -162,7 +168,7 @@ def comparisons(found: Sequence[Paired], board: Leaderboard) -> tuple[Comparison
     }
     return tuple(
         comparison(
-            one, label_of(name), higher=known_of(name).higher, unit=unit_of(name),
+            one, label_of(name), higher=metric_of(name).higher, unit=unit_of(name),
             shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
         )
         for name in board.names

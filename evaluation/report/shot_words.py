@@ -1,13 +1,12 @@
 """What a report on shot images says in words: title, warnings, definitions; and its plots."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...schemas.judgement import EvaluationManifest
-from ..images.definitions import NAMED, Definitions
+from ..images.definitions import Definitions
 from ..images.leaderboard import Leaderboard
-from ..images.naming import SCORES, base_of, known_of
 from ..images.scores import ImageScores
+from ..metrics.registry import base_of, in_order, metric_of, metrics
 from ..words import counted
 from .accounts import Accounts
 from .comparing import resampling_definition
@@ -92,9 +91,9 @@ def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
     methods = {one.method: one for one in scores.methods}
     alike: dict[str, list[str]] = {"similarities": [], "ratings": []}
     for name in board.names:
-        if base_of(name).startswith(("cids", "csd")):
+        if metric_of(name).group.endswith("similarity"):
             alike["similarities"].append(name)
-        elif known_of(name).top == 4.0:
+        elif metric_of(name).judged:
             alike["ratings"].append(name)
     titles = {
         "similarities": "Similarities of characters and style",
@@ -131,14 +130,12 @@ def comparison_note_of(scores: ImageScores, pairs: int) -> str:
 def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition]:
     """Yield every score with its definition, and how intervals were made."""
     present = {base_of(name) for name in board.names}
-    settings = used.as_json()
-    for name, known in SCORES.items():
+    for name in in_order(metric.name for metric in metrics()):
         if name in present:
-            value = "as published" if known.variant is None else str(settings[known.variant])
-            if name == "inception":
+            known = metric_of(name)
+            value = ", ".join(used.of(choice) for choice in known.choices) or "as published"
+            if known.whole:
                 value = counted(used.splits, "split")
-            elif name == "clip_score":
-                value = f"{used.clip_score}, {used.clip_text}"
             yield Definition(name=known.label, value=value, meaning=known.meaning)
     least = "no lower limit" if used.least is None else f"{used.least:g}"
     yield Definition(
@@ -146,6 +143,5 @@ def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition
         meaning="Crops are assigned to expected characters so that the sum of similarities is largest.",
     )  # fmt: skip
     yield resampling_definition(used, "story")
-    choices: dict[str, Any] = {name: getattr(used, name.replace("-", "_")) for name in NAMED}
-    listed = ", ".join(f"{name}={value}" for name, value in choices.items())
+    listed = ", ".join(f"{name}={value}" for name, value in used.all().items())
     yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")

@@ -36,7 +36,7 @@ class LeaderColumn(Own):
     name: str = Field(description="Name in the data.")
     label: str = Field(description="Name for readers.")
     digits: int = Field(description="Digits behind the point.")
-    higher: bool = Field(description="Whether the higher value is the better one.")
+    higher: bool | None = Field(description="Whether the higher value is better; null of a diagnostic.")
     ranked: int = Field(description="How many methods are ranked by it.")
 
 

@@ -61,13 +61,15 @@ def with_weights(settings: S) -> S:
     return settings.model_copy(update={"weights": hashes})
 
 
-def opened(name: str, settings: VisionSettings, kind: Kind, defaults: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - of that kind
+def opened(
+    name: str, settings: VisionSettings, kind: Kind | None, defaults: Mapping[str, Any] | None = None
+) -> Any:  # noqa: ANN401 - of that kind
     """Return a model of a kind, loaded once in a process, with the weights that the run began with.
 
     Args:
         name: of the model.
         settings: where it runs, and its options.
-        kind: what it has to be.
+        kind: what it has to be; None takes any.
         defaults: options where the settings give none.
 
     Raises:
@@ -89,7 +91,7 @@ def opened(name: str, settings: VisionSettings, kind: Kind, defaults: Mapping[st
 
 
 @cache
-def _opened(name: str, place: Place, options: str, kind: Kind) -> VisionModel:
+def _opened(name: str, place: Place, options: str, kind: Kind | None) -> VisionModel:
     return open_vision(name, place, json.loads(options), kind)
 
 

@@ -17,9 +17,10 @@ from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.looking import packed, unpacked
+from fabula.evaluation.images.looking import packed
 from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
+from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.store import VectorStore
 from fabula.releases.shot_tree import read_shot_set
 from fabula.testing.alignment_model import AlignmentModel
@@ -81,7 +82,9 @@ def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_simila
     assert rate.counts["one_reference"] == 3  # Mira, whose face is in one reference only
     cross = [one.scores["cids_cross"].value for one in (copies, other)]
     assert None not in cross and cross[0] > cross[1]  # type: ignore[operator]
-    mirrored = score_folder(tmp_path / "run", Definitions(copy_paste="code", resamples=0)).methods[0]
+    mirrored = score_folder(
+        tmp_path / "run", Definitions(chosen={"copy-paste": "code"}, resamples=0)
+    ).methods[0]
     assert mirrored.scores["copy_paste_rate"].value == pytest.approx(0.5)  # colours are the same in a mirror
 
 
@@ -194,7 +197,7 @@ def test_definitions_when_code_is_chosen_count_what_it_counts(
 ) -> None:
     with ModelServer(AlignmentModel()) as server:
         evaluate(model_x, **judged(server, metrics="alignment,occm,cids"))
-    named = Definitions(cids="code", occm="code", alignment="code", resamples=0)
+    named = Definitions(chosen=dict.fromkeys(("cids", "occm", "alignment"), "code"), resamples=0)
     (method,) = score_folder(tmp_path / "run", named).methods
     assert method.scores["occm"].counts["left_out"] == 3  # the shot without anybody, in each story
     assert "asked only of shots with 2" in str(method.scores["interaction"].reason)
@@ -223,7 +226,7 @@ def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_no
     assert wrong.value < right.value
     assert right.counts["without_text"] == 1 and right.counts["without_image"] == 1
     assert right.counts["cut"] == 1
-    plots = score_folder(tmp_path / "run", Definitions(clip_text="plot", resamples=0)).methods[0]
+    plots = score_folder(tmp_path / "run", Definitions(chosen={"clip-text": "plot"}, resamples=0)).methods[0]
     assert plots.scores["clip_score"].counts["without_text"] == 0
     assert read_manifest(tmp_path / "run").protocol["models"] == {"clip": "colour-texts@1/float32/cpu"}
     with pytest.raises(ConfigError, match="would lose: what the clip model found"):

@@ -7,10 +7,10 @@ import pytest
 from fabula.evaluation.images.compare import image_comparisons as paired
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.leaderboard import Leaderboard, leaderboard
-from fabula.evaluation.images.naming import SCORES, in_order, judge_of, label_of, lead_of
 from fabula.evaluation.images.pooling import pooled
 from fabula.evaluation.images.score_story import StoryScore
 from fabula.evaluation.images.scores import MethodScores
+from fabula.evaluation.metrics.registry import in_order, judge_of, label_of, lead_of, metrics
 from fabula.schemas.score import Score
 
 FEW = Definitions(resamples=500)
@@ -121,5 +121,5 @@ def test_names_when_several_judges_rated_keep_their_judge() -> None:
 
 
 def test_names_when_compared_with_the_metrics_have_their_directions() -> None:
-    assert [name for name, one in SCORES.items() if not one.higher] == ["copy_paste_rate"]
-    assert all(one.meaning.endswith(".") for one in SCORES.values())
+    assert [one.name for one in metrics() if one.direction == "lower"] == ["copy_paste_rate"]
+    assert all(one.meaning.endswith(".") for one in metrics())

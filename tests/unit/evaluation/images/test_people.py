@@ -70,7 +70,7 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
     evaluated: Path, tmp_path: Path
 ) -> None:
     people = written(tmp_path / "people.jsonl", rating("model-x", "01", 3))
-    chosen = Definitions(clip_text="setting")
+    chosen = Definitions(chosen={"clip-text": "setting"})
     told = calibrate(evaluated, people, settings=SETTINGS, define=chosen).as_json()
     assert told["definitions"]["scores"]["clip_text"] == "setting"
     pearson = told["scores"]["alignment"]["stories"]["clip_score"]["stories"]["pearson"]

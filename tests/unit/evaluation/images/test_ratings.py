@@ -6,8 +6,9 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.images.definitions import Definitions, read_definitions
-from fabula.evaluation.images.found import FoundShot, FoundStory
 from fabula.evaluation.images.ratings import collect_panels, stability, story_ratings
+from fabula.evaluation.metrics.cids import DEFINITION, ENSEMBLE
+from fabula.evaluation.metrics.story import FoundShot, FoundStory
 from fabula.schemas.judgement import Judge, Judgement
 
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model=None)
@@ -44,7 +45,7 @@ def rated(item: str, rating: int | None, vote: int = 0, **more: Any) -> Judgemen
 def scores(*judgements: Judgement, asked_from: int = 0, **named: Any) -> dict[str, Any]:
     one = story()
     (panel,) = collect_panels(judgements, [one]).values()
-    return story_ratings(one, panel, asked_from, Definitions(**named))
+    return story_ratings(one, panel, asked_from, Definitions(chosen=named))
 
 
 def test_scene_when_a_rating_is_missing_is_the_mean_of_the_others() -> None:
@@ -119,7 +120,8 @@ def test_definitions_when_given_stand_for_themselves() -> None:
     made = read_definitions(
         ["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], resamples=5, seed=1
     )
-    assert made == Definitions("code", "code", "paper", "all", "paper", 0.3, 10, resamples=5, seed=1)
-    weighted = read_definitions(["ensemble=weighted"]).weights
-    assert made.weights is None and weighted is not None and weighted["facenet-vggface2"] == 0.2
+    chosen = {"cids": "code", "copy-paste": "code", "csd": "all"}
+    assert made == Definitions(chosen=chosen, least=0.3, splits=10, resamples=5, seed=1)
+    assert made.of(ENSEMBLE) == "average" and made.of(DEFINITION) == "code"
+    assert read_definitions(["ensemble=weighted"]).of(ENSEMBLE) == "weighted"
     assert "copy-paste=code" in made.named() and "least=0.3" in made.named()

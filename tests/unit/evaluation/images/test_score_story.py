@@ -3,9 +3,9 @@
 import numpy as np
 
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import FoundShot, FoundStory
 from fabula.evaluation.images.looking import packed
-from fabula.evaluation.images.score_story import probabilities_of, score_story
+from fabula.evaluation.images.score_story import score_story
+from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
 
 NAN = float("nan")
 
@@ -43,5 +43,9 @@ def test_story_when_a_model_made_nothing_of_a_picture_leaves_it_out_and_counts_i
     assert scores["csd_cross"].value == 1
     assert scores["csd_self"].status == "undefined"
     assert (scores["aesthetic"].value, scores["aesthetic"].counts) == (6, {"pictures": 3, "valued": 1})
-    rows = probabilities_of(found)
-    assert rows is not None and rows.tolist() == [[0.5, 0.5]]
+    rows = Story(found).rows("inception")
+    assert rows is not None and [None if row is None else row.tolist() for row in rows] == [
+        [0.5, 0.5],
+        None,
+        None,
+    ]

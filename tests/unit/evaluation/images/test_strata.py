@@ -12,7 +12,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import FoundFacts, FoundShot, FoundStory, read_found
+from fabula.evaluation.images.found import read_found
 from fabula.evaluation.images.groups import kinds_of_story
 from fabula.evaluation.images.looking import packed
 from fabula.evaluation.images.ratings import actions_of, collect_panels
@@ -22,6 +22,7 @@ from fabula.evaluation.images.shot_table import scored_shots
 from fabula.evaluation.images.strata import Stratum, strata_of
 from fabula.evaluation.images.writing import write_scores
 from fabula.evaluation.merging import merge_archives
+from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page
 from fabula.schemas.judgement import Judge, Judgement

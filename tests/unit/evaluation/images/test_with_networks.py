@@ -7,9 +7,10 @@ import pytest
 
 from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.needs import DEFAULTS
 from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
+from fabula.evaluation.metrics.metric import CROPS
+from fabula.evaluation.metrics.registry import needs
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.tiny_vision import tiny_settings
 
@@ -27,11 +28,12 @@ def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("YOLO_OFFLINE", "1")
     torch.set_num_threads(1)
     lines = []
-    for stage in dict.fromkeys(stage for stage, _ in DEFAULTS):
+    for stage in dict.fromkeys(need.stage for need in needs()):
         lines.append(f"[{stage}.options]")
-        for (where, _), named in DEFAULTS.items():
+        models = [need.model for need in needs() if need.stage == stage]
+        for named in models:
             for name in [named] if isinstance(named, str) else named:
-                if where == stage:
+                if f'"{name}" =' not in "".join(lines[lines.index(f"[{stage}.options]") :]):
                     given = tiny_settings(name, tmp_path / "weights" / name).items()
                     pairs = [f"{key} = {json.dumps(_plain(value))}" for key, value in given]
                     lines.append(f'"{name}" = {{ {", ".join(pairs)} }}')
@@ -56,4 +58,4 @@ def test_images_when_looked_at_with_small_networks_get_every_score(
         assert method.scores[name].value is not None
     told = json.loads((tmp_path / "run/evaluation.json").read_text())["protocol"]["models"]
     assert set(told) == {"detector", "characters", "style", "aesthetic", "inception", "clip"}
-    assert all(name in told["characters"] for name in (*DEFAULTS["encode_crops", "faces"], "clip-vit-l-14"))
+    assert all(name in told["characters"] for name in (*CROPS[1].model, "clip-vit-l-14"))

@@ -33,10 +33,10 @@ def test_occm_as_the_paper_has_it_smooths_more_and_counts_empty_scenes() -> None
 
 
 def test_occm_of_a_story_counts_shots_without_image_and_leaves_them_out() -> None:
-    score = occm([(1, 1), (2, None), (0, 0), (1, 2)], "code")
+    score = occm([(1, 1), (2, None), (0, 0), (1, 2)], "code").score
     assert score.value == pytest.approx((100 + 100 * exp(-1 / 1.000001)) / 2)
     assert score.counts == {"shots": 4, "without_image": 1, "left_out": 1, "counted": 2}
-    assert occm([(0, 3)], "code").status == "undefined"
+    assert occm([(0, 3)], "code").score.status == "undefined"
     with pytest.raises(ValueError, match="0 or more"):
         shot_occm(-1, 0)
 
@@ -51,44 +51,44 @@ def test_copy_paste_when_two_references_compete_is_their_softmax() -> None:
     crops = {"Ann": Vectors.of(clip=[drawn])}
     cosines = unit(np.array([drawn]))[0]
     wanted = 1 / (1 + exp((cosines[1] - cosines[0]) / 0.01))
-    assert copy_paste([character(first, second)], crops).value == pytest.approx(wanted)
+    assert copy_paste([character(first, second)], crops).score.value == pytest.approx(wanted)
 
 
 def test_copy_paste_of_an_exact_copy_is_near_one_and_of_another_reference_near_zero() -> None:
     ann = character((1, 0), (0, 1))
-    assert copy_paste([ann], {"Ann": Vectors.of(clip=[(1, 0)])}).value == pytest.approx(1.0)
-    assert copy_paste([ann], {"Ann": Vectors.of(clip=[(0, 1)])}).value == pytest.approx(0.0)
+    assert copy_paste([ann], {"Ann": Vectors.of(clip=[(1, 0)])}).score.value == pytest.approx(1.0)
+    assert copy_paste([ann], {"Ann": Vectors.of(clip=[(0, 1)])}).score.value == pytest.approx(0.0)
 
 
 def test_copy_paste_with_one_reference_is_undefined_on_paper_and_against_the_mirror_in_the_code() -> None:
     ann, crops = character((1, 0)), {"Ann": Vectors.of(clip=[(1, 1)])}
-    paper = copy_paste([ann], crops)
+    paper = copy_paste([ann], crops).score
     assert (paper.status, paper.counts["one_reference"]) == ("undefined", 1)
     mirrors = {"Ann": Vectors.of(clip=[(0, 1)])}
-    assert copy_paste([ann], crops, mirrors, "code").value == pytest.approx(0.5)
+    assert copy_paste([ann], crops, mirrors, "code").score.value == pytest.approx(0.5)
 
 
 def test_copy_paste_without_a_matched_crop_is_undefined_and_never_zero() -> None:
-    score = copy_paste([character((1, 0), (0, 1))], {})
+    score = copy_paste([character((1, 0), (0, 1))], {}).score
     assert (score.value, score.counts["no_crop"]) == (None, 1)
 
 
 def test_style_self_is_the_mean_over_pairs() -> None:
     pictures = unit(np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]]))
-    assert style_self(pictures).value == pytest.approx((1 + 0.6 + 0.6) / 3)
-    assert style_self(pictures[:1]).status == "undefined"
-    assert style_self(pictures, 5).counts == {"shots": 5, "without_image": 2, "pairs": 3}
+    assert style_self(pictures).score.value == pytest.approx((1 + 0.6 + 0.6) / 3)
+    assert style_self(pictures[:1]).score.status == "undefined"
+    assert style_self(pictures, 5).score.counts == {"shots": 5, "without_image": 2, "pairs": 3}
 
 
 def test_style_cross_goes_by_the_characters_on_stage_and_by_the_story_where_there_are_none() -> None:
     references = {"Ann": np.array([[1.0, 0.0], [0.0, 1.0]]), "Bob": np.array([[0.0, 1.0]])}
     shots = [(np.array([0.6, 0.8]), ["Ann", "Bob"]), (np.array([1.0, 0.0]), []), (None, ["Ann"])]
-    first = style_cross(shots, references)
+    first = style_cross(shots, references).score
     assert first.value == pytest.approx(((0.6 + 0.8) / 2 + 1.0) / 2)
     assert first.counts == {"shots": 3, "without_image": 1, "by_the_story": 1, "no_reference": 0}
-    every = style_cross(shots[:1], references, "all")
+    every = style_cross(shots[:1], references, "all").score
     assert every.value == pytest.approx(((0.6 + 0.8) / 2 + 0.8) / 2)
-    assert style_cross(shots, {}).reason == "no reference picture"
+    assert style_cross(shots, {}).score.reason == "no reference picture"
 
 
 def test_style_cross_where_one_of_two_has_no_reference_goes_by_the_other_or_by_the_story_in_the_code() -> (
@@ -96,10 +96,10 @@ def test_style_cross_where_one_of_two_has_no_reference_goes_by_the_other_or_by_t
 ):
     references = {"Ann": np.array([[1.0, 0.0]]), "Bob": np.array([[0.0, 1.0]])}
     shots = [(np.array([0.6, 0.8]), ["Bob", "Cat"])]
-    first, code = style_cross(shots, references), style_cross(shots, references, "code")
+    first, code = style_cross(shots, references).score, style_cross(shots, references, "code").score
     assert (first.value, first.counts["no_reference"]) == (pytest.approx(0.8), 1)
     assert code.value == pytest.approx((0.8 + 0.6) / 2)  # Ann's for the cat
-    assert style_cross([(np.array([0.6, 0.8]), [])], references, "code").value == pytest.approx(0.6)
+    assert style_cross([(np.array([0.6, 0.8]), [])], references, "code").score.value == pytest.approx(0.6)
 
 
 def test_alignment_leaves_failed_judgements_out_and_counts_them() -> None:
@@ -127,8 +127,8 @@ def test_average_needs_all_four() -> None:
 
 
 def test_aesthetic_counts_pictures_without_value() -> None:
-    assert aesthetic([5.0, None, 6.0]).value == 5.5
-    assert aesthetic([None]).status == "undefined"
+    assert aesthetic([5.0, None, 6.0]).score.value == 5.5
+    assert aesthetic([None]).score.status == "undefined"
 
 
 def test_inception_score_of_two_sure_and_different_pictures_is_two() -> None:

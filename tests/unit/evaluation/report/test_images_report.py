@@ -322,7 +322,7 @@ def test_report_when_no_shot_has_a_picture_ranks_nobody_and_shows_no_zero(tmp_pa
 
 
 def test_definitions_when_chosen_are_named_and_used(drawn: Path) -> None:
-    code = Definitions(occm="code", cids="code", resamples=20)
+    code = Definitions(chosen={"occm": "code", "cids": "code"}, resamples=20)
     document = images_report(drawn, wanted=ImageReport(code))
     told = {one.name: one.value for one in document.definitions}
     assert (told["OCCM"], told["CIDS cross"], told["CSD cross"]) == ("code", "code", "first")

@@ -1,0 +1,201 @@
+"""What a metric of shot images is, as one value: what names, needs or shows metrics reads it here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar, cast
+
+from ...schemas.score import Score
+from .story import Story
+
+T = TypeVar("T", bound=str)
+T_co = TypeVar("T_co", bound=str, covariant=True)
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T_co]):
+    """A definition that is chosen by name, such as ``cids=code``.
+
+    Attributes:
+        name: as it is written.
+        options: its values, the default first; the docstring of the metric's file says what they are.
+    """
+
+    name: str
+    options: tuple[T_co, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Which definitions count.
+
+    Attributes:
+        chosen: name of a :class:`Choice` -> its value, where it is not the default.
+        least: pairs of crop and character below this similarity are no match; None takes every pair.
+        splits: parts of the set for a score of the whole set.
+    """
+
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    least: float | None = None
+    splits: int = 1
+
+    def of(self, choice: Choice[T]) -> T:
+        """Return the value of a choice."""
+        return cast("T", self.chosen.get(choice.name, choice.options[0]))
+
+
+@dataclass(frozen=True)
+class Need:
+    """A model that has to look before a metric can be computed.
+
+    Attributes:
+        stage: the stage in which it looks.
+        setting: of that stage that names it; one that the stage does not have stands under its ``more``.
+        model: the name or names where the settings give none.
+        part: what an archive calls what it found.
+    """
+
+    stage: str
+    setting: str
+    model: str | tuple[str, ...]
+    part: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Stage and setting."""
+        return self.stage, self.setting
+
+
+DETECTOR = Need("detect_characters", "model", "grounding-dino-swin-t", "detector")
+CROPS = (
+    Need("encode_crops", "pictures", ("clip-vit-l-14",), "characters"),
+    Need("encode_crops", "faces", ("arcface-r100", "adaface-ir101", "facenet-vggface2"), "characters"),
+)
+
+
+def of_pictures(part: str, model: str) -> Need:
+    """Return the need of an encoder or predictor of whole pictures, kept in an archive as ``part``."""
+    return Need("encode_pictures", part, model, part)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One addend of a story's score.
+
+    Attributes:
+        value: the sum over what it stands for, or why there is none.
+        shot: place among the story's shots, from 0; None where it is of no single shot.
+        character: key of the character that it is about, if any.
+        count: how many things the value is the sum of.
+    """
+
+    value: float | str
+    shot: int | None = None
+    character: str | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a story's score is made of.
+
+    Attributes:
+        terms: the addends.
+        counts: coverage.
+        why: why the story has no value where no term has one.
+        of: where given, the score is the mean over these characters of each one's mean; 0 for one without.
+    """
+
+    terms: Sequence[Term]
+    counts: Mapping[str, int]
+    why: str
+    of: tuple[str, ...] | None = None
+
+    @property
+    def score(self) -> Score:
+        """The score of the story: sum of values over sum of counts, and coverage."""
+        known = [
+            (one.character, one.value, one.count) for one in self.terms if not isinstance(one.value, str)
+        ]
+        total, counted = sum(value for _, value, _ in known), sum(count for _, _, count in known)
+        if self.of is not None:
+            own = [[value for who, value, _ in known if who == key] for key in self.of]
+            total, counted = sum(sum(some) / len(some) for some in own if some), len(self.of)
+        return Score.ratio(float(total), counted, self.why, **self.counts)
+
+    def of_shot(self, place: int) -> float | str | None:
+        """Return the mean over the terms of a shot, or why it has no value; None where it has no term."""
+        terms = [one for one in self.terms if one.shot == place]
+        known = [one.value for one in terms if not isinstance(one.value, str)]
+        if known:
+            return sum(known) / len(known)
+        return str(terms[0].value) if terms else None
+
+
+Compute = Callable[[Story, Choices], Terms | None]
+"""Story and definitions -> terms; None where nobody looked."""
+Whole = Callable[[Sequence[Story], Choices], tuple[Score, float | None] | None]
+"""Stories and definitions -> score and its deviation over splits; None where nobody looked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """What a metric is.
+
+    One of ``terms``, ``whole`` and ``judged`` says how it is computed. What is computed from ``terms`` is the
+    mean over stories.
+
+    Attributes:
+        name: of its scores in files.
+        version: raised when its values change; it stands in the protocol of an evaluation.
+        label: name for readers.
+        group: what it is about, as the paper groups it.
+        direction: which end is better; ``none`` for a diagnostic, which is shown and not ranked.
+        range: its lowest and highest value; ``inf`` where there is none.
+        meaning: its definition in a sentence or two.
+        needs: the models that have to look.
+        terms: of one story.
+        whole: of a whole set.
+        judged: whether a judge rates it.
+        per_shot: whether single shots have a value.
+        per_character: whether it can be taken over some characters of a story.
+        choices: the definitions that it has.
+        also: definitions that bear on it and that it shares with others.
+        digits: behind the point.
+        top: value that counts as full where a chart needs one.
+        column: its place in Table S6 of ViStoryBench, and in its polar charts; None where it is not there.
+        lead: by the lowest of these, stories are chosen and rows sorted; None: never.
+        notes: counts that are told with a score: which, what it is a part of, and the words.
+        few: below so many pictures its value means little.
+    """
+
+    name: str
+    version: int = 1
+    label: str
+    group: str
+    direction: Literal["higher", "lower", "none"]
+    range: tuple[float, float]
+    meaning: str
+    needs: tuple[Need, ...] = ()
+    terms: Compute | None = None
+    whole: Whole | None = None
+    judged: bool = False
+    per_shot: bool = False
+    per_character: bool = False
+    choices: tuple[Choice[str], ...] = ()
+    also: tuple[Choice[str], ...] = ()
+    digits: Literal[2, 3] = 3
+    top: float | None = None
+    column: int | None = None
+    lead: int | None = None
+    notes: tuple[tuple[str, str, str], ...] = ()
+    few: int = 0
+
+    @property
+    def higher(self) -> bool | None:
+        """Whether the higher value is the better one; None of a diagnostic."""
+        return None if self.direction == "none" else self.direction == "higher"
+
+    @property
+    def ranked(self) -> bool:
+        """Whether one end is better, so that methods can be ranked by it."""
+        return self.direction != "none"

@@ -1,0 +1,90 @@
+"""What every metric of shot images keeps to, ours and those of plug-ins."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from fabula.engine.pipeline import load_pipeline
+from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.images.found import read_found
+from fabula.evaluation.images.pipeline import PIPELINE
+from fabula.evaluation.images.score import score_folder
+from fabula.evaluation.metrics.metric import Metric
+from fabula.evaluation.metrics.registry import METRICS, registered
+from fabula.evaluation.metrics.story import FoundStory, Story
+from fabula.testing.simulated_images import Simulated, write_images
+
+CARD = ("Question:", "Formula:", "Input:", "Output:", "Undefined when:", "Source:", "Departures", "Example:")
+DEFINITIONS = Definitions(resamples=0)
+ours = pytest.mark.parametrize(
+    ("name", "metric"), registered(), ids=[metric.name for _, metric in registered()]
+)
+
+
+@ours
+def test_metric_says_all_that_is_read_from_it(name: str, metric: Metric) -> None:
+    assert name and metric.label and metric.group and metric.meaning.endswith(".")
+    assert metric.version >= 1
+    assert metric.range[0] < metric.range[1]
+    assert [metric.terms is not None, metric.whole is not None, metric.judged].count(True) == 1
+    assert metric.column is None or metric.ranked  # charts show what more is better of
+    stages = load_pipeline(PIPELINE).names()
+    assert all(need.stage in stages and need.model and need.part for need in metric.needs)
+    assert all(len(set(choice.options)) == len(choice.options) > 1 for choice in metric.choices)
+
+
+def test_names_of_scores_and_definitions_are_each_of_one_metric() -> None:
+    names = [metric.name for _, metric in registered()]
+    assert len(set(names)) == len(names)
+    options: dict[str, tuple[str, ...]] = {}
+    for _, metric in registered():
+        for choice in (*metric.choices, *metric.also):
+            assert options.setdefault(choice.name, choice.options) == choice.options
+    columns = [metric.column for _, metric in registered() if metric.column is not None]
+    assert sorted(columns) == list(range(len(columns)))
+
+
+@pytest.mark.parametrize("place", sorted({place.partition(":")[0] for _, place in METRICS}))
+def test_metric_of_ours_has_a_card_with_all_headings(place: str) -> None:
+    text = importlib.import_module(place, "fabula.evaluation.metrics").__doc__ or ""
+    assert [heading for heading in CARD if heading not in text] == []
+
+
+@ours
+def test_metric_where_nobody_looked_has_no_value(name: str, metric: Metric) -> None:
+    line = FoundStory(
+        method="m",
+        story_id="01",
+        characters={},
+        references={},
+        shots=(),
+        boxes=None,
+        crops=None,
+        pictures=None,
+    )
+    assert metric.terms is None or metric.terms(Story(line), DEFINITIONS) is None
+    assert metric.whole is None or metric.whole([Story(line)], DEFINITIONS) is None
+
+
+@ours
+def test_metric_of_a_made_up_evaluation_is_in_its_range_and_has_terms_of_its_shots(
+    name: str, metric: Metric, made_up: Path
+) -> None:
+    for method in score_folder(made_up, DEFINITIONS).methods:
+        score = method.scores.get(metric.name)
+        assert score is None or score.value is None or metric.range[0] <= score.value <= metric.range[1]
+    for line in read_found(made_up):
+        terms = None if metric.terms is None else metric.terms(Story(line), DEFINITIONS)
+        if terms is not None:
+            assert terms.score == terms.score.ratio(
+                terms.score.numerator or 0, terms.score.denominator or 0, terms.why, **terms.counts
+            )
+            values = [terms.of_shot(place) for place in range(len(line.shots))]
+            assert all(value is not None for value in values) == metric.per_shot
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Simulated({"a": 0.9, "b": 0.2}, stories=2, missing=frozenset({("a", "01", 2)}))
+    return write_images(tmp_path_factory.mktemp("made-up") / "run", made)
