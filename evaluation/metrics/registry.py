@@ -21,6 +21,7 @@ METRICS = (
     ("aesthetic", ".aesthetic:METRIC"),
     ("inception", ".inception:METRIC"),
     ("clip-score", ".clip_score:METRIC"),
+    ("shot-similarity", ".shot_similarity:METRIC"),
     ("alignment", ".alignment:SCENE"),
     ("alignment", ".alignment:SHOT"),
     ("alignment", ".alignment:INTERACTION"),
