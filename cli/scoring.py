@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
+from ..evaluation.recoverability.matchers import MATCHERS
 
 if TYPE_CHECKING:
     from ..evaluation.completion.voting import Definitions as EventDefinitions
@@ -20,9 +21,7 @@ ReleaseOption = Annotated[
 ]
 MatcherOption = Annotated[
     str | None,
-    typer.Option(
-        "--matcher", help="accepted, exact, keyword, or a matcher with archived verdicts [accepted]."
-    ),
+    typer.Option("--matcher", help=f"{', '.join(MATCHERS)}, or a matcher with archived verdicts [accepted]."),
 ]
 NonresponseOption = Annotated[
     str | None,

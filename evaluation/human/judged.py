@@ -9,7 +9,7 @@ from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
 from ..attempts import last_attempts
 from ..recoverability.definitions import Nonresponse
-from ..recoverability.matching import MATCHERS, Key, Marker
+from ..recoverability.matching import Key, Marker, accepted
 from .answers import majority
 
 Unit = tuple[object, ...]
@@ -61,7 +61,7 @@ def judged(
             unit = (one.condition, one.method, one.seed, one.item)
             votes.setdefault(one.judge.spec, {}).setdefault(unit, []).append(one)
     keys = {name: Key.of(question) for name, question in questions.items()}
-    marker = Marker(MATCHERS["accepted"])
+    marker = Marker(accepted)
     counted = {
         spec: {unit: _counted(given, nonresponse) for unit, given in units.items()}
         for spec, units in votes.items()

@@ -13,12 +13,14 @@ Departures from the source: the paper does not say which words its keyword match
     above; answers are compared after NFKC and case folding, so that all scripts are treated alike.
 Example: accepted answers "Fear" and "He is afraid."; the answer "he is afraid" is right by ``accepted``,
     wrong by ``exact``.
+
+Which rules there are is said in :mod:`.matchers`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import InputError, UserError
 from ...schemas.katha import Question
 from ...schemas.text import normalize_answer
 from .definitions import Support
@@ -75,7 +77,24 @@ def keyword(key: Key, answer: str) -> bool:
     return bool(key.words) and 2 * len(said) >= len(key.words)
 
 
-MATCHERS: Mapping[str, Compare] = {"accepted": accepted, "exact": exact, "keyword": keyword}
+@dataclass(frozen=True)
+class Matcher:
+    """A rule by which answers are compared.
+
+    Attributes:
+        meaning: when an answer is right, in a sentence.
+        rule: its setting -> whether an answer to a question is right.
+        setting: the default of its setting, and its least and greatest value; None where it has none.
+    """
+
+    meaning: str
+    rule: Callable[[float], Compare]
+    setting: tuple[float, float, float] | None = None
+
+
+ACCEPTED = Matcher("The normalised answer is one of the accepted answers.", lambda _: accepted)
+EXACT = Matcher("The answer is the canonical answer, letter by letter.", lambda _: exact)
+KEYWORD = Matcher("The answer has half of the canonical answer's longer words.", lambda _: keyword)
 
 
 def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
@@ -102,24 +121,6 @@ def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
         return verdict
 
     return compare
-
-
-def matcher_of(name: str, verdicts: Mapping[str, Mapping[tuple[str, str], bool]]) -> Compare:
-    """Return a matcher by name.
-
-    Args:
-        name: one of :data:`MATCHERS`, or of a matcher whose verdicts are archived.
-        verdicts: name -> archived verdicts.
-
-    Raises:
-        ConfigError: there is no such matcher.
-    """
-    if name in MATCHERS:
-        return MATCHERS[name]
-    if name in verdicts:
-        return archived(name, verdicts[name])
-    there = ", ".join((*MATCHERS, *sorted(verdicts)))
-    raise ConfigError("matcher", expected=f"one of {there}", found=name, fix="choose one of them")
 
 
 @dataclass

@@ -16,7 +16,8 @@ from ..archive import JUDGEMENTS, lines_of, read_archive, sort_key
 from ..attempts import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, LABELS, Items
-from .matching import MATCHERS, Marker, matcher_of
+from .matchers import is_rule, matcher_of
+from .matching import Marker
 
 Codes = NDArray[np.int64]
 
@@ -278,8 +279,8 @@ def marker_for(path: Path, definitions: Definitions) -> Marker:
     Raises:
         ConfigError: there is no such matcher.
     """
-    if definitions.matcher in MATCHERS:
-        return Marker(MATCHERS[definitions.matcher], definitions.support)
+    if is_rule(definitions.matcher):
+        return Marker(matcher_of(definitions.matcher, {}), definitions.support)
     try:
         matches = [one for one in lines_of(path) if one.kind == "match"]
     except (OSError, ValidationError):

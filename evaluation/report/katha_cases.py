@@ -8,7 +8,8 @@ from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
 from ..recoverability.definitions import Definitions
 from ..recoverability.items import CONDITIONS, Items
-from ..recoverability.matching import MATCHERS, Key, Marker, matcher_of
+from ..recoverability.matchers import is_rule, matcher_of
+from ..recoverability.matching import Key, Marker
 from ..recoverability.method import Method
 from ..recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from .katha_spots import TYPICAL, WORST, Scenes, Spot
@@ -48,7 +49,7 @@ class Replies:
 
     def marker(self, definitions: Definitions) -> Marker:
         """Return what decides whether a reply is right."""
-        named = {} if definitions.matcher in MATCHERS else self.matches
+        named = {} if is_rule(definitions.matcher) else self.matches
         return Marker(matcher_of(definitions.matcher, named), definitions.support)
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.matching import MATCHERS, Key, Marker, accepted, exact, keyword
+from fabula.evaluation.recoverability.matchers import MATCHERS
+from fabula.evaluation.recoverability.matching import Key, Marker, accepted, exact, keyword
 
 
 def key(gold="He is afraid.", *others):
