@@ -15,6 +15,7 @@ MATCHERS = {
     "accepted": ".matching:ACCEPTED",
     "exact": ".matching:EXACT",
     "keyword": ".matching:KEYWORD",
+    "token-f1": ".token_f1:MATCHER",
 }
 """Name -> where it is. Each passes ``tests/contract/test_matchers.py``."""
 GROUP = "fabula.matchers"
