@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar, cast
 
 from ...schemas.score import Score
+from .quantity import Quantity
 from .story import Story
 
 T = TypeVar("T", bound=str)
@@ -138,19 +139,16 @@ Whole = Callable[[Sequence[Story], Choices], tuple[Score, float | None] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class Metric(Quantity):
     """What a metric is.
 
     One of ``terms``, ``whole`` and ``judged`` says how it is computed. What is computed from ``terms`` is the
     mean over stories.
 
+    Its version stands in the protocol of an evaluation.
+
     Attributes:
-        name: of its scores in files.
-        version: raised when its values change; it stands in the protocol of an evaluation.
-        label: name for readers.
         group: what it is about, as the paper groups it.
-        direction: which end is better; ``none`` for a diagnostic, which is shown and not ranked.
-        range: its lowest and highest value; ``inf`` where there is none.
         meaning: its definition in a sentence or two.
         needs: the models that have to look.
         terms: of one story.
@@ -168,12 +166,7 @@ class Metric:
         few: below so many pictures its value means little.
     """
 
-    name: str
-    version: int = 1
-    label: str
     group: str
-    direction: Literal["higher", "lower", "none"]
-    range: tuple[float, float]
     meaning: str
     needs: tuple[Need, ...] = ()
     terms: Compute | None = None
@@ -189,11 +182,6 @@ class Metric:
     lead: int | None = None
     notes: tuple[tuple[str, str, str], ...] = ()
     few: int = 0
-
-    @property
-    def higher(self) -> bool | None:
-        """Whether the higher value is the better one; None of a diagnostic."""
-        return None if self.direction == "none" else self.direction == "higher"
 
     @property
     def ranked(self) -> bool:

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from .items import Items
 from .pooling import Outcomes, per_story, seed_weights
-from .recoverability import Spec
+from .rates import Rate
 
 Floats = NDArray[np.float64]
 
-SPEC = Spec("ambiguity_rate", 1, "method", "lower", (0.0, 1.0), ("question:text_image",))
+METRIC = Rate(
+    name="ambiguity", label="Ambiguity rate", direction="lower", range=(0, 1), needs=("question:text_image",),
+    why="no question was judged under text+image evidence",
+)  # fmt: skip
 
 
 def ambiguity_columns(outcomes: Outcomes, items: Items) -> Floats:

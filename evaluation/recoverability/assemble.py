@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...schemas.score import Score
+from . import contrastive, moral_target
 from .ambiguity import question_counts
 from .definitions import Definitions
 from .estimates import Estimates, Sheet
@@ -13,25 +14,19 @@ from .method import (
     GROUP_SETS,
     JUDGE_SETS,
     JUDGE_VALUES,
-    MORAL,
-    PAIRS,
     Method,
     add_group_columns,
     counted_in,
     group_estimates_of,
     story_gaps,
 )
-from .moral_target import CHANCE, majority_share, moral_columns
+from .moral_target import CHANCE, NO_LABEL, majority_share, moral_columns
 from .pooling import LEVELS, SETS, Level, Mask, SetName, Sums, sums_of
+from .recoverability import METRICS
 from .robustness import evidence_control
 from .scores import GapScores, GroupScores, MethodScores
 from .triples import triples_of
 from .votes import UNJUDGED, Verdicts
-
-NO_QUESTION = "no question was counted"
-NO_CHECK = "no question was judged under text+image evidence"
-NO_LABEL = "no story was asked for its moral target under text and image evidence"
-NO_PAIR = "no contrastive pair was judged, or none has a label of its own"
 
 
 def method_scores(
@@ -52,7 +47,7 @@ def method_scores(
     }
     judges = {
         judge: {
-            name: {value: found.score(f"judge.{judge}.{name}.{value}", NO_QUESTION) for value in JUDGE_VALUES}
+            name: {rate.name: found.score(f"judge.{judge}.{name}.{rate.name}") for rate in JUDGE_VALUES}
             for name in JUDGE_SETS
         }
         for judge in method.single
@@ -60,11 +55,14 @@ def method_scores(
     return MethodScores(
         generations=method.made.as_json(),
         questions=question_counts(method.outcomes),
-        ambiguity=found.score("ambiguity", NO_CHECK, counts=_checked(method)),
-        ambiguity_by_dimension={name: found.score(f"ambiguity.{name}", NO_CHECK) for name in DIMENSIONS},
+        ambiguity=found.score("ambiguity", counts=_checked(method)),
+        ambiguity_by_dimension={name: found.score(f"ambiguity.{name}") for name in DIMENSIONS},
         gaps=gaps,
         moral_target=_moral(method, found, items),
-        pairs={name: found.score(f"pairs.{name}", NO_PAIR, counts=_pairs(method)) for name in PAIRS},
+        pairs={
+            rate.name: found.score(f"pairs.{rate.name}", counts=_pairs(method))
+            for rate in contrastive.METRICS
+        },
         triples=triples_of(method.outcomes),
         judges=judges,
         groups=groups,
@@ -94,7 +92,7 @@ def group_scores(
             for method in methods:
                 values = group_estimates_of(sheet, method, drawn)
                 gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
-                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity", NO_CHECK))
+                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity"))
                 found[method.name].setdefault(grouping, {})[group] = scores
     return found
 
@@ -112,16 +110,8 @@ def _group_gaps(method: Method, found: Estimates, name: SetName, stories: Mask, 
 
 
 def _gap_scores(found: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
-    def whole(value: str) -> Score:
-        return found.score(f"{prefix}.{value}", NO_QUESTION, counts=counts)
-
     return GapScores(
-        text=whole("text"),
-        image=whole("image"),
-        gap=whole("gap"),
-        latent_gap=whole("latent_gap"),
-        gap_without_moral=whole("gap_without_moral"),
-        latent_gap_without_moral=whole("latent_gap_without_moral"),
+        **{rate.name: found.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
         dimensions={
             dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)
             for place, dimension in enumerate(DIMENSIONS)
@@ -134,7 +124,7 @@ def _dimension(found: Estimates, pattern: str, sums: Sums, place: int) -> dict[s
     over = {"text": float(sums.text[place]), "image": float(sums.image[place])}
     over["gap"] = over["text"] - over["image"]
     return {
-        value: found.score(pattern.format(value), NO_QUESTION, numerator=number, denominator=counted)
+        value: found.score(pattern.format(value), numerator=number, denominator=counted)
         for value, number in over.items()
     }
 
@@ -142,7 +132,7 @@ def _dimension(found: Estimates, pattern: str, sums: Sums, place: int) -> dict[s
 def _moral(method: Method, found: Estimates, items: Items) -> dict[str, Score]:
     stories = moral_columns(method.labels, method.made, items)[:, 2] > 0
     counts = {"stories": int(stories.sum()), "with_label": int((items.moral >= 0).sum())}
-    scores = {name: found.score(f"moral.{name}", NO_LABEL, counts=counts) for name in MORAL}
+    scores = {rate.name: found.score(f"moral.{rate.name}", counts=counts) for rate in moral_target.METRICS}
     most, number = majority_share(items, stories)
     scores["chance"] = Score(value=CHANCE, status="ok")
     scores["majority"] = Score.ratio(most, number, NO_LABEL)

@@ -14,19 +14,32 @@ Example: of 4 pairs the source is chosen for 3, the variant for none, one is unc
     confusion 0.25, of which chosen wrongly 0.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .generations import Generations
 from .items import Items
 from .pooling import IMAGE, TEXT, seed_weights
-from .recoverability import Spec
+from .rates import Rate, gap, share
 from .replies import CONTRASTIVE, SOURCE
 from .votes import UNJUDGED, Verdicts
 
 Floats = NDArray[np.float64]
 
-SPEC = Spec("pair_accuracy", 1, "method", "higher", (0.0, 1.0), ("contrast:image",))
+NO_PAIR = "no contrastive pair was judged, or none has a label of its own"
+_choice = partial(Rate, range=(0, 1), needs=("contrast:image",), why=NO_PAIR)
+_label = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_PAIR)
+METRICS = (
+    _choice(name="accuracy", label="Pair accuracy", direction="higher", of=share(0, 2)),
+    _choice(name="confusion", label="Confusion", direction="lower", of=lambda one: 1 - share(0, 2)(one)),
+    _choice(name="contrastive_chosen", label="Contrastive chosen", direction="lower", of=share(1, 2)),
+    _label(name="text", label="From text", direction="higher", range=(0, 1), of=share(3, 5), shown=False),
+    _label(name="image", label="From images", direction="lower", range=(0, 1), of=share(4, 5), shown=False),
+    _label(name="gap", label="Gap to contrastive labels", direction="higher", range=(-1, 1), of=gap(3, 4, 5)),
+)
+"""Of the columns of :func:`contrast_columns`."""
 
 
 def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, items: Items) -> Floats:

@@ -1,6 +1,6 @@
 """Values of many metrics at once, with bootstrap intervals over stories."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...schemas.score import Score
 from ..stats.bootstrap import resampled_sums
 from .definitions import Definitions
+from .rates import Rate
 
 Floats = NDArray[np.float64]
 
@@ -82,41 +83,45 @@ class Estimates:
         low: name -> lower end of the 95 % interval.
         high: name -> upper end.
         replicates: name -> its values in the resamples, shape (resamples,).
+        rates: name -> what it is.
     """
 
     values: Mapping[str, float]
     low: Mapping[str, float]
     high: Mapping[str, float]
     replicates: Mapping[str, Floats] = field(repr=False)
+    rates: Mapping[str, Rate] = field(repr=False)
 
-    def score(self, name: str, why_undefined: str, **more: Any) -> Score:  # noqa: ANN401 - fields of a score
+    def score(self, name: str, **more: Any) -> Score:  # noqa: ANN401 - fields of a score
         """Return one of the values as a score; ``more`` are its counts, numerator and denominator."""
         value = self.values[name]
         if np.isnan(value):
-            return Score(value=None, status="undefined", reason=why_undefined, counts=more.get("counts", {}))
+            why = self.rates[name].why
+            return Score(value=None, status="undefined", reason=why, counts=more.get("counts", {}))
         ends = {"low": _end(self.low[name]), "high": _end(self.high[name])}
         return Score(value=value, status="ok", **ends, **more)
 
 
-def estimates(names: Sequence[str], drawn: Drawn, statistic: Callable[[Floats], Floats]) -> Estimates:
+def estimates(rates: Mapping[str, Rate], drawn: Drawn, statistic: Callable[[Floats], Floats]) -> Estimates:
     """Return the values of a statistic of sums, and their intervals.
 
-    A value stands on the stories that have it on their own. Rates are in [0, 1], gaps in [-1, 1].
+    A value stands on the stories that have it on their own.
 
     Args:
-        names: of the values; those of gaps end in "gap", or have it before what they are without.
+        rates: name -> what it is, for each value in order.
         drawn: the sums.
-        statistic: sums of shape (..., columns) -> values of shape (..., names).
+        statistic: sums of shape (..., columns) -> values of shape (..., rates).
     """
     values, replicates = statistic(drawn.sums), statistic(drawn.resampled)
     stories = (~np.isnan(statistic(drawn.rows))).sum(axis=0)
-    lowest = np.array([-1.0 if "gap" in name.rpartition(".")[2] else 0.0 for name in names])
-    low, high = drawn.definitions.ends(values, replicates, stories, (lowest, 1.0))
+    lowest, highest = np.array([rate.range for rate in rates.values()], dtype=np.float64).T
+    low, high = drawn.definitions.ends(values, replicates, stories, (lowest, highest))
     return Estimates(
-        dict(zip(names, values.tolist(), strict=True)),
-        dict(zip(names, low.tolist(), strict=True)),
-        dict(zip(names, high.tolist(), strict=True)),
-        dict(zip(names, replicates.T, strict=True)),
+        dict(zip(rates, values.tolist(), strict=True)),
+        dict(zip(rates, low.tolist(), strict=True)),
+        dict(zip(rates, high.tolist(), strict=True)),
+        dict(zip(rates, replicates.T, strict=True)),
+        rates,
     )
 
 

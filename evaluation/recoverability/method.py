@@ -1,12 +1,13 @@
 """Everything that is scored for one method: its columns on the sheet, and the values made of their sums."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..stats.bootstrap import divided
+from . import ambiguity, contrastive, moral_target
 from .ambiguity import ambiguity_columns
 from .contrastive import contrast_columns
 from .estimates import Drawn, Estimates, Sheet, estimates
@@ -14,16 +15,15 @@ from .generations import Generations
 from .items import DIMENSIONS, Items
 from .moral_target import moral_columns
 from .pooling import LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
-from .recoverability import Rates, names
+from .rates import Rate, values_of
+from .recoverability import METRICS, Rates, named
 from .votes import Board, Verdicts
 
 Floats = NDArray[np.float64]
 
-MORAL = ("text", "image", "gap", "text_image")
-PAIRS = ("accuracy", "confusion", "contrastive_chosen", "text", "image", "gap")
 GROUP_SETS: tuple[SetName, ...] = ("raw", "filtered")
 JUDGE_SETS: tuple[SetName, ...] = ("raw", "filtered")
-JUDGE_VALUES = ("text", "image", "gap")
+JUDGE_VALUES = METRICS[:3]
 
 
 @dataclass(frozen=True)
@@ -130,15 +130,16 @@ def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
         method: the method.
         drawn: the sums.
     """
-    labels = [f"{level}.{name}.{value}" for level in LEVELS for name in SETS for value in names()]
-    labels += [
-        f"judge.{judge}.{name}.{value}"
+    rates = _named(f"{level}.{name}" for level in LEVELS for name in SETS)
+    rates |= {
+        f"judge.{judge}.{name}.{rate.name}": rate
         for judge in method.single
         for name in JUDGE_SETS
-        for value in JUDGE_VALUES
-    ]
-    labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
-    labels += [*(f"moral.{name}" for name in MORAL), *(f"pairs.{name}" for name in PAIRS)]
+        for rate in JUDGE_VALUES
+    }
+    rates |= _of_ambiguity()
+    rates |= {f"moral.{rate.name}": rate for rate in moral_target.METRICS}
+    rates |= {f"pairs.{rate.name}": rate for rate in contrastive.METRICS}
 
     def statistic(totals: Floats) -> Floats:
         parts = [
@@ -151,24 +152,23 @@ def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
                 whole = _rates(sheet, totals, (method.name, "judge", judge, name)).overall()
                 parts.append(np.stack(whole, axis=-1))
         parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
-        parts.append(_moral(sheet.part(totals, (method.name, "moral"))))
-        parts.append(_pairs(sheet.part(totals, (method.name, "pairs"))))
+        parts.append(values_of(moral_target.METRICS, sheet.part(totals, (method.name, "moral"))))
+        parts.append(values_of(contrastive.METRICS, sheet.part(totals, (method.name, "pairs"))))
         return np.concatenate(parts, axis=-1)
 
-    return estimates(labels, drawn, statistic)
+    return estimates(rates, drawn, statistic)
 
 
 def group_estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
     """Return the values of a method within a group; see :func:`estimates_of`."""
-    labels = [f"question.{name}.{value}" for name in GROUP_SETS for value in names()]
-    labels += ["ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)]
+    rates = _named(f"question.{name}" for name in GROUP_SETS) | _of_ambiguity()
 
     def statistic(totals: Floats) -> Floats:
         parts = [_rates(sheet, totals, (method.name, "question", name)).everything() for name in GROUP_SETS]
         parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
         return np.concatenate(parts, axis=-1)
 
-    return estimates(labels, drawn, statistic)
+    return estimates(rates, drawn, statistic)
 
 
 def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:
@@ -206,15 +206,9 @@ def _ambiguity(totals: Floats) -> Floats:
     return np.concatenate([overall[..., None], divided(ambiguous, checked)], axis=-1)
 
 
-def _moral(totals: Floats) -> Floats:
-    text, image, number, both, number_both = np.moveaxis(totals, -1, 0)
-    rates = [divided(text, number), divided(image, number)]
-    return np.stack([*rates, rates[0] - rates[1], divided(both, number_both)], axis=-1)
+def _named(prefixes: Iterable[str]) -> dict[str, Rate]:
+    return {f"{prefix}.{name}": rate for prefix in prefixes for name, rate in named().items()}
 
 
-def _pairs(totals: Floats) -> Floats:
-    source, contrastive, number, text, image, held = np.moveaxis(totals, -1, 0)
-    accuracy = divided(source, number)
-    against = [divided(text, held), divided(image, held)]
-    values = [accuracy, 1 - accuracy, divided(contrastive, number), *against, against[0] - against[1]]
-    return np.stack(values, axis=-1)
+def _of_ambiguity() -> dict[str, Rate]:
+    return dict.fromkeys(("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)), ambiguity.METRIC)

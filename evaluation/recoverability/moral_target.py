@@ -11,22 +11,38 @@ Departures from the source: text and image rates stand on the same stories, thos
 Example: 12 stories with 12 labels, 6 found from text and 3 from images: 0.5, 0.25, gap 0.25.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .generations import Generations
 from .items import LABELS, Items
 from .pooling import seed_weights
-from .recoverability import Spec
+from .rates import Rate, gap, share
 from .votes import UNJUDGED, Verdicts
 
 Floats = NDArray[np.float64]
 
-SPEC = Spec(
-    "moral_target_recoverability", 1, "method", "higher", (0.0, 1.0),
-    ("moral_label:text", "moral_label:image"),
-)  # fmt: skip
 CHANCE = 1 / len(LABELS)
+NO_LABEL = "no story was asked for its moral target under text and image evidence"
+_rate = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_LABEL)
+METRICS = (
+    _rate(name="text", label="From text", direction="higher", range=(0, 1), of=share(0, 2)),
+    _rate(name="image", label="From images", direction="higher", range=(0, 1), of=share(1, 2)),
+    _rate(name="gap", label="Gap", direction="lower", range=(-1, 1), of=gap(0, 1, 2)),
+    _rate(
+        name="text_image",
+        label="From both",
+        direction="higher",
+        range=(0, 1),
+        of=share(3, 4),
+        needs=("moral_label:text_image",),
+    ),
+)
+"""Of the columns of :func:`moral_columns`."""
+BESIDE = {"chance": "Chance", "majority": "Majority label"}
+"""What stands beside them, and its label."""
 
 
 def moral_columns(labels: Verdicts, made: Generations, items: Items) -> Floats:

@@ -22,36 +22,27 @@ from numpy.typing import NDArray
 from ..stats.bootstrap import divided, mean_of_known
 from .items import DIMENSIONS, LATENT
 from .pooling import Sums
+from .rates import Rate
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Spec:
-    """What a metric is, as data.
-
-    Attributes:
-        name: of the metric.
-        version: raised when its values change.
-        level: what it is a value of.
-        direction: whether higher or lower is better.
-        range: its lowest and highest value.
-        needs: what must have been judged.
-    """
-
-    name: str
-    version: int
-    level: str
-    direction: str
-    range: tuple[float, float]
-    needs: tuple[str, ...]
+BOTH = ("question:text", "question:image")
+NO_QUESTION = "no question was counted"
+TEXT = Rate(name="text", label="From text", direction="higher", range=(0, 1), needs=BOTH, why=NO_QUESTION)
+IMAGE = Rate(name="image", label="From images", direction="higher", range=(0, 1), needs=BOTH, why=NO_QUESTION)
 
 
-SPEC = Spec("recoverability", 1, "method", "higher", (0.0, 1.0), ("question:text", "question:image"))
-GAP_SPEC = Spec(
-    "semantic_trajectory_gap", 1, "method", "lower", (-1.0, 1.0),
-    ("question:text", "question:image", "question:text_image"),
-)  # fmt: skip
+def _gap(name: str, label: str) -> Rate:
+    needs = (*BOTH, "question:text_image")
+    return Rate(name=name, label=label, direction="lower", range=(-1, 1), needs=needs, why=NO_QUESTION)
+
+
+GAP, LATENT_GAP = _gap("gap", "STG"), _gap("latent_gap", "Latent STG")
+GAP_WITHOUT_MORAL = _gap("gap_without_moral", "STG without moral")
+LATENT_GAP_WITHOUT_MORAL = _gap("latent_gap_without_moral", "Latent STG without moral")
+METRICS = (TEXT, IMAGE, GAP, LATENT_GAP, GAP_WITHOUT_MORAL, LATENT_GAP_WITHOUT_MORAL)
+"""Of all dimensions together; each dimension has the first three."""
 WITHOUT_MORAL = tuple(name for name in DIMENSIONS if name != "moral")
 LATENT_WITHOUT_MORAL = tuple(name for name in LATENT if name != "moral")
 
@@ -88,7 +79,7 @@ class Rates:
         return mean_of_known(self.gaps[..., [DIMENSIONS.index(name) for name in dimensions]])
 
     def everything(self) -> Floats:
-        """Return every value that is reported, in the order of :func:`names`; shape (..., values)."""
+        """Return every value that is reported, in the order of :func:`named`; shape (..., values)."""
         whole = [part[..., None] for part in self.overall()]
         means = [
             self.mean_gap(dimensions)[..., None]
@@ -97,9 +88,7 @@ class Rates:
         return np.concatenate([self.text, self.image, self.gaps, *whole, *means], axis=-1)
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of what :meth:`Rates.everything` holds."""
-    per_dimension = [f"{part}.{name}" for part in ("text", "image", "gap") for name in DIMENSIONS]
-    return (
-        *per_dimension, "text", "image", "gap", "latent_gap", "gap_without_moral", "latent_gap_without_moral"
-    )  # fmt: skip
+def named() -> dict[str, Rate]:
+    """Return what :meth:`Rates.everything` holds, by name and in order."""
+    per_dimension = {f"{rate.name}.{name}": rate for rate in METRICS[:3] for name in DIMENSIONS}
+    return per_dimension | {rate.name: rate for rate in METRICS}

@@ -9,6 +9,7 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ..archive import EVALUATION
+from ..completion.completion_rate import METRIC, NONRESPONSE
 from ..completion.score import score_folder
 from ..completion.scores import AVERAGE, EventScores, PanelScore
 from ..completion.voting import Definitions
@@ -38,7 +39,7 @@ READING = (
     "The completion rate of a prompt is the share of its events that the votes together call completed; that "
     "of a class is the mean over its prompts. Higher is better.",
 )
-AVERAGE_MEASURE = Measure(name=AVERAGE, label="All prompts", better="high")
+AVERAGE_MEASURE = Measure.of(METRIC, name=AVERAGE, label="All prompts")
 
 
 def events_report(
@@ -87,7 +88,7 @@ def events_report(
             title="Prompts",
             note=f"{len(chosen)} of {total:,}: with the lowest completion rates, with rates nearest to the "
             "mean, and with the highest, of each method and judge.",
-            measure=Measure(name="rate", label="Completed", better="high"),
+            measure=Measure.of(METRIC),
             total=total,
             conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
             shown=tuple(prompt_case(one, loaded, votes, pictures) for one in chosen),
@@ -159,9 +160,9 @@ def _headline(scores: EventScores) -> ScoreTable:
     labels = list(dict.fromkeys(label for panel in scores.panels for label in panel.classes))
     measures = [AVERAGE_MEASURE] if AVERAGE in labels else []
     measures += [
-        Measure(name=label, label=label_text(label), better="high") for label in labels if label != AVERAGE
+        Measure.of(METRIC, name=label, label=label_text(label)) for label in labels if label != AVERAGE
     ]
-    silent = Measure(name="non_response", label="Without response", better="low")
+    silent = Measure.of(NONRESPONSE)
     return ScoreTable(
         name="headline", title="Completion rate by class", heading="Method and judge",
         note="In brackets 95 % bootstrap intervals over prompts, where they were computed.",
@@ -191,7 +192,7 @@ def _votings(scores: EventScores) -> ScoreTable:
     names = list(dict.fromkeys(name for panel in scores.panels for name in panel.alternatives))
     return ScoreTable(
         name="votings", title="All prompts, with other ways to combine votes", heading="Method and judge",
-        measures=tuple(Measure(name=name, label=label_text(name), better="high") for name in names),
+        measures=tuple(Measure.of(METRIC, name=name, label=label_text(name)) for name in names),
         rows=tuple(ScoreRow(label=_named(panel), scores=dict(panel.alternatives)) for panel in scores.panels),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ...schemas.judgement import Judgement
 from ...schemas.katha import Question
+from ..recoverability import recoverability
 from ..recoverability.definitions import Definitions
 from ..recoverability.items import CONDITIONS, Items
 from ..recoverability.matchers import is_rule, matcher_of
@@ -88,7 +89,7 @@ def cases_of(
         title="Transitions",
         note=f"{note} The gap is the share of valid questions recovered from text, minus that from images. "
         "Judges saw pictures and questions only; the words under a picture are for readers.",
-        measure=Measure(name="gap", label="Gap", unit="points", better="low"),
+        measure=Measure.of(recoverability.GAP, label="Gap"),
         total=total,
         conditions=NAMES,
         shown=tuple(_case(spot, methods[spot.method], items, shown) for spot in spots),

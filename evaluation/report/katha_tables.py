@@ -1,25 +1,24 @@
 """Tables and plots of an evaluation of storyboards, made from its scores."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...schemas.score import Score
+from ..recoverability import ambiguity, contrastive, moral_target, recoverability
 from ..recoverability.items import DIMENSIONS
+from ..recoverability.rates import Rate
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
 from ..words import counted
 from .comparing import comparison
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from .showing import label_text
 
-TEXT = Measure(name="text", label="From text", better="high")
-IMAGE = Measure(name="image", label="From images", better="high")
-GAP = Measure(name="gap", label="STG", unit="points", better="low")
-AMBIGUITY = Measure(name="ambiguity", label="Ambiguity rate", better="low")
+TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
+AMBIGUITY = Measure.of(ambiguity.METRIC)
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
 
 
 def headline(scores: KathaScores) -> ScoreTable:
     """Return the main numbers: filtered, at question level."""
-    latent = Measure(name="latent_gap", label="Latent STG", unit="points", better="low")
     rows = []
     for name, method in scores.methods.items():
         main = _main(method)
@@ -32,7 +31,7 @@ def headline(scores: KathaScores) -> ScoreTable:
         title="Recoverability and Semantic Trajectory Gap",
         note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
         "bootstrap intervals over stories.",
-        measures=(TEXT, IMAGE, GAP, latent, AMBIGUITY),
+        measures=(TEXT, IMAGE, GAP, LATENT, AMBIGUITY),
         rows=tuple(rows),
     )
 
@@ -161,9 +160,7 @@ def _by_dimension(scores: KathaScores) -> ScoreTable:
 def _by_set(scores: KathaScores) -> ScoreTable:
     names = {"raw": "All questions", "filtered": "Valid", "common": "Valid for all methods"}
     measures = tuple(
-        Measure(
-            name=f"{level}_{name}", label=f"STG, {label.lower()}, by {level}", unit="points", better="low"
-        )
+        Measure.of(recoverability.GAP, name=f"{level}_{name}", label=f"STG, {label.lower()}, by {level}")
         for level in ("question", "story")
         for name, label in names.items()
     )
@@ -210,39 +207,34 @@ def _by_group(scores: KathaScores, grouping: str) -> ScoreTable | None:
 
 
 def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
-    labels = {"text": "From text", "image": "From images", "gap": "Gap", "text_image": "From both",
-              "chance": "Chance", "majority": "Majority label"}  # fmt: skip
     yield from _if_known(
-        scores.methods, "moral_target", labels,
+        scores.methods, "moral_target", moral_target.METRICS, moral_target.BESIDE,
         title="Moral target, among twelve labels",
         note="Stories whose moral label is named; separate from the scored dimension moral.",
     )  # fmt: skip
 
 
 def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
-    labels = {"accuracy": "Pair accuracy", "confusion": "Confusion",
-              "contrastive_chosen": "Contrastive chosen", "gap": "Gap to contrastive labels"}  # fmt: skip
     yield from _if_known(
-        scores.methods, "pairs", labels,
+        scores.methods, "pairs", contrastive.METRICS, {},
         title="Contrastive pairs",
         note="Pairs for which judges say that the images show the source story and not the contrastive one.",
     )  # fmt: skip
 
 
 def _if_known(
-    methods: Mapping[str, MethodScores], part: str, labels: Mapping[str, str], title: str, note: str
-) -> Iterator[ScoreTable]:
+    methods: Mapping[str, MethodScores], part: str, rates: Sequence[Rate], beside: Mapping[str, str],
+    **words: str,
+) -> Iterator[ScoreTable]:  # fmt: skip
+    own = [Measure.of(rate, better=None) for rate in rates if rate.shown]
+    measures = (*own, *(Measure(name=name, label=label) for name, label in beside.items()))
     rows = []
     for name, method in methods.items():
         values: Mapping[str, Score] = getattr(method, part)
-        if any(values[one].value is not None for one in labels if one not in ("chance", "majority")):
-            rows.append(ScoreRow(label=name, scores={one: values[one] for one in labels}))
+        if any(values[one.name].value is not None for one in own):
+            rows.append(ScoreRow(label=name, scores={one.name: values[one.name] for one in measures}))
     if rows:
-        measures = tuple(
-            Measure(name=one, label=label, unit="points" if one == "gap" else "percent")
-            for one, label in labels.items()
-        )
-        yield ScoreTable(name=part, title=title, note=note, measures=measures, rows=tuple(rows))
+        yield ScoreTable(name=part, measures=measures, rows=tuple(rows), **words)
 
 
 def _evidence(scores: KathaScores) -> ScoreTable:

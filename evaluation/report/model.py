@@ -10,6 +10,7 @@ from pydantic import Field
 from ...schemas.base import Own
 from ...schemas.judgement import Protocol
 from ...schemas.score import Score
+from ..metrics.quantity import Quantity
 from .shots_model import ShotsPart
 
 REPORT_VERSION = "1"
@@ -28,6 +29,12 @@ class Measure(Own):
         "number with three digits, plain with two.",
     )
     better: Literal["low", "high"] | None = Field(default=None, description="Which end is the good one.")
+
+    @classmethod
+    def of(cls, quantity: Quantity, **more: Any) -> "Measure":  # noqa: ANN401 - fields of this class
+        """Return the column of a share, or of a difference of shares; ``more`` replaces what it says."""
+        told = {"name": quantity.name, "label": quantity.label, "better": quantity.better}
+        return cls(**{"unit": "points" if quantity.range[0] < 0 else "percent", **told, **more})
 
 
 class ScoreRow(Own):

@@ -13,6 +13,7 @@ from ...schemas.plain_files import read_json, reason_of
 from ...schemas.score import Score
 from ..archive import JUDGEMENTS
 from ..metrics.registry import label_of
+from ..recoverability.recoverability import GAP
 from ..words import counted
 from .model import Measure, ScoreRow, ScoreTable
 from .showing import label_text
@@ -116,7 +117,7 @@ def _katha(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     conditions = list(dict.fromkeys(name for row in rows for name in row.scores if name != "gap"))
     measures = [
         *(Measure(name=name, label=label_text(name), better="high") for name in conditions),
-        Measure(name="gap", label="STG", unit="points", better="low"),
+        Measure.of(GAP),
     ]
     yield from _if_any("people", "What people recover", "Method", measures, rows)
     compared = [

@@ -1,7 +1,6 @@
 """Tables of a report on shot images: scores, where methods stand, polar charts, comparisons."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from ...schemas.score import Score
 from ..images.leaderboard import Leaderboard
@@ -32,10 +31,7 @@ def unit_of(name: str) -> Unit:
 
 def measure_of(name: str) -> Measure:
     """Return the column of a score."""
-    better: dict[str, Literal["low", "high"]] = {"higher": "high", "lower": "low"}
-    return Measure(
-        name=name, label=label_of(name), unit=unit_of(name), better=better.get(metric_of(name).direction)
-    )
+    return Measure(name=name, label=label_of(name), unit=unit_of(name), better=metric_of(name).better)
 
 
 def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
