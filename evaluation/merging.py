@@ -36,8 +36,8 @@ from .protocols import check_alike
 from .words import counted
 
 JOINED = {
-    "katha": ("conditions", "judges", "labels", "matcher", "models", "prompts", "stories"),
-    "events": ("judges", "models", "prompts", "units", "votes"),
+    "katha": ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"),
+    "events": ("judges", "metrics", "models", "prompts", "units", "votes"),
     "images": ("dimensions", "judge_models", "judges", "metrics", "models", "prompts", "stories", "votes"),
 }
 """Kind -> the parts of the protocol that are put together; all others must be the same."""

@@ -9,6 +9,7 @@ from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
 from ..judges.settings import public_judge
 from ..replies import ReplyTally, identity_of, labels_of
+from .completion_rate import METRIC
 from .load_videos import outputs_sha256
 from .settings import EventJudgeSettings
 
@@ -82,4 +83,5 @@ class About(ReplyTally):
             "frames": self._run.settings["take_frames"],
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,
+            "metrics": {METRIC.name: METRIC.version},
         }

@@ -7,6 +7,7 @@ from ...engine.manifest import Manifest
 from ...engine.stage import Item
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest
+from ..recoverability.method import versions
 from ..replies import ReplyTally, identity_of, labels_of
 from .accounting import Accounting
 from .prompt_sets import of_sets
@@ -100,6 +101,7 @@ class About(ReplyTally):
             "images": settings["prepare_images"],
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,
+            "metrics": versions(),
         }
 
     def _matchers(self) -> Iterator[str]:

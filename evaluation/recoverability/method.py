@@ -138,8 +138,7 @@ def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
         for rate in JUDGE_VALUES
     }
     rates |= _of_ambiguity()
-    rates |= {f"moral.{rate.name}": rate for rate in moral_target.METRICS}
-    rates |= {f"pairs.{rate.name}": rate for rate in contrastive.METRICS}
+    rates |= _beside()
 
     def statistic(totals: Floats) -> Floats:
         parts = [
@@ -169,6 +168,13 @@ def group_estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
         return np.concatenate(parts, axis=-1)
 
     return estimates(rates, drawn, statistic)
+
+
+def versions() -> dict[str, int]:
+    """Return the version of every score of storyboards."""
+    rates = {f"recoverability.{rate.name}": rate for rate in METRICS} | {"ambiguity": ambiguity.METRIC}
+    rates |= _beside()
+    return {name: rate.version for name, rate in rates.items()}
 
 
 def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:
@@ -212,3 +218,9 @@ def _named(prefixes: Iterable[str]) -> dict[str, Rate]:
 
 def _of_ambiguity() -> dict[str, Rate]:
     return dict.fromkeys(("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)), ambiguity.METRIC)
+
+
+def _beside() -> dict[str, Rate]:
+    """Return the scores that are not of scored questions."""
+    moral = {f"moral.{rate.name}": rate for rate in moral_target.METRICS}
+    return moral | {f"pairs.{rate.name}": rate for rate in contrastive.METRICS}
