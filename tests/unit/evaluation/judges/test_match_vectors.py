@@ -92,7 +92,7 @@ def test_vectors_when_scored_decide_what_is_right(
     assert server.count == asked, "scoring asks nobody"
     # The judge says an accepted answer, or one that shares no word with any.
     assert near.methods["drawn"].gaps == listed.methods["drawn"].gaps
-    with pytest.raises(ConfigError, match="expected one of accepted, exact, keyword, embedding"):
+    with pytest.raises(ConfigError, match="expected one of accepted, exact, keyword, token-f1, embedding"):
         score_folder(tmp_path / "run", None, Definitions(matcher="model", resamples=0))
 
 
