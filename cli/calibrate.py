@@ -73,13 +73,13 @@ def calibrate(
     and shots.
     """
     from ..evaluation.archive import read_manifest
-    from ..evaluation.human.against import LEVELS
-    from ..evaluation.human.calibrate import calibrate as compare
-    from ..evaluation.human.calibrate import write_weights
-    from ..evaluation.human.exclude import Exclusion
-    from ..evaluation.human.resample import Resampling
-    from ..evaluation.human.study import StudySettings
     from ..evaluation.report.people import write_calibration
+    from ..people.against import LEVELS
+    from ..people.calibrate import calibrate as compare
+    from ..people.calibrate import write_weights
+    from ..people.exclude import Exclusion
+    from ..people.resample import Resampling
+    from ..people.study import StudySettings
 
     settings = StudySettings(
         exclusion=Exclusion(attention_failures, min_seconds, min_consistency),

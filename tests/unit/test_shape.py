@@ -19,7 +19,7 @@ from fabula.testing.stage_code import Code
 ROOT = Path(fabula.__file__).parent
 ORDER = (
     "errors", "schemas", "media", "models", "prompts", "engine", "validators", "releases", "builders",
-    "evaluation", "baselines", "cli", "testing",
+    "evaluation", "people", "baselines", "cli", "testing",
 )  # fmt: skip
 LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
 SIZE_EXCEPTIONS: dict[str, str] = {}
@@ -177,7 +177,7 @@ def test_sizes_when_measured_stay_within_limits() -> None:
     assert statistics.median(lengths) <= MEDIAN_FILE
 
 
-READING_OTHERS = ("validators", "releases", "evaluation")
+READING_OTHERS = ("validators", "releases", "evaluation", "people")
 RAW_READING = {"releases/parquet.py: ParquetFile": "the one opener of tables: regular files, bounded"}
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.human.calibrate import calibrate
-from fabula.evaluation.human.exclude import Exclusion
-from fabula.evaluation.human.resample import Resampling
-from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.images.definitions import Definitions
+from fabula.people.calibrate import calibrate
+from fabula.people.exclude import Exclusion
+from fabula.people.resample import Resampling
+from fabula.people.study import StudySettings
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_outputs
 

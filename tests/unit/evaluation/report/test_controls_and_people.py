@@ -10,9 +10,6 @@ from fabula.errors import InputError
 from fabula.evaluation.archive import write_archive
 from fabula.evaluation.completion.compare import compare_folders
 from fabula.evaluation.completion.voting import Definitions as EventDefinitions
-from fabula.evaluation.human.calibrate import calibrate
-from fabula.evaluation.human.resample import Resampling
-from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.events import events_report
@@ -21,6 +18,9 @@ from fabula.evaluation.report.katha import katha_report
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
+from fabula.people.calibrate import calibrate
+from fabula.people.resample import Resampling
+from fabula.people.study import StudySettings
 from fabula.releases.suites import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement

@@ -11,9 +11,6 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive import export_archive
-from fabula.evaluation.human.calibrate import calibrate
-from fabula.evaluation.human.resample import Resampling
-from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import IMAGES, read_found
@@ -28,6 +25,9 @@ from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice
 from fabula.evaluation.report.shots_model import ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.snaps import GONE, SPENT
 from fabula.evaluation.report.writing import make_report, write_report
+from fabula.people.calibrate import calibrate
+from fabula.people.resample import Resampling
+from fabula.people.study import StudySettings
 from fabula.schemas.score import Score
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot, draw_shot_set

@@ -12,10 +12,10 @@ from fabula.cli.main import app
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive import write_archive
 from fabula.evaluation.hashes import release_sha256
-from fabula.evaluation.human.calibrate import calibrate
-from fabula.evaluation.human.resample import Resampling
-from fabula.evaluation.human.study import StudySettings
 from fabula.evaluation.recoverability.score import read_weights
+from fabula.people.calibrate import calibrate
+from fabula.people.resample import Resampling
+from fabula.people.study import StudySettings
 from fabula.releases.loading import Release
 from fabula.releases.suites import write_suite
 from fabula.schemas.events import EventPrompt, Suite

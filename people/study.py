@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...errors import ConfigError
-from ...schemas.human import HumanRow
-from ...schemas.judgement import Judgement
-from ...schemas.katha import Question, StoryRecord
-from ..recoverability.definitions import NONRESPONSES, Definitions, Nonresponse
+from ..errors import ConfigError
+from ..evaluation.recoverability.definitions import NONRESPONSES, Definitions, Nonresponse
+from ..schemas.human import HumanRow
+from ..schemas.judgement import Judgement
+from ..schemas.katha import Question, StoryRecord
 from .against import LEVELS, against
 from .answers import CONDITIONS, majorities
 from .choices import label_agreement, preference_agreement

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.score import Score
+from ..schemas.human import HumanRow
+from ..schemas.score import Score
 from .answers import shown
 from .resample import Resampling, estimate, ratio, scores
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.score import Score
-from ..stats.signed_rank import SignedRank, signed_rank
+from ..evaluation.stats.signed_rank import SignedRank, signed_rank
+from ..schemas.human import HumanRow
+from ..schemas.score import Score
 from .ratings import mean_of
 from .resample import Resampling
 

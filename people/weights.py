@@ -15,8 +15,8 @@ Example: a judge that agrees on 8 of 10 questions has weight log(9 / 3) = 1.0986
 import math
 from collections.abc import Mapping, Sequence
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
 from .answers import is_right, majority
 from .judged import ENSEMBLE, Judged, Unit, unit_of
 

@@ -24,11 +24,11 @@ from itertools import combinations
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
-from ...schemas.score import Score
-from ..stats.calibration import Bin, by_value, by_width
-from ..stats.correlation import Correlation, kendall, spearman
+from ..evaluation.stats.calibration import Bin, by_value, by_width
+from ..evaluation.stats.correlation import Correlation, kendall, spearman
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
+from ..schemas.score import Score
 from .answers import Unit, tabulated
 from .judged import Judged, unit_of
 from .resample import Estimate, Floats, Resampling, estimate, scores

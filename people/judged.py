@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...schemas.human import HumanRow
-from ...schemas.judgement import Judgement
-from ...schemas.katha import Question
-from ..attempts import last_attempts
-from ..recoverability.definitions import Nonresponse
-from ..recoverability.matching import Key, Marker, accepted
+from ..evaluation.attempts import last_attempts
+from ..evaluation.recoverability.definitions import Nonresponse
+from ..evaluation.recoverability.matching import Key, Marker, accepted
+from ..schemas.human import HumanRow
+from ..schemas.judgement import Judgement
+from ..schemas.katha import Question
 from .answers import majority
 
 Unit = tuple[object, ...]

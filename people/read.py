@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...errors import InputError, UserError
-from ...schemas.csv_text import without_guard
-from ...schemas.human import NEEDED, HumanRow
-from ...schemas.paths import format_path
-from ...schemas.plain_files import read_plain, reason_of
+from ..errors import InputError, UserError
+from ..schemas.csv_text import without_guard
+from ..schemas.human import NEEDED, HumanRow
+from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain, reason_of
 from .known import Known
 
 LARGEST = 256 * 1024 * 1024
@@ -37,7 +37,7 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
     Args:
         path: a file that ends in ``.jsonl`` or ``.csv``.
         known: what the people can have been asked about.
-        key: the key of anonymised tasks, by :func:`fabula.evaluation.human.sampling.read_key`; lines of kind
+        key: the key of anonymised tasks, by :func:`fabula.people.sampling.read_key`; lines of kind
             completion then name the task as ``item`` and no method.
 
     Raises:

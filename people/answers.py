@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
-from ...schemas.text import normalize_answer
-from ..recoverability.matching import Key, accepted
+from ..evaluation.recoverability.matching import Key, accepted
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
+from ..schemas.text import normalize_answer
 from .resample import Floats
 
 Unit = tuple[object, ...]

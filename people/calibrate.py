@@ -5,21 +5,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, InputError, TargetError, UserError
-from ...releases.loading import Release, load
-from ...releases.suites import SUITE, load_suite
-from ...schemas.canonical import pretty_bytes, write_atomic
-from ...schemas.events import Suite
-from ...schemas.judgement import EvaluationManifest
-from ..archive import Archive, check_hash, read_archive, sources_of
-from ..completion.score import score_archive, subject_methods
-from ..completion.scores import PanelScore
-from ..completion.voting import Definitions, NonResponse
-from ..hashes import release_sha256
-from ..images.definitions import Definitions as ImageDefinitions
-from ..images.found import read_found
-from ..images.score import score_archive as score_images
-from ..images.shot_table import scored_shots
+from ..errors import ConfigError, InputError, TargetError, UserError
+from ..evaluation.archive import Archive, check_hash, read_archive, sources_of
+from ..evaluation.completion.score import score_archive, subject_methods
+from ..evaluation.completion.scores import PanelScore
+from ..evaluation.completion.voting import Definitions, NonResponse
+from ..evaluation.hashes import release_sha256
+from ..evaluation.images.definitions import Definitions as ImageDefinitions
+from ..evaluation.images.found import read_found
+from ..evaluation.images.score import score_archive as score_images
+from ..evaluation.images.shot_table import scored_shots
+from ..releases.loading import Release, load
+from ..releases.suites import SUITE, load_suite
+from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.events import Suite
+from ..schemas.judgement import EvaluationManifest
 from .alignment import ALL, alignment, human_rates
 from .consistency import agreements
 from .exclude import exclude

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
-from ...schemas.score import Score
-from ..stats.bootstrap import divided
+from ..evaluation.stats.bootstrap import divided
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
+from ..schemas.score import Score
 from .judged import Judged, Unit, mode, unit_of
 from .resample import Floats, Resampling, estimate, scores
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, TargetError, UserError
-from ...schemas.canonical import pretty_bytes, write_atomic
-from ...schemas.csv_text import csv_text
-from ...schemas.plain_files import read_json, reason_of
+from ..errors import ConfigError, InputError, TargetError, UserError
+from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.csv_text import csv_text
+from ..schemas.plain_files import read_json, reason_of
 
 PER_PROMPT = 2
 TASKS = "tasks.csv"

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
-from ...schemas.score import Score
-from ..stats.agreement import Level, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ..evaluation.stats.agreement import Level, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
+from ..schemas.score import Score
 from .answers import is_right
 
 Unit = tuple[object, ...]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from fabula.evaluation.human.exclude import Exclusion, exclude
-from fabula.evaluation.human.moral import human_moral
-from fabula.evaluation.human.ratings import human_ratings
-from fabula.evaluation.human.recovery import human_recovery
-from fabula.evaluation.human.resample import Resampling, estimate, ratio
+from fabula.people.exclude import Exclusion, exclude
+from fabula.people.moral import human_moral
+from fabula.people.ratings import human_ratings
+from fabula.people.recovery import human_recovery
+from fabula.people.resample import Resampling, estimate, ratio
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.katha import Question

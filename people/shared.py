@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats.bootstrap import divided
+from ..evaluation.stats.bootstrap import divided
 from .answers import Answered
 from .resample import Floats, Statistic
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas.score import Score
-from ..stats.bootstrap import divided, draws, percentile_interval
+from ..evaluation.stats.bootstrap import divided, draws, percentile_interval
+from ..schemas.score import Score
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ..images.per_shot import ShotScore
-from ..images.scores import ImageScores
-from ..metrics.registry import metrics
-from ..stats.correlation import NAMES, correlate
+from ..evaluation.images.per_shot import ShotScore
+from ..evaluation.images.scores import ImageScores
+from ..evaluation.metrics.registry import metrics
+from ..evaluation.stats.correlation import NAMES, correlate
+from ..schemas.human import HumanRow
 from .consistency import agreements
 from .exclude import exclude
 from .plain import as_plain

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ...schemas.base import Own
+from ..schemas.base import Own
 from .preference import Preferred
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import fabula
 from fabula.errors import InputError
-from fabula.evaluation.human.known import Known
-from fabula.evaluation.human.read import read_human
+from fabula.people.known import Known
+from fabula.people.read import read_human
 from fabula.schemas.human import NEEDED, HumanRow
 
 Write = Callable[..., Path]

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question
-from ...schemas.score import Score
-from ..stats.bootstrap import divided
+from ..evaluation.stats.bootstrap import divided
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question
+from ..schemas.score import Score
 from .answers import CONDITIONS, Answered, asked, tabulated
 from .resample import Floats, Resampling, Statistic, estimate, scores
 

@@ -9,20 +9,20 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import accuracy_score
 
-from fabula.evaluation.human.against import LEVELS, Against, against
-from fabula.evaluation.human.answers import CONDITIONS
-from fabula.evaluation.human.choices import label_agreement, preference_agreement
-from fabula.evaluation.human.consistency import agreements
-from fabula.evaluation.human.judged import ENSEMBLE, judged
-from fabula.evaluation.human.preference import preferences
-from fabula.evaluation.human.resample import Resampling
-from fabula.evaluation.human.shared import spearman_of
-from fabula.evaluation.human.weights import fitted_weights
 from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
 from fabula.evaluation.recoverability.votes import UNJUDGED, boards
 from fabula.evaluation.stats.calibration import calibration_error
+from fabula.people.against import LEVELS, Against, against
+from fabula.people.answers import CONDITIONS
+from fabula.people.choices import label_agreement, preference_agreement
+from fabula.people.consistency import agreements
+from fabula.people.judged import ENSEMBLE, judged
+from fabula.people.preference import preferences
+from fabula.people.resample import Resampling
+from fabula.people.shared import spearman_of
+from fabula.people.weights import fitted_weights
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.judgement import Judgement
@@ -184,7 +184,7 @@ def test_labels_when_people_have_a_majority_are_compared_with_it(line: Line, rep
     judge = judged([], {})
     assert judge == {}
     named = {"a": "kindness", "b": "wisdom", "c": None}
-    from fabula.evaluation.human.judged import Judged
+    from fabula.people.judged import Judged
 
     found = label_agreement(
         rows, Judged(labels={("image", "m", None, story): label for story, label in named.items()}), FEW

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...schemas.human import HumanRow
+from ..schemas.human import HumanRow
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ..stats.correlation import Correlation, kendall, spearman
+from ..evaluation.stats.correlation import Correlation, kendall, spearman
+from ..schemas.human import HumanRow
 
 ALL = "all"
 Rates = Mapping[tuple[str, str], float]

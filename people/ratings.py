@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schemas.human import HumanRow
-from ...schemas.score import Score
+from ..schemas.human import HumanRow
+from ..schemas.score import Score
 from .resample import Resampling, estimate, ratio, scores
 
 CRITERIA = {

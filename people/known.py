@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...schemas.human import HumanRow
-from ...schemas.katha import Question, StoryRecord
-from ...schemas.vocabulary import vocabulary
+from ..schemas.human import HumanRow
+from ..schemas.katha import Question, StoryRecord
+from ..schemas.vocabulary import vocabulary
 
 UNCLEAR = "unclear"
 STORY_KINDS = frozenset(("answer", "moral_label", "rating", "preference", "attention"))
