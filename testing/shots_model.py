@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from ..builders.katha.rules import Rules
 from ..builders.katha.rules.chance import pick
 from ..builders.shots.cast import character, named_first, named_in
-from ..builders.shots.rules.cameras import design
-from ..builders.shots.rules.people import find_people
+from ..builders.shots.design_perspectives import design
+from ..builders.shots.write_characters import find_people
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary

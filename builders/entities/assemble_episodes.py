@@ -30,7 +30,7 @@ SPEC = StageSpec(
 )  # fmt: skip
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the record: the line of ``episodes.jsonl``, window, identities, repairs and findings."""
     script = Script.model_validate(item["script"])
     registry = [Entity.model_validate(one) for one in item["registry"]]

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.problems import MediaProblem
 from ...schemas.canonical import Json
-from ..katha.planner import PlannerSettings
+from ..step import PlannerSettings
 from .cluster_people import tracklets_of
 from .consolidation import Proposal, Rule, consolidate
 from .drafts import Person, Tracklet

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from ...engine.stage import Item, Tools
 from ...schemas.base import Own
-from ..katha.planner import Drafted, PlannerSettings
+from ...schemas.canonical import Json
+from ..replies import Drafted
+from ..step import PlannerSettings
 from .drafts import Entity, Merge, Person, Repair, Script
 from .registries import LocalRegistry
 from .views import Views
@@ -108,33 +110,33 @@ class Planner(Protocol):
     :class:`~fabula.engine.asking.NoAnswer`.
     """
 
-    async def registries(self, film: Film) -> Drafted:
+    async def registries(self, film: Film) -> Drafted[Json]:
         """Return the local registries of the film's chunks, in order (:class:`LocalRegistry`)."""
         ...
 
-    async def identities(self, film: Film, registries: Sequence[LocalRegistry]) -> Drafted:
+    async def identities(self, film: Film, registries: Sequence[LocalRegistry]) -> Drafted[Json]:
         """Return the entities of the film (:class:`Identities`)."""
         ...
 
     async def script(
         self, film: Film, registries: Sequence[LocalRegistry], entities: Sequence[Entity]
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return scenes, cut flags and plain actions of all shots (:class:`.drafts.Script`)."""
         ...
 
-    async def overview(self, episode: Episode) -> Drafted:
+    async def overview(self, episode: Episode) -> Drafted[Json]:
         """Return the story of an episode in two to four sentences."""
         ...
 
-    async def descriptions(self, episode: Episode) -> Drafted:
+    async def descriptions(self, episode: Episode) -> Drafted[Json]:
         """Return what each entity looks like: label -> text, and repairs as ``[texts, repairs]``."""
         ...
 
-    async def actions(self, episode: Episode) -> Drafted:
+    async def actions(self, episode: Episode) -> Drafted[Json]:
         """Return the script with its actions told in full (:class:`.drafts.Script`)."""
         ...
 
-    async def verify(self, episode: Episode) -> Drafted:
+    async def verify(self, episode: Episode) -> Drafted[Json]:
         """Return script and registry with what was wrong put right (:class:`Checked`)."""
         ...
 

@@ -9,8 +9,8 @@ from ...engine.pipeline import load_pipeline
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...schemas.canonical import sha256_file
-from ..katha.planner import PlannerSettings, check_planner
 from ..registry import sections_of_others
+from ..step import PlannerSettings, check_planner
 from .load_videos import ROLE
 from .options import EntityOptions
 from .pinned import pinned

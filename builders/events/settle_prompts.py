@@ -18,7 +18,7 @@ SPEC = StageSpec(
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the record of a prompt: its entry in the official form, its name, and who made what."""
     choice, grade, entry, labels = item["choice"], item["grade"], item["entry"], item["labels"]
     for against in (choice, grade):

@@ -16,6 +16,6 @@ SPEC = StageSpec(
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the analysis of the story."""
     return Made({"analysis": Rules().analyze(item["story"])})

@@ -40,7 +40,7 @@ class Refused(Exception):
     """An edit cannot be applied; the text says why."""
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
     draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
     try:

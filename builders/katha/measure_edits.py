@@ -14,7 +14,7 @@ SPEC = StageSpec(
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the story's sums by field."""
     first = make_draft(item.fields)
     repaired = with_repairs(first, item["repaired"], item["repaired_by"])

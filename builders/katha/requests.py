@@ -10,9 +10,9 @@ from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...models.settings import ModelSettings
 from ..registry import sections_of_others
+from ..step import PlannerSettings, check_planner
 from .options import BuildOptions
 from .pipeline import PIPELINE
-from .planner import PlannerSettings, check_planner
 
 
 def build_request(

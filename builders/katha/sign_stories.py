@@ -13,6 +13,6 @@ SPEC = StageSpec(
 )
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the signature: a list of integers."""
     return Made({"signature": signature(item["story"]["normalized_text"])})

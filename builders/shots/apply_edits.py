@@ -20,10 +20,9 @@ from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import read_camera
 from ...validators.shots.script_rules import FIELDS
 from ..katha.spans import scene_spans
-from .cast import MOST_ONSTAGE, by_key
+from .cast import MOST_ONSTAGE, base_language, by_key
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft
 from .given import LABELS
-from .planner import base_language
 
 SPEC = StageSpec(
     name="apply_edits",
@@ -44,7 +43,7 @@ class Refused(Exception):
     """An edit cannot be applied; the text says why."""
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft with all edits applied; see :mod:`.draft`."""
     draft, base = make_draft(item.fields), base_language(item["story"]) or "en"
     try:

@@ -30,7 +30,7 @@ SPEC = StageSpec(
 )  # fmt: skip
 
 
-def run(item: Item, tools: Tools) -> Outcome:  # noqa: ARG001 - the face of a stage
+def run(item: Item, tools: Tools) -> Outcome:
     """Return the record: number, script, order of the characters, facts, producers and findings.
 
     A character that is on stage in no shot is left out of the script.

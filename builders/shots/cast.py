@@ -1,15 +1,109 @@
-"""Characters while a script is drafted: plain JSON with these fields.
+"""A script as far as it is drafted, as its steps see it, and its characters.
 
-``key`` (the official key, English where it is known), ``name`` (in the story's language, as the text has
-it), ``tag``, ``gender``, ``ethnicity`` (the author's word, never drafted), ``prompt`` (appearance and
-clothing in the story's language), ``other_name`` and ``other_prompt`` (in the other language; null until
-translated).
+A character is plain JSON with the fields ``key`` (the official key, English where it is known), ``name`` (in
+the story's language, as the text has it), ``tag``, ``gender``, ``ethnicity`` (the author's word, never
+drafted), ``prompt`` (appearance and clothing in the story's language), ``other_name`` and ``other_prompt``
+(in the other language; null until translated).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 
+from ...engine.stage import Item
 from ...schemas.canonical import Json
+from ...schemas.ids import primary_language
 from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
+from ..katha.rules.reading import StoryView
+from ..replies import Problems, by_number, needed
+
+BASES: Mapping[str, str] = {"en": "en", "zh": "ch"}
+"""Primary language of a story -> its key in the format, which has these two."""
+
+
+def base_language(story: Json) -> str | None:
+    """Return the key of a story's language in the format; None where the format has none."""
+    return BASES.get(primary_language(story["language"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A script as far as it is drafted; lists have one element for each shot. Plain JSON throughout.
+
+    Attributes:
+        story: ``schemas.story.Story``.
+        analysis: what ``analyze_story`` read off it by rules.
+        plot: the part of the story that each shot tells; together they are the story.
+        cast: the characters; see the head of this module.
+        onstage: the keys of the characters on stage.
+        settings: the places, in the story's language; null where the text tells none.
+        cameras: ``{"distance": ..., "angle": ..., "type": ...}``, values of the vocabularies or null.
+        statics: what is seen, in the story's language.
+        given: what the author says about the story, or null; see :mod:`.given`.
+        named: names and descriptions in the other language; see :mod:`.translation`.
+    """
+
+    story: Json
+    analysis: Json
+    plot: Sequence[str] = ()
+    cast: Sequence[Json] = ()
+    onstage: Sequence[Sequence[str]] = ()
+    settings: Sequence[str | None] = ()
+    cameras: Sequence[Json] = ()
+    statics: Sequence[str] = ()
+    given: Json = None
+    named: Json = None
+
+    @classmethod
+    def of(cls, item: Item) -> "Sketch":
+        """Return the sketch that the fields of an item make."""
+        return cls(**{one.name: item[one.name] for one in fields(cls) if one.name in item.fields})
+
+    @property
+    def base(self) -> str:
+        """The key of the story's language in the format."""
+        return base_language(self.story) or "en"
+
+    def facts(self) -> Json:
+        """Return what the author says about the story; empty where that is nothing."""
+        return self.given or {}
+
+    def view(self) -> StoryView:
+        """Return the story as the rules read it, shot by shot."""
+        return StoryView(self.story, self.analysis, list(self.plot))
+
+    def casts(self) -> list[str]:
+        """Return who is on stage in each shot, by the names that the texts use."""
+        names = {one["key"]: one["name"] for one in self.cast}
+        return [", ".join(names[key] for key in keys) or "-" for keys in self.onstage]
+
+    def called(self) -> list[str]:
+        """Return the cast as prompts list it: keys, with the names that the texts use where they differ."""
+        same = [(one["key"], one["name"]) for one in self.cast]
+        return [key if name == key else f"{key} ({name})" for key, name in same]
+
+    def in_order(self, reply: Json) -> list[Json]:
+        """Return the entries of a reply with one for each shot, in order.
+
+        Raises:
+            BadReply: a shot is missing, repeated or none of the script's.
+        """
+        return by_number(reply["shots"], "shot", list(range(1, len(self.plot) + 1)), "shots")
+
+    def texts_of(self, reply: Json, name: str, check: Callable[[int, str, Problems], None]) -> list[str]:
+        """Return one text for each shot of a reply, each checked by its number.
+
+        Raises:
+            BadReply: one is missing, says nothing, is in the wrong script, or the check found a problem.
+        """
+        problems, texts = Problems(), []
+        for number, entry in enumerate(self.in_order(reply), start=1):
+            text = needed(entry, name, f"shot {number}", problems)
+            check(number, text, problems)
+            texts.append(text)
+        problems.check_script(self.story, texts)
+        problems.settle()
+        return texts
+
 
 MOST_ONSTAGE = 3
 

@@ -1,20 +1,82 @@
 """Stage: what is seen in each shot, as a still."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import PlannerSettings, Sketch, planner_of
+from collections.abc import Sequence
 
-SPEC = StageSpec(
-    name="describe_shots",
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, unspaced_count
+from ...validators.shots.cast_rules import words_of
+from ..katha.rules.scenes import main_action
+from ..replies import Problems, language
+from ..step import PlannerSettings, Step
+from .cast import Sketch, by_key
+from .words import camera_texts
+
+
+def _rules(sketch: Sketch, settings: PlannerSettings) -> list[str]:
+    """Return the clause that tells what mainly happens, after who is on stage and not named in it."""
+    view, cast = sketch.view(), by_key(sketch.cast)
+    statics = []
+    for place, told in enumerate(sketch.plot):
+        action = main_action(view, place) if view.english else None
+        said = (view.full(action) if action else told).strip(" ,;:.，。；：")
+        words = set(normalize_answer(said).split())
+        # The rule of the validator: a word of the key stands in the description.
+        missing = [
+            key for key in sketch.onstage[place]
+            if not words & set(normalize_answer(key).split())
+            and not (unspaced_count(said) and cast[key]["name"] in said)
+        ]  # fmt: skip
+        statics.append(_with_names(said, missing, chinese=sketch.base == "ch"))
+    return statics
+
+
+def _with_names(said: str, missing: Sequence[str], *, chinese: bool) -> str:
+    if chinese:
+        return f"{'、'.join(missing)}：{said}。" if missing else f"{said}。"
+    said = f"{', '.join(missing)}: {said}" if missing else said
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
+    return {
+        "cameras": [camera_texts(camera)[sketch.base] for camera in sketch.cameras],
+        "casts": sketch.casts(),
+        "language": language(sketch.story),
+        "places": [setting or "-" for setting in sketch.settings],
+        "shots": list(sketch.plot),
+    }
+
+
+def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
+    """Return the static descriptions.
+
+    Raises:
+        BadReply: one is missing or says nothing, does not name somebody on stage, or is in the wrong script.
+    """
+    cast = by_key(sketch.cast)
+
+    def check(number: int, text: str, problems: Problems) -> None:
+        missing = [cast[key]["name"] for key in sketch.onstage[number - 1] if not _is_told(cast[key], text)]
+        if missing:
+            problems.add(f"shot {number}: the description must name {', '.join(missing)}, who is on stage")
+
+    return sketch.texts_of(reply, "description", check)
+
+
+def _is_told(one: Json, text: str) -> bool:
+    """Return whether a text has a word of a character's name, as the rules of ``fabula validate`` ask."""
+    if unspaced_count(one["name"]):
+        return one["name"] in text
+    return bool(words_of(one["name"], one["key"]) & set(normalize_answer(text).split()))
+
+
+STEP = Step(
+    id="shots/describe_shots",
     version=1,
-    shape="map",
+    writes=("statics",),
     reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras"),
-    writes=("statics", "statics_by"),
-    settings=PlannerSettings,
-    asks=("shots/describe_shots",),
+    sketch=Sketch.of,
+    rules=_rules,
+    show=_show,
+    read=_read,
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the static description of each shot, and who drafted it."""
-    drafted = await planner_of(tools).statics(Sketch.of(item))
-    return Made({"statics": drafted.value, "statics_by": drafted.maker})

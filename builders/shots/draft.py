@@ -1,7 +1,7 @@
 """A script while it is corrected: its parts, and the form in which people see and name them.
 
 A draft is plain JSON: the parts ``plot``, ``settings``, ``statics``, ``cameras``, ``onstage`` and ``cast`` of
-:class:`.planner.Sketch`, ``labels``, and ``other``, the texts in the other language: ``names``, ``prompts``
+:class:`.cast.Sketch`, ``labels``, and ``other``, the texts in the other language: ``names``, ``prompts``
 by the key of the character, and ``plot``, ``settings`` and ``statics`` by shot. Beside them
 
 - ``edits``: who corrected which path, in order;
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from ...schemas.canonical import Json
 from ...schemas.quoted_paths import quoted_path
 from ...validators.shots.script_rules import FIELDS
+from .cast import Sketch
 from .official import official_script
-from .planner import Sketch
 
 PARTS = ("plot", "cast", "onstage", "settings", "cameras", "statics", "labels")
 """The fields of an item that a draft takes over as they are."""

@@ -1,6 +1,6 @@
 """What an author gives about a story beside its text: who is in it, and what is known about it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from pydantic import Field, ValidationError
 
@@ -77,21 +77,3 @@ def _check_words(row: Row, given: GivenScript, reader: Reader) -> None:
         if value is not None and value not in listed:
             cure = f"use one of these words; `fabula schemas words {words}` says what they mean"
             reader.problem(f"{row.where}, {place}", f"one of: {', '.join(listed)}", repr(value), cure)
-
-
-def given_cast(given: Json, base: str) -> list[Json]:
-    """Return the characters that are given, in the form of :mod:`.cast`."""
-    from .cast import character
-
-    other = "ch" if base == "en" else "en"
-    cast = []
-    for one in (given or {}).get("characters") or ():
-        key = one["key"]
-        names: Mapping[str, Json] = {"en": one["name_en"] or key, "ch": one["name_ch"]}
-        cast.append(
-            character(
-                key, names[base] or key, tag=one["tag"], gender=one["gender"], ethnicity=one["ethnicity"],
-                prompt=one[f"prompt_{base}"], other_name=names[other], other_prompt=one[f"prompt_{other}"],
-            )
-        )  # fmt: skip
-    return cast

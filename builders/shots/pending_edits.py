@@ -15,13 +15,13 @@ from ...validators.shots.script_rules import FIELDS, check_script
 from ..editing import Consequence, Editing
 from ..katha.moved_boundary import neighbour_of_moved
 from .apply_edits import Refused, apply_edit
+from .cast import base_language
 from .draft import editable_form, make_draft
 from .official import official_script
-from .planner import base_language
 from .renaming import Renaming
 
 
-def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:  # noqa: ARG001
+def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
     """Return a script's draft with corrections applied in order; see :mod:`.draft`.
 
     Whether the plots still are the story is not asked: it takes two corrections to move the end of a shot.

@@ -1,20 +1,68 @@
 """Stage: which characters of the cast are on stage in each shot, 0 to 3."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import PlannerSettings, Sketch, planner_of
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_text
+from ..katha.rules.lexicon import word_set
+from ..katha.rules.words import lower_words
+from ..replies import Problems, language
+from ..step import PlannerSettings, Step
+from .cast import MOST_ONSTAGE, Sketch, named_first
 
-SPEC = StageSpec(
-    name="place_characters",
+
+def _rules(sketch: Sketch, settings: PlannerSettings) -> Json:
+    """Return who is named in each shot; a pronoun alone stands for who was on stage before."""
+    shots: list[list[str]] = []
+    for told in sketch.plot:
+        keys = named_first(sketch.cast, told)[:MOST_ONSTAGE]
+        used = set(lower_words(told))
+        if not keys and shots and used & word_set("words", "pronouns"):
+            plural = used & word_set("words", "plural_pronouns")
+            keys = list(shots[-1]) if plural else shots[-1][:1]
+        shots.append(keys)
+    return shots
+
+
+def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
+    """Return the cast and the shots; there is nothing to ask about where there is nobody."""
+    return (
+        sketch.cast
+        and {
+            "characters": sketch.called(),
+            "language": language(sketch.story),
+            "shots": list(sketch.plot),
+        }
+    ) or None
+
+
+def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[str]]:
+    """Return the keys of the characters on stage in each shot.
+
+    Raises:
+        BadReply: a shot is missing, has more than three characters, or one that is not in the list.
+    """
+    folded = {one["key"].casefold(): one["key"] for one in sketch.cast}
+    problems, shots = Problems(), []
+    for number, entry in enumerate(sketch.in_order(reply), start=1):
+        named = [normalize_text(name) for name in entry["characters"]]
+        strange = [name for name in named if name.casefold() not in folded]
+        if strange:
+            listed = ", ".join(folded.values())
+            problems.add(f"shot {number}: {', '.join(strange)} is not in the list; there are {listed}")
+        keys = list(dict.fromkeys(folded[name.casefold()] for name in named if name.casefold() in folded))
+        if len(keys) > MOST_ONSTAGE:
+            problems.add(f"shot {number}: {len(keys)} characters; choose at most {MOST_ONSTAGE}")
+        shots.append(keys)
+    problems.settle()
+    return shots
+
+
+STEP = Step(
+    id="shots/place_characters",
     version=1,
-    shape="map",
+    writes=("onstage",),
     reads=("story", "analysis", "plot", "cast"),
-    writes=("onstage", "onstage_by"),
-    settings=PlannerSettings,
-    asks=("shots/place_characters",),
+    sketch=Sketch.of,
+    rules=_rules,
+    show=_show,
+    read=_read,
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the keys of the characters on stage in each shot, and who drafted it."""
-    drafted = await planner_of(tools).onstage(Sketch.of(item))
-    return Made({"onstage": drafted.value, "onstage_by": drafted.maker})

@@ -1,13 +1,18 @@
 """Stage: the part of the story that each shot tells; together they are the whole story, in order."""
 
+from itertools import pairwise
+
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
 from ...validators.shots.script_rules import SHOTS
+from ..katha.rules.analysis import Analysis, segment_texts
+from ..katha.rules.boundaries import divide
 from ..katha.rules.words import word_count
-from .planner import PlannerSettings, Sketch, base_language, planner_of
+from ..replies import Problems, check_count, language
+from ..step import PlannerSettings, Step, Unfit
+from .cast import Sketch, base_language
 
 UNSPACED = 1.8
 """Characters that stand for one word in a script without spaces."""
@@ -22,39 +27,88 @@ class Settings(PlannerSettings):
     words_per_shot: int = Field(default=22, ge=1, description="Words of a story that make one shot.")
 
 
-SPEC = StageSpec(
-    name="plan_shots",
+def shots_wanted(sketch: Sketch, settings: Settings) -> int:
+    """Return how many shots a story gets: as asked for, else by its length, at most one for each clause.
+
+    Raises:
+        Unfit: the format has no such language.
+    """
+    if base_language(sketch.story) is None:
+        raise Unfit("language", f"found {sketch.story['language']}; translate the story first")
+    if asked := sketch.facts().get("shots") or settings.shots:
+        return int(asked)
+    text: str = sketch.story["normalized_text"]
+    length = word_count(text) / (UNSPACED if is_unspaced(text) else 1)
+    fewest, most = SHOTS
+    return max(fewest, min(most, round(length / settings.words_per_shot), len(sketch.analysis["segments"])))
+
+
+def _rules(sketch: Sketch, settings: Settings) -> Json:
+    text = sketch.story["normalized_text"]
+    spans = divide(text, Analysis.from_json(sketch.analysis), shots_wanted(sketch, settings))
+    return None if spans is None else [text[start:end] for start, end in spans]
+
+
+def _show(sketch: Sketch, settings: Settings) -> Json:
+    segments, count = segment_texts(sketch.story, sketch.analysis), shots_wanted(sketch, settings)
+    if len(segments) < count:
+        return None
+    return {
+        "count": count,
+        "language": language(sketch.story),
+        "segments": segments,
+        "title": sketch.story["title"],
+    }
+
+
+def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[str]:
+    """Return the texts of the shots: spans of the story that hold all of it but white space.
+
+    Raises:
+        BadReply: not as many shots as asked for, or first segments that do not rise from 1 within the story.
+    """
+    count = shots_wanted(sketch, settings)
+    entries, segments = reply["shots"], Analysis.from_json(sketch.analysis).segments
+    check_count(entries, count, "shots")
+    firsts = [entry["first_segment"] for entry in entries]
+    problems = Problems()
+    if firsts[0] != 1:
+        problems.add(f"shot 1 must have first_segment 1, not {firsts[0]}")
+    for number, (before, first) in enumerate(pairwise(firsts), start=2):
+        if not before < first <= len(segments):
+            problems.add(
+                f"shot {number}: first_segment must be greater than {before}, that of the shot before, and at"
+                f" most {len(segments)}; found {first}"
+            )
+    problems.settle()
+    text = sketch.story["normalized_text"]
+    stops = [*firsts[1:], len(segments) + 1]
+    return [
+        text[segments[first - 1].start : segments[stop - 2].end]
+        for first, stop in zip(firsts, stops, strict=True)
+    ]
+
+
+def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
+    if drafted is None:
+        segments, count = len(sketch.analysis["segments"]), shots_wanted(sketch, settings)
+        raise Unfit("too_short", f"{segments} sentences and clauses for {count} shots")
+    return drafted
+
+
+STEP = Step(
+    id="shots/plan_shots",
     version=1,
-    shape="map",
+    writes=("plot",),
     reads=("story", "analysis", "given"),
-    writes=("plot", "plot_by"),
+    sketch=Sketch.of,
+    rules=_rules,
+    show=_show,
+    read=_read,
+    settle=_settle,
+    settings=Settings,
     reject_codes={
         "too_short": "The story has fewer sentences and clauses than shots.",
         "language": "The format holds English and Chinese; the story is in another language.",
     },
-    settings=Settings,
-    asks=("shots/plan_shots",),
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the texts of the shots and who divided the story."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    sketch = Sketch.of(item)
-    if base_language(sketch.story) is None:
-        return Rejected("language", f"found {sketch.story['language']}; translate the story first")
-    asked = (item["given"] or {}).get("shots") or settings.shots
-    count = asked or _count(sketch.story["normalized_text"], sketch.analysis, settings.words_per_shot)
-    drafted = await planner_of(tools).plan(sketch, count)
-    if drafted is None:
-        segments = len(sketch.analysis["segments"])
-        return Rejected("too_short", f"{segments} sentences and clauses for {count} shots")
-    return Made({"plot": drafted.value, "plot_by": drafted.maker})
-
-
-def _count(text: str, analysis: Json, words: int) -> int:
-    """Return how many shots a story gets: by its length, but no more than it has clauses."""
-    length = word_count(text) / (UNSPACED if is_unspaced(text) else 1)
-    fewest, most = SHOTS
-    return max(fewest, min(most, round(length / words), len(analysis["segments"])))

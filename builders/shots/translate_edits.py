@@ -9,9 +9,16 @@ from dataclasses import replace
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
+from ..replies import Drafted
+from .cast import Sketch
 from .draft import SHEET, paths_of, sketch_of
-from .planner import Drafted, Planner, Sketch, planner_of
-from .translation import PARTS, TranslationSettings, other_language
+from .translation import (
+    FIELDS,
+    TRANSLATE_NAMES,
+    TRANSLATE_SCRIPT,
+    TranslationSettings,
+    other_language,
+)
 
 SPEC = StageSpec(
     name="translate_edits",
@@ -33,14 +40,14 @@ async def run(item: Item, tools: Tools) -> Outcome:
     made: list[Json] = []
     sketch = sketch_of(item.fields, draft)
     language = other_language(sketch.base)
-    planner = planner_of(tools) if language in settings.languages else None
     for parts, maker, ask in (
         (("names", "prompts"), item["named_by"], _names),
-        (PARTS, item["translation_by"], _shots),
+        (tuple(FIELDS), item["translation_by"], _shots),
     ):
         cells = [cell for cell in draft["stale"] if cell[0] in parts]
-        drafted = await ask(planner, sketch, cells, other) if cells and planner is not None else None
-        if drafted is not None:
+        wanted = bool(cells) and language in settings.languages
+        drafted = await ask(tools, sketch, cells, other) if wanted else None
+        if drafted is not None and drafted.value is not None:
             for part, place, path in paths_of(cells, language):
                 other[part][place] = drafted.value[part][place]
                 made.append({"path": path, "producer": drafted.maker})
@@ -54,7 +61,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     return Made({"completed": other, "completed_by": made})
 
 
-async def _names(planner: Planner, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted | None:
+async def _names(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted[Json]:
     """Return ``names`` and ``prompts`` of the characters that have a text among the cells."""
     keys = {key for _, key in cells}
     cast = [
@@ -62,16 +69,16 @@ async def _names(planner: Planner, sketch: Sketch, cells: Sequence[Json], other:
                    for part, given in SHEET.values()}}
         for one in sketch.cast if one["key"] in keys
     ]  # fmt: skip
-    return await planner.translate_names(replace(sketch, cast=cast), other_language(sketch.base))
+    return await TRANSLATE_NAMES.draft(replace(sketch, cast=cast), tools)
 
 
-async def _shots(planner: Planner, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted | None:
+async def _shots(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted[Json]:
     """Return the parts of a translation, by shot, of the shots that have a text among the cells."""
     places = sorted({place for _, place in cells})
     parts = {name: [getattr(sketch, name)[place] for place in places]
              for name in ("plot", "onstage", "settings", "cameras", "statics")}  # fmt: skip
-    drafted = await planner.translate(replace(sketch, **parts), other["names"], other_language(sketch.base))
-    if drafted is None:
-        return None
-    value = {part: dict(zip(places, drafted.value[part], strict=True)) for part in PARTS}
+    drafted = await TRANSLATE_SCRIPT.draft(replace(sketch, **parts, named=other), tools)
+    if drafted.value is None:
+        return drafted
+    value = {part: dict(zip(places, drafted.value[part], strict=True)) for part in FIELDS}
     return Drafted(value, drafted.maker)

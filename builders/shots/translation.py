@@ -1,20 +1,28 @@
-"""A script's texts in the other language of the format: what there is to translate, and what came of it.
+"""Stages: a script's texts in the other language of the format.
 
 Names are translated first: ``names`` and ``prompts``, key of a character -> text or null. With them the
 texts: ``plot``, ``settings``, ``statics``, one text or null for each shot. Perspectives and story types are
 not translated: both languages have their words for them in lists.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 
 from pydantic import field_validator
 
+from ...engine.stage import Tools
 from ...schemas.canonical import Json
 from ...schemas.shots import LANGUAGES
-from .planner import PlannerSettings
+from ...schemas.text import normalize_answer, normalize_text, unspaced_count
+from ..replies import Drafted, Problems, ask, by_number, needed, optional
+from ..step import PlannerSettings, Step
+from .cast import Sketch, is_named, named_in
 
-PARTS = ("plot", "settings", "statics")
-"""Lists of a translation with one text for each shot."""
+NAMES_OF_LANGUAGES = {"en": "English", "ch": "Chinese, in simplified characters"}
+AT_ONCE = 8
+"""Shots of one request."""
+FIELDS: Mapping[str, str] = {"plot": "plot", "settings": "setting", "statics": "static"}
+"""Lists of a translation with one text for each shot -> what a model is shown each as."""
 
 
 class TranslationSettings(PlannerSettings):
@@ -45,4 +53,153 @@ def names_given(cast: Sequence[Json]) -> Json:
 
 def untranslated(shots: int) -> Json:
     """Return texts of shots of which none is translated."""
-    return {name: [None] * shots for name in PARTS}
+    return {name: [None] * shots for name in FIELDS}
+
+
+def _untold(sketch: Sketch, settings: TranslationSettings) -> Json:
+    """Return None: rules do not translate."""
+    return None
+
+
+def _show_names(sketch: Sketch, settings: TranslationSettings) -> Json:
+    """Return the names and descriptions; none where the language is not wanted or everything is given."""
+    language = other_language(sketch.base)
+    if language not in settings.languages or all(
+        one["other_name"] and one["other_prompt"] for one in sketch.cast
+    ):
+        return None
+    sheets = [
+        {"number": number, "name": one["name"], "known_as": one["other_name"], "appearance": one["prompt"]}
+        for number, one in enumerate(sketch.cast, start=1)
+    ]
+    return {
+        "characters": sheets,
+        "language": NAMES_OF_LANGUAGES[sketch.base],
+        "target": NAMES_OF_LANGUAGES[language],
+    }
+
+
+def _read_names(reply: Json, sketch: Sketch, settings: TranslationSettings) -> Json:
+    """Return ``names`` and ``prompts`` of a reply to ``shots/translate_names``; what was given stands.
+
+    Raises:
+        BadReply: a character is missing, two have one name, or texts are in the wrong script.
+    """
+    cast, language = sketch.cast, other_language(sketch.base)
+    numbers = list(range(1, len(cast) + 1))
+    entries = by_number(reply["characters"], "number", numbers, "characters")
+    problems = Problems()
+    names, prompts = {}, {}
+    for one, entry in zip(cast, entries, strict=True):
+        where = f"character {entry['number']}"
+        name = needed(entry, "name", where, problems)
+        # An English key is the name in English, so that scripts and folders agree.
+        fixed = one["other_name"] or (one["key"] if language == "en" and one["key"].isascii() else None)
+        names[one["key"]] = fixed or name
+        look = optional(entry, "appearance", where, problems)
+        if one["prompt"] and look is None:
+            problems.add(f"{where}: the description is not translated")
+        prompts[one["key"]] = one["other_prompt"] or (look if one["prompt"] else None)
+    if len({normalize_answer(name) for name in names.values()}) < len(names):
+        problems.add("two characters have one name in the translation; tell them apart")
+    _check_letters([*names.values(), *filter(None, prompts.values())], language, problems)
+    problems.settle()
+    return {"names": names, "prompts": prompts}
+
+
+def _settle_names(drafted: Json, sketch: Sketch, settings: TranslationSettings) -> Json:
+    return names_given(sketch.cast) if drafted is None else drafted
+
+
+async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
+    """Return the texts of the shots: all parts at once, each with all the names."""
+    settings = tools.settings
+    assert isinstance(settings, TranslationSettings)
+    if other_language(sketch.base) not in settings.languages:
+        return Drafted(None, "")
+    count = len(sketch.plot)
+    parts = [range(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
+    drafted = await asyncio.gather(*(_ask_part(tools, sketch, part) for part in parts))
+    value = {name: [shot[name] for some in drafted for shot in some.value] for name in FIELDS}
+    return Drafted(value, "; ".join(dict.fromkeys(some.maker for some in drafted)))
+
+
+async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[Json]]:
+    names, language = sketch.named["names"], other_language(sketch.base)
+    return await ask(
+        tools,
+        "shots/translate_shots",
+        lambda reply: _read_texts(reply, sketch, part),
+        language=NAMES_OF_LANGUAGES[sketch.base],
+        names=[f"{one['name']} = {names[one['key']]}" for one in sketch.cast] or ["-"],
+        shots=[
+            {"shot": place + 1, **{shown: getattr(sketch, name)[place] for name, shown in FIELDS.items()}}
+            for place in part
+        ],
+        target=NAMES_OF_LANGUAGES[language],
+    )
+
+
+def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
+    """Return the texts of some shots, by index, from a reply to ``shots/translate_shots``, in order.
+
+    Raises:
+        BadReply: a shot or a text is missing, a name is not the listed one, a setting names a character, or
+            texts are in the wrong script.
+    """
+    names, language = sketch.named["names"], other_language(sketch.base)
+    problems, shots = Problems(), []
+    entries = by_number(reply["shots"], "shot", [place + 1 for place in part], "shots")
+    called = [{**one, "name": names[one["key"]], "key": names[one["key"]]} for one in sketch.cast]
+    for place, entry in zip(part, entries, strict=True):
+        where, texts = f"shot {place + 1}", {}
+        for name, field in FIELDS.items():
+            original = getattr(sketch, name)[place]
+            texts[name] = None if original is None else needed(entry, field, where, problems)
+        for one, other in zip(sketch.cast, called, strict=True):
+            if is_named(one, sketch.statics[place]) and not is_named(other, texts["statics"] or ""):
+                problems.add(f"{where}: static must call {one['name']} {other['name']}")
+        if texts["settings"] and named_in(called, texts["settings"]):
+            problems.add(f"{where}: the setting names a character")
+        _check_letters([normalize_text(text) for text in texts.values() if text], language, problems)
+        shots.append(texts)
+    problems.settle()
+    return shots
+
+
+def _check_letters(texts: Sequence[str], language: str, problems: Problems) -> None:
+    """Note texts that are not in the language's script: each has Chinese characters, or hardly any."""
+    for text in texts:
+        letters, chinese = sum(char.isalpha() for char in text), unspaced_count(text)
+        if letters and (not chinese if language == "ch" else 2 * chinese > letters):
+            problems.add(f"{text[:60]!r} is not in {NAMES_OF_LANGUAGES[language].partition(',')[0]}")
+
+
+def _settle_texts(drafted: Json, sketch: Sketch, settings: TranslationSettings) -> Json:
+    return untranslated(len(sketch.plot)) if drafted is None else drafted
+
+
+TRANSLATE_NAMES = Step(
+    id="shots/translate_names",
+    version=1,
+    writes=("named",),
+    reads=("story", "analysis", "cast"),
+    sketch=Sketch.of,
+    rules=_untold,
+    show=_show_names,
+    read=_read_names,
+    settle=_settle_names,
+    settings=TranslationSettings,
+)
+TRANSLATE_SCRIPT = Step(
+    id="shots/translate_script",
+    version=1,
+    writes=("translation",),
+    reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras", "statics", "named"),
+    sketch=Sketch.of,
+    rules=_untold,
+    ask=_ask_texts,
+    settle=_settle_texts,
+    asks=("shots/translate_shots",),
+    settings=TranslationSettings,
+)

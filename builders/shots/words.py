@@ -1,4 +1,9 @@
-"""What the closed lists are called in the two languages of the format, where the lists do not say it."""
+"""What the closed lists are called in the two languages of the format, and the cue lists of the rules."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import Camera
@@ -30,3 +35,22 @@ def camera_texts(camera: dict[str, str | None]) -> dict[str, str]:
     """Return a perspective in both languages."""
     words = Camera(camera["distance"], camera["angle"], camera["type"])
     return {language: words.text(language) for language in ("en", "ch")}
+
+
+@cache
+def _lists() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
+    return document
+
+
+@cache
+def words_for(name: str) -> frozenset[str]:
+    """Return a list, such as ``places``."""
+    return frozenset(_lists()[name])
+
+
+@cache
+def cues_of(table: str) -> dict[str, frozenset[str]]:
+    """Return label -> words, of the lists whose names start with that of a table, as ``story_type war``."""
+    start = f"{table} "
+    return {name.removeprefix(start): words_for(name) for name in _lists() if name.startswith(start)}

@@ -1,10 +1,27 @@
-"""Stage: who is in the story: name, tag, gender, appearance and clothing."""
+"""Stage: who is in the story: name, tag, gender, appearance and clothing.
+
+Rules take the characters that an English text names most often.
+"""
+
+import re
+from collections.abc import Mapping
 
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .given import given_cast
-from .planner import PlannerSettings, Sketch, planner_of
+from ...releases.shot_references import is_safe_name
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, normalize_text
+from ...validators.view import mentions
+from ..katha.rules.analysis import Analysis
+from ..katha.rules.lexicon import word_set
+from ..katha.rules.words import lower_words
+from ..replies import Problems, language, needed
+from ..step import PlannerSettings, Step
+from .cast import Sketch, character
+from .words import words_for
+
+HUMAN = ("realistic_human", "unrealistic_human")
+LONGEST_KEY = 60
 
 
 class Settings(PlannerSettings):
@@ -17,28 +34,172 @@ class Settings(PlannerSettings):
     )
 
 
-SPEC = StageSpec(
-    name="write_characters",
-    version=1,
-    shape="map",
-    reads=("story", "analysis", "given", "plot"),
-    writes=("cast", "cast_by"),
-    settings=Settings,
-    asks=("shots/write_characters",),
-)
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the cast and who wrote what the author did not."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    sketch, given = Sketch.of(item), item["given"] or {}
-    realistic = given.get("realistic")
-    human = (
+def _human(sketch: Sketch, settings: Settings) -> str:
+    """Return the tag of people."""
+    realistic = sketch.facts().get("realistic")
+    return (
         "realistic_human" if (settings.realistic if realistic is None else realistic) else "unrealistic_human"
     )
-    named = given_cast(given, sketch.base)
-    if named and all(one["tag"] and one["gender"] and one["prompt"] for one in named):
-        return Made({"cast": named, "cast_by": None})
-    drafted = await planner_of(tools).cast(sketch, named, human, settings.most)
-    return Made({"cast": drafted.value, "cast_by": drafted.maker})
+
+
+def _given_cast(sketch: Sketch) -> list[Json]:
+    """Return the characters that the author gives, in the form of :mod:`.cast`."""
+    base = sketch.base
+    other = "ch" if base == "en" else "en"
+    cast = []
+    for one in sketch.facts().get("characters") or ():
+        key = one["key"]
+        names: Mapping[str, Json] = {"en": one["name_en"] or key, "ch": one["name_ch"]}
+        cast.append(
+            character(
+                key, names[base] or key, tag=one["tag"], gender=one["gender"], ethnicity=one["ethnicity"],
+                prompt=one[f"prompt_{base}"], other_name=names[other], other_prompt=one[f"prompt_{other}"],
+            )
+        )  # fmt: skip
+    return cast
+
+
+def _given(sketch: Sketch, settings: Settings) -> Json:
+    named = _given_cast(sketch)
+    return named if named and all(one["tag"] and one["gender"] and one["prompt"] for one in named) else None
+
+
+def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
+    human, given = _human(sketch, settings), _given_cast(sketch)
+    if given:
+        return [describe(sketch.story, one, human) for one in given]
+    return find_people(sketch.story, sketch.analysis, human, settings.most)
+
+
+def _show(sketch: Sketch, settings: Settings) -> Json:
+    shown = ("key", "name", "tag", "gender", "prompt")
+    return {
+        "given": [
+            {name: value for name, value in one.items() if name in shown} for one in _given_cast(sketch)
+        ],
+        "human": _human(sketch, settings),
+        "language": language(sketch.story),
+        "most": settings.most,
+        "shots": list(sketch.plot),
+        "title": sketch.story["title"],
+    }
+
+
+def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
+    """Return the characters in the form of :mod:`.cast`; what the author gave of one stands.
+
+    People get the tag that they are to have, whichever of the two the reply says.
+
+    Raises:
+        BadReply: more characters than asked for or other ones than given, a key that is no name or used
+            twice, a name that the story does not have, nothing on one's looks, or values in the wrong script.
+    """
+    given, human, most = _given_cast(sketch), _human(sketch, settings), settings.most
+    entries, problems = reply["characters"], Problems()
+    keys = [normalize_text(entry["key"]) for entry in entries]
+    if given and keys != [one["key"] for one in given]:
+        expected = ", ".join(one["key"] for one in given)
+        problems.add(f"the characters must be exactly {expected}, in this order; found {', '.join(keys)}")
+        problems.settle()
+    if not given and len(keys) > most:
+        problems.add(f"{len(keys)} characters; at most {most} are asked for, the most important ones")
+    if len({key.casefold() for key in keys}) < len(keys):
+        problems.add("two characters have one key; call them differently")
+    known: Mapping[str, Json] = {one["key"]: one for one in given}
+    cast = [
+        _character(entry, key, (known.get(key), human), problems)
+        for entry, key in zip(entries, keys, strict=True)
+    ]
+    text = normalize_answer(sketch.story["normalized_text"])
+    for one in cast if not given else ():
+        if not mentions(text, normalize_answer(one["name"])):
+            problems.add(f"the story does not have the name {one['name']!r}; copy it letter for letter")
+    problems.check_script(sketch.story, [one["prompt"] for one in cast])
+    problems.settle()
+    return cast
+
+
+def _character(entry: Json, key: str, known: tuple[Json, str], problems: Problems) -> Json:
+    before, human = known
+    where = f"character {key!r}"
+    if before is None and (
+        not is_safe_name(key) or not key.isascii() or len(key) > LONGEST_KEY or "/" in key
+    ):
+        problems.add(f"{where}: a key is a short name in Latin letters, such as Old Miller")
+    look = needed(entry, "appearance", where, problems)
+    tag = human if entry["tag"] in HUMAN else entry["tag"]
+    drafted = {"tag": tag, "gender": entry["gender"], "prompt": look}
+    if before is None:
+        return character(key, needed(entry, "name", where, problems), **drafted)
+    return {**before, **{name: before[name] or value for name, value in drafted.items()}}
+
+
+def find_people(story: Json, analysis: Json, human: str, most: int) -> list[Json]:
+    """Return the characters that a story names in most of its clauses, in the order in which they come."""
+    found = [entity for entity in Analysis.from_json(analysis).entities if entity.character]
+    often = sorted(found, key=lambda entity: (-len(entity.at), entity.at[0]))[:most]
+    kept: dict[str, Json] = {}
+    for entity in sorted(often, key=lambda entity: entity.at[0]):
+        key = entity.name[:1].upper() + entity.name[1:]
+        one = {**character(key, key), "prompt": _appearance(story["normalized_text"], entity.name)}
+        kept.setdefault(key.casefold(), describe(story, one, human))
+    return list(kept.values())
+
+
+def describe(story: Json, one: Json, human: str) -> Json:
+    """Return a character with what rules can tell: tag, gender, and the words that describe it."""
+    prompt = one["prompt"] or _appearance(story["normalized_text"], one["name"])
+    animal = is_animal(one["name"]) or is_animal(prompt or "")
+    return {
+        **one,
+        "tag": one["tag"] or ("non_human" if animal else human),
+        "gender": one["gender"] or _gender(one["name"]),
+        "prompt": prompt,
+    }
+
+
+def is_animal(name: str) -> bool:
+    """Return whether a name or a phrase is that of an animal, by its last word."""
+    words = lower_words(name)
+    return bool(words) and words[-1] in word_set("nouns", "animals")
+
+
+def _gender(name: str) -> str | None:
+    """Return the gender that a name itself says; whom a pronoun means, rules cannot tell."""
+    words = set(lower_words(name))
+    if bool(words & words_for("male")) == bool(words & words_for("female")):
+        return None
+    return "male" if words & words_for("male") else "female"
+
+
+def _appearance(text: str, name: str) -> str | None:
+    """Return a phrase such as "A poor young shepherd" or "Hermes, a god"; None where the text has none."""
+    if name[-1:] == "s" and name[-2:] != "ss" and name.islower():
+        return None
+    known = word_set("words", "function") | word_set("words", "determiners") | words_for("no_look")
+    pattern = rf"\b(?:[Aa]n?|[Tt]he)\s+((?:[a-z]+\s+){{1,3}}){re.escape(name)}\b"
+    for match in re.finditer(pattern, text):
+        words = lower_words(match[1])
+        if any(word in known or word.endswith(("ed", "ly", "est")) for word in words):
+            continue
+        kinds = word_set("nouns", "animals", "people", "titles")
+        if name[0].isupper() and words[-1] not in kinds:
+            continue  # "a windy morning Mira walked"
+        phrase = " ".join(words)
+        article = "an" if phrase[0] in "aeiou" else "a"
+        return f"{name}, {article} {phrase}" if name[0].isupper() else f"{article.title()} {phrase} {name}"
+    return None
+
+
+STEP = Step(
+    id="shots/write_characters",
+    version=1,
+    writes=("cast",),
+    reads=("story", "analysis", "given", "plot"),
+    sketch=Sketch.of,
+    rules=_rules,
+    show=_show,
+    read=_read,
+    given=_given,
+    settings=Settings,
+)

@@ -29,12 +29,7 @@ CIRCLES = [
         "builders.entities.model.telling", "builders.entities.model.verifying", "builders.entities.planner",
         "builders.entities.rules.planner", "builders.entities.settings",
     ],
-    ["builders.katha.model.planner", "builders.katha.planner", "builders.katha.rules.planner"],
-    [
-        "builders.shots.model.planner", "builders.shots.model.read_cast", "builders.shots.model.read_script",
-        "builders.shots.model.read_translation", "builders.shots.planner", "builders.shots.rules.planner",
-        "builders.shots.translation",
-    ],
+    ["builders.katha.planner", "builders.katha.rules.planner"],
 ]  # fmt: skip
 """Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {

@@ -1,19 +1,15 @@
 """Asking one prompt, with pictures, of the model that a stage's settings name."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
-from ....engine.asking import UNAVAILABLE, Ask, NoAnswer
+from ....engine.asking import UNAVAILABLE, NoAnswer
 from ....engine.stage import Tools
-from ....models.chat import ChatRequest, Message, Part
-from ....models.settings import ModelSettings
-from ....models.spec import parse_spec
-from ....prompts.loader import load_prompt
+from ....models.chat import Part
 from ....schemas.canonical import Json
-from ...katha.model.asking import Told
-from ...katha.model.reading import Problems, texts_in
-from ...katha.model.script import script_problem
+from ...replies import Drafted, Problems, script_problem, texts_in
+from ...replies import ask as ask_model
 from ..views import picture
 
 T = TypeVar("T")
@@ -35,26 +31,13 @@ async def ask(
     read: Callable[[Json], T],
     shown: Sequence[Shown] = (),
     **inputs: Json,
-) -> Told[T]:
+) -> Drafted[T]:
     """Return a model's answer to a prompt; the pictures stand before the text.
 
     Raises:
         NoAnswer: there is no usable answer.
     """
-    settings = tools.settings
-    assert isinstance(settings, ModelSettings)
-    assert tools.asker is not None, "a stage whose settings name a model is given an asker"
-    prompt = load_prompt(prompt_id)
-    request = _with_pictures(prompt.request(settings, tools.seed, **inputs), shown, tools)
-    answer = await tools.asker.ask(Ask(request, read, prompt.label, sample=settings.sample))
-    maker = ", ".join([f"{public_name(settings)} via {prompt.label}", *answer.notes])
-    return Told(answer.value, maker)
-
-
-def public_name(settings: ModelSettings) -> str:
-    """Return a model's spec for published records; a server's address is nobody else's business."""
-    spec = parse_spec(settings.model or "")
-    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
+    return await ask_model(tools, prompt_id, read, _pictures(shown, tools), **inputs)
 
 
 async def attempt(
@@ -63,7 +46,7 @@ async def attempt(
     read: Callable[[Json], T],
     shown: Sequence[Shown] = (),
     **inputs: Json,
-) -> Told[T] | NoAnswer:
+) -> Drafted[T] | NoAnswer:
     """Return a model's answer, or why there is none: one part of an episode can do without.
 
     Raises:
@@ -82,9 +65,9 @@ def why(failure: NoAnswer) -> str:
     return f"the model gave no answer: {failure.code}: {' '.join(failure.reason.split())[:200]}"
 
 
-def maker_of(told: Iterable[Told[T] | NoAnswer]) -> str:
+def maker_of(told: Iterable[Drafted[T] | NoAnswer]) -> str:
     """Return who made something that was asked for in parts, each once; rules where no part was answered."""
-    return "; ".join(dict.fromkeys(one.maker for one in told if isinstance(one, Told))) or "rules@1"
+    return "; ".join(dict.fromkeys(one.maker for one in told if isinstance(one, Drafted))) or "rules@1"
 
 
 def check_english(values: Json, problems: Problems) -> None:
@@ -94,12 +77,9 @@ def check_english(values: Json, problems: Problems) -> None:
         problems.add("the texts are not in English: write every value in English")
 
 
-def _with_pictures(request: ChatRequest, shown: Sequence[Shown], tools: Tools) -> ChatRequest:
+def _pictures(shown: Sequence[Shown], tools: Tools) -> list[Part]:
     parts: list[Part] = []
     for one in shown:
         if one.files:
             parts += [one.title, *(picture(name, tools.store) for name in one.files)]
-    if not parts:
-        return request
-    *before, last = request.messages
-    return replace(request, messages=(*before, Message(last.role, (*parts, *last.parts))))
+    return parts

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from ....engine.asking import REHEARSED, NoAnswer
 from ....engine.stage import Tools
 from ....schemas.canonical import Json
-from ...katha.model.asking import Told
+from ...replies import Drafted, public_name
 from ..drafts import Entity, Person, Repair
 from ..naming import with_unique_names
-from ..planner import Drafted, Film, Identities
+from ..planner import Film, Identities
 from ..registries import Local, LocalRegistry, chunks_of
 from ..rules.names import person_name
 from ..scheduling import in_order, with_slots, without_slots
 from ..settings import ListSettings, MergeSettings
-from .asking import Shown, attempt, maker_of, public_name, why
+from .asking import Shown, attempt, maker_of, why
 from .read_identities import Merged, read_identities, unmerged
 from .read_registry import noted, read_registry
 from .read_texts import Seen, read_seen
@@ -23,7 +23,7 @@ _ROUNDS = 4
 """Times that merged entities are merged again with those of other batches."""
 
 
-async def list_chunks(tools: Tools, film: Film) -> Drafted:
+async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
     """Return the registry of each chunk, all asked for at once; one without an answer is empty and noted."""
     settings = tools.settings
     assert isinstance(settings, ListSettings)
@@ -35,7 +35,7 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted:
         *(_list_chunk(tools, film, number, shots) for number, shots in enumerate(chunks, 1))
     )
     registries = [
-        one.value if isinstance(one, Told) else _unlisted(number, shots, one)
+        one.value if isinstance(one, Drafted) else _unlisted(number, shots, one)
         for number, (shots, one) in enumerate(zip(chunks, told, strict=True), 1)
     ]
     return Drafted([registry.as_json() for registry in registries], maker_of(told))
@@ -43,7 +43,7 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted:
 
 async def _list_chunk(
     tools: Tools, film: Film, number: int, shots: Sequence[int]
-) -> Told[LocalRegistry] | NoAnswer:
+) -> Drafted[LocalRegistry] | NoAnswer:
     settings = tools.settings
     assert isinstance(settings, ListSettings)
     people = [person for person in film.cast if set(person.shots) & set(shots)]
@@ -70,7 +70,7 @@ def _unlisted(number: int, shots: Sequence[int], failure: NoAnswer) -> LocalRegi
     return LocalRegistry(chunk=number, shots=tuple(shots), repairs=(noted("unlisted", said, "left"),))
 
 
-async def merge_chunks(tools: Tools, film: Film, registries: Sequence[LocalRegistry]) -> Drafted:
+async def merge_chunks(tools: Tools, film: Film, registries: Sequence[LocalRegistry]) -> Drafted[Json]:
     """Return the entities of the film: merged, named, and looked for in the frames."""
     settings = tools.settings
     assert isinstance(settings, MergeSettings)
@@ -83,7 +83,7 @@ async def merge_chunks(tools: Tools, film: Film, registries: Sequence[LocalRegis
     if settings.verify:
         entities, found, told = await _looked_for(tools, film, entities)
         repairs += found
-        makers += [one.maker for one in told if isinstance(one, Told)]
+        makers += [one.maker for one in told if isinstance(one, Drafted)]
     repairs += [
         noted("not-seen", f"{one.name} is seen in no shot", "dropped") for one in entities if not one.shots
     ]
@@ -166,7 +166,7 @@ async def _merge(
             for one in locals_
         ],
     )
-    if isinstance(told, Told):
+    if isinstance(told, Drafted):
         return told.value, [told.maker]
     if told.code != REHEARSED:
         raise told
@@ -211,7 +211,7 @@ def _with_one_place(entities: Sequence[Entity]) -> tuple[list[Entity], list[Repa
 
 async def _looked_for(
     tools: Tools, film: Film, entities: Sequence[Entity]
-) -> tuple[list[Entity], list[Repair], list[Told[tuple[dict[int, Seen], list[Repair]]] | NoAnswer]]:
+) -> tuple[list[Entity], list[Repair], list[Drafted[tuple[dict[int, Seen], list[Repair]]] | NoAnswer]]:
     """Return entities that are scheduled where a model sees them again; without an answer as they were."""
     settings = tools.settings
     assert isinstance(settings, MergeSettings)
@@ -225,7 +225,7 @@ async def _looked_for(
     made = {entity.label: entity for entity in entities}
     repairs: list[Repair] = []
     for (shots, shown), one in zip(asked, told, strict=True):
-        if not isinstance(one, Told):
+        if not isinstance(one, Drafted):
             said = f"shots {shots[0]} to {shots[-1]} were not looked at again: {why(one)}"
             repairs.append(noted("unverified", said, "left"))
             continue
@@ -238,7 +238,7 @@ async def _looked_for(
 
 async def _look(
     tools: Tools, film: Film, shots: Sequence[int], shown: Sequence[Entity]
-) -> Told[tuple[dict[int, Seen], list[Repair]]] | NoAnswer:
+) -> Drafted[tuple[dict[int, Seen], list[Repair]]] | NoAnswer:
     numbers = {entity.label: number for number, entity in enumerate(shown, 1)}
     return await attempt(
         tools,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
-from ...katha.model.reading import LONGEST_TEXT, Problems
+from ...replies import LONGEST_TEXT, Problems
 from ..drafts import Entity, EntityKind, Merge, Person, Repair
 from ..naming import tidy_name
 from ..registries import Local

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
-from ...katha.model.reading import LONGEST_TEXT, Problems
+from ...replies import LONGEST_TEXT, Problems
 from ..drafts import EntityKind, Repair
 from ..registries import Account, Local, LocalRegistry, PersonNote
 from .asking import check_english

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
-from ...katha.model.reading import Problems, by_number
+from ...replies import Problems, by_number
 from ..drafts import Entity, Repair
 from ..mentions import without_article
 from .asking import check_english

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from ....engine.asking import NoAnswer
 from ....engine.stage import Tools
 from ....schemas.canonical import Json
-from ...katha.model.asking import Told
+from ...replies import Drafted
 from ..drafts import Entity, EntityKind, Repair, Script, ScriptShot
-from ..planner import Drafted, Episode, Film
+from ..planner import Episode, Film
 from ..registries import LocalRegistry, accounts_of, chunks_of
 from ..rules.planner import action_of
 from ..settings import EnrichSettings, PolishSettings, TellSettings
@@ -27,7 +27,7 @@ Lines = Sequence[tuple[bool, bool, str]]
 
 async def tell_film(
     tools: Tools, film: Film, registries: Sequence[LocalRegistry], entities: Sequence[Entity]
-) -> Drafted:
+) -> Drafted[Json]:
     """Return scenes, cut flags and plain actions; where a part has no answer, what is scheduled is told."""
     settings = tools.settings
     assert isinstance(settings, TellSettings)
@@ -52,7 +52,7 @@ async def tell_film(
     repairs: list[Repair] = []
     lines: list[tuple[bool, bool, str]] = []
     for part, one in zip(parts, told, strict=True):
-        if isinstance(one, Told):
+        if isinstance(one, Drafted):
             lines += one.value
             continue
         for place in part:
@@ -64,7 +64,7 @@ async def tell_film(
 
 async def _tell_part(
     tools: Tools, known: Sequence[Json], part: range, shown: Mapping[int, Sequence[Entity]]
-) -> Told[list[tuple[bool, bool, str]]] | NoAnswer:
+) -> Drafted[list[tuple[bool, bool, str]]] | NoAnswer:
     settings = tools.settings
     assert isinstance(settings, TellSettings)
     before, here, after = _around(known, part, settings.context)
@@ -106,19 +106,18 @@ def _sheet(entity: Entity) -> Json:
     return {"kind": entity.kind, "name": entity.name, "looks": entity.description}
 
 
-async def tell_story(tools: Tools, episode: Episode) -> Drafted:
+async def tell_story(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return the overview."""
-    told = await ask(
+    return await ask(
         tools,
         "entities/write_overview",
         read_overview,
         entities=[_sheet(entity) for entity in episode.entities],
         shots=[shot.action for shot in episode.script.shots],
     )
-    return Drafted(told.value, told.maker)
 
 
-async def describe(tools: Tools, episode: Episode) -> Drafted:
+async def describe(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return label -> description, and what could not be described anew and keeps what was known."""
     settings = tools.settings
     assert isinstance(settings, PolishSettings)
@@ -132,7 +131,7 @@ async def describe(tools: Tools, episode: Episode) -> Drafted:
     texts: dict[str, str] = {}
     repairs: list[Json] = []
     for batch, one in zip(batches, told, strict=True):
-        if isinstance(one, Told):
+        if isinstance(one, Drafted):
             texts.update(zip((entity.label for entity in batch), one.value, strict=True))
             continue
         for entity in batch:
@@ -144,7 +143,7 @@ async def describe(tools: Tools, episode: Episode) -> Drafted:
 
 async def _describe_some(
     tools: Tools, episode: Episode, batch: Sequence[Entity]
-) -> Told[list[str]] | NoAnswer:
+) -> Drafted[list[str]] | NoAnswer:
     settings = tools.settings
     assert isinstance(settings, PolishSettings)
     return await attempt(
@@ -171,7 +170,7 @@ def _files(episode: Episode, entity: Entity, most: int) -> tuple[str, ...]:
     return tuple(files[:most])
 
 
-async def tell_in_full(tools: Tools, episode: Episode) -> Drafted:
+async def tell_in_full(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return the script with its actions told in full; a part without an answer keeps them, noted."""
     settings = tools.settings
     assert isinstance(settings, EnrichSettings)
@@ -182,7 +181,7 @@ async def tell_in_full(tools: Tools, episode: Episode) -> Drafted:
     repairs = list(episode.script.repairs)
     for part, one in zip(parts, told, strict=True):
         old = episode.script.shots[part.start : part.stop]
-        if isinstance(one, Told):
+        if isinstance(one, Drafted):
             pairs = zip(old, one.value, strict=True)
             shots += [shot.model_copy(update={"action": action}) for shot, action in pairs]
             continue
@@ -195,7 +194,7 @@ async def tell_in_full(tools: Tools, episode: Episode) -> Drafted:
 
 async def _enrich(
     tools: Tools, episode: Episode, known: Sequence[Json], part: range
-) -> Told[list[str]] | NoAnswer:
+) -> Drafted[list[str]] | NoAnswer:
     settings = tools.settings
     assert isinstance(settings, EnrichSettings)
     before, here, after = _around(known, part, settings.context)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from ....engine.asking import NoAnswer
 from ....engine.stage import Tools
-from ...katha.model.asking import Told
+from ....schemas.canonical import Json
+from ...replies import Drafted
 from ..drafts import Entity, Repair, ScriptShot
 from ..guarantees import settle
 from ..mentions import mentions
-from ..planner import Drafted, Episode
+from ..planner import Episode
 from ..registries import chunks_of
 from ..scheduling import with_slots, without_slots
 from ..settings import VerifySettings
@@ -38,7 +39,7 @@ class _Work:
     failed: set[str] = field(default_factory=set)
 
 
-async def verify(tools: Tools, episode: Episode) -> Drafted:
+async def verify(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return script and registry as they are to stand.
 
     In each pass mentions are settled first, then contradictions and impossible actions are looked for where
@@ -83,7 +84,7 @@ async def _settle_mentions(tools: Tools, work: _Work) -> None:
     ]
     told = await asyncio.gather(*(_ask_mentions(tools, work.episode, part) for part in parts))
     for part, one in zip(parts, told, strict=True):
-        if not isinstance(one, Told):
+        if not isinstance(one, Drafted):
             _fail(work, "mentions", list(part), one)
             continue
         work.makers.append(one.maker)
@@ -95,7 +96,7 @@ async def _settle_mentions(tools: Tools, work: _Work) -> None:
 
 async def _ask_mentions(
     tools: Tools, episode: Episode, part: Open
-) -> Told[tuple[dict[int, Settled], list[Repair]]] | NoAnswer:
+) -> Drafted[tuple[dict[int, Settled], list[Repair]]] | NoAnswer:
     shots = {shot.number: shot for shot in episode.script.shots}
     actions = [shot.action for shot in episode.script.shots]
     around = zip(["", *actions], [*actions[1:], ""], strict=False)
@@ -170,7 +171,7 @@ async def _find_problems(tools: Tools, work: _Work) -> None:
     told = await asyncio.gather(*(_ask_problems(tools, work.episode, part) for part in parts))
     for part, one in zip(parts, told, strict=True):
         numbers = [shots[at].number for at in part]
-        if not isinstance(one, Told):
+        if not isinstance(one, Drafted):
             _fail(work, "contradictions", numbers, one)
             continue
         work.makers.append(one.maker)
@@ -200,7 +201,7 @@ def _put_right(work: _Work, shot: ScriptShot, problem: Problem) -> None:
 
 async def _ask_problems(
     tools: Tools, episode: Episode, part: range
-) -> Told[tuple[list[Problem], list[Repair]]] | NoAnswer:
+) -> Drafted[tuple[list[Problem], list[Repair]]] | NoAnswer:
     settings = tools.settings
     assert isinstance(settings, VerifySettings)
     known = [shot_told(episode, shot) for shot in episode.script.shots]

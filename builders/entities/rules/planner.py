@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ....schemas.base import Own
+from ....schemas.canonical import Json
+from ...replies import Drafted
 from ..drafts import Entity, Script, ScriptShot
 from ..guarantees import settle
-from ..planner import Drafted, Episode, Film, Identities
+from ..planner import Episode, Film, Identities
 from ..registries import Local, LocalRegistry
 from ..scheduling import in_order
 from ..settings import APART, ListSettings
@@ -28,7 +30,7 @@ class EntityRulesPlanner:
     def __init__(self, settings: Own | None = None) -> None:
         self._apart = settings.apart if isinstance(settings, ListSettings) else APART
 
-    async def registries(self, film: Film) -> Drafted:
+    async def registries(self, film: Film) -> Drafted[Json]:
         """Return one registry of the whole film, with its places."""
         colours = [film.views.of_shot(number).colours for number in film.numbers]
         shots: dict[int, list[int]] = {}
@@ -44,7 +46,7 @@ class EntityRulesPlanner:
         registry = LocalRegistry(chunk=1, shots=film.numbers, entities=tuple(places))
         return Drafted([registry.as_json()], PRODUCER)
 
-    async def identities(self, film: Film, registries: Sequence[LocalRegistry]) -> Drafted:
+    async def identities(self, film: Film, registries: Sequence[LocalRegistry]) -> Drafted[Json]:
         """Return each person of the cast as a character, and each place as a location."""
         kept = frozenset(film.numbers)
         people = [
@@ -69,7 +71,7 @@ class EntityRulesPlanner:
         film: Film,
         registries: Sequence[LocalRegistry],  # noqa: ARG002 - the face of a planner
         entities: Sequence[Entity],
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return a scene for each stay at a place; a shot goes on where somebody of the one before is seen.
 
         Where neighbours show nobody, a shot at the same place goes on, too.
@@ -87,7 +89,7 @@ class EntityRulesPlanner:
             before = (place, people)
         return Drafted(Script(overview="", shots=tuple(shots)).as_json(), PRODUCER)
 
-    async def overview(self, episode: Episode) -> Drafted:
+    async def overview(self, episode: Episode) -> Drafted[Json]:
         """Return how many shots there are, where, and who is seen in how many."""
         places = [entity.name for entity in episode.entities if entity.kind == "location"]
         people = [entity for entity in episode.entities if entity.kind == "character"]
@@ -98,16 +100,16 @@ class EntityRulesPlanner:
         said = joined(seen) if people else "Nobody is seen"
         return Drafted(f"This episode has {_shots(count)}{where}. {said}.", PRODUCER)
 
-    async def descriptions(self, episode: Episode) -> Drafted:
+    async def descriptions(self, episode: Episode) -> Drafted[Json]:
         """Return the descriptions as they are."""
         texts = {entity.label: entity.description for entity in episode.entities}
         return Drafted([texts, []], PRODUCER)
 
-    async def actions(self, episode: Episode) -> Drafted:
+    async def actions(self, episode: Episode) -> Drafted[Json]:
         """Return the script as it is."""
         return Drafted(episode.script.as_json(), PRODUCER)
 
-    async def verify(self, episode: Episode) -> Drafted:
+    async def verify(self, episode: Episode) -> Drafted[Json]:
         """Return what the last rules make of it."""
         return Drafted(settle(episode.script, episode.entities).as_json(), PRODUCER)
 

@@ -6,10 +6,9 @@ from typing import TypeVar
 
 from ....engine.asking import NoAnswer
 from ....engine.stage import Tools
-from ....models.settings import ModelSettings
 from ....schemas.canonical import Json
+from ...replies import ask, language
 from . import shown
-from .asking import ask_prompt
 from .read_checks import note
 
 T = TypeVar("T")
@@ -22,14 +21,12 @@ class Case:
     Attributes:
         story: the story.
         draft: title, labels and lists of parts.
-        tools: the stage's tools.
-        settings: which model checks, and how it is asked.
+        tools: the stage's tools; their settings name the model that checks.
     """
 
     story: Json
     draft: Json
     tools: Tools
-    settings: ModelSettings
 
     async def ask(self, prompt_id: str, read: Callable[[Json], T], **inputs: Json) -> T:
         """Return what a reader makes of the reply to a prompt; language and scenes are shown to each.
@@ -37,12 +34,11 @@ class Case:
         Raises:
             NoAnswer: there is no usable reply.
         """
-        told = await ask_prompt(
+        told = await ask(
             self.tools,
-            self.settings,
             prompt_id,
             read,
-            language=shown.language(self.story),
+            language=language(self.story),
             scenes=shown.scene_texts(self.draft["scenes"]),
             **inputs,
         )

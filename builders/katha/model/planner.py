@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from ....engine.stage import Tools
 from ....models.settings import ModelSettings
 from ....schemas.canonical import Json
-from ..planner import Drafted
+from ...replies import Drafted, ask, language
+from ..rules.analysis import segment_texts
 from ..rules.transitions import quotas
 from . import shown
-from .asking import Told, ask_prompt
 from .read_labels import read_labels
 from .read_questions import read_corrected_questions, read_questions
 from .read_scenes import read_descriptions, read_division
@@ -31,20 +31,19 @@ class ModelPlanner:
         assert isinstance(tools.settings, ModelSettings)
         self._tools, self._settings = tools, tools.settings
 
-    async def _ask(self, prompt_id: str, read: Callable[[Json], Json], **inputs: Json) -> Drafted:
-        told: Told[Json] = await ask_prompt(self._tools, self._settings, prompt_id, read, **inputs)
-        return Drafted(told.value, told.maker)
+    async def _ask(self, prompt_id: str, read: Callable[[Json], Json], **inputs: Json) -> Drafted[Json]:
+        return await ask(self._tools, prompt_id, read, **inputs)
 
-    async def scenes(self, story: Json, analysis: Json, count: int) -> Drafted | None:
+    async def scenes(self, story: Json, analysis: Json, count: int) -> Drafted[Json] | None:
         """Return the scenes; None, without asking, where the story has fewer segments than scenes."""
-        segments = shown.segment_texts(story, analysis)
+        segments = segment_texts(story, analysis)
         if len(segments) < count:
             return None
         return await self._ask(
             "katha/draft_scenes",
             lambda reply: read_division(reply, story, analysis, count),
             count=count,
-            language=shown.language(story),
+            language=language(story),
             segments=segments,
             title=story["title"],
         )
@@ -54,29 +53,29 @@ class ModelPlanner:
         story: Json,
         analysis: Json,  # noqa: ARG002 - the face of a planner
         texts: Sequence[str],
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return the scenes for given texts."""
         return await self._describe(story, texts, [], [])
 
     async def _describe(
         self, story: Json, texts: Sequence[str], previous: Json, findings: Sequence[str]
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         return await self._ask(
             "katha/describe_scenes",
             lambda reply: read_descriptions(reply, story, texts),
             findings=list(findings),
-            language=shown.language(story),
+            language=language(story),
             previous=previous,
             scenes=list(texts),
             title=story["title"],
         )
 
-    async def labels(self, story: Json) -> Drafted:
+    async def labels(self, story: Json) -> Drafted[Json]:
         """Return the labels; the moral label is null where the model finds none or several."""
         return await self._ask(
             "katha/label_story",
             read_labels,
-            language=shown.language(story),
+            language=language(story),
             story=story["normalized_text"],
             title=story["title"],
         )
@@ -87,18 +86,18 @@ class ModelPlanner:
         analysis: Json,  # noqa: ARG002 - the face of a planner
         scenes: Sequence[Json],
         moral: str | None,
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return the transitions."""
         return await self._transitions(story, scenes, moral, [], [])
 
     async def _transitions(
         self, story: Json, scenes: Sequence[Json], moral: str | None, previous: Json, findings: Sequence[str]
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         return await self._ask(
             "katha/annotate_transitions",
             lambda reply: read_transitions(reply, story, len(scenes), moral),
             findings=list(findings),
-            language=shown.language(story),
+            language=language(story),
             moral_label=moral,
             previous=previous,
             quotas=quotas(len(scenes) - 1),
@@ -113,7 +112,7 @@ class ModelPlanner:
         scenes: Sequence[Json],
         transitions: Sequence[Json],
         moral: str | None,
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return the questions: of each type as many as the id says, fewer where the text has none."""
         wanted = shown.questions_wanted(story["id"], moral)
         return await self._ask(
@@ -130,7 +129,7 @@ class ModelPlanner:
         story: Json, scenes: Sequence[Json], transitions: Sequence[Json], moral: str | None
     ) -> dict[str, Json]:
         return {
-            "language": shown.language(story),
+            "language": language(story),
             "moral_label": moral,
             "scenes": shown.scene_texts(scenes),
             "title": story["title"],
@@ -144,7 +143,7 @@ class ModelPlanner:
         scenes: Sequence[Json],
         labels: _Labels,
         count: int,
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         """Return ``count`` variants."""
         if count == 0:
             return Drafted([], f"{self._settings.model}")
@@ -159,7 +158,7 @@ class ModelPlanner:
         about: tuple[Json, Sequence[Json], _Labels],
         order: tuple[int, Json, Sequence[str]],
         read: _Reader,
-    ) -> Drafted:
+    ) -> Drafted[Json]:
         (story, scenes, labels), (count, previous, findings) = about, order
         return await self._ask(
             "katha/write_contrastives",
@@ -167,14 +166,16 @@ class ModelPlanner:
             casts=shown.casts(scenes),
             count=count,
             findings=list(findings),
-            language=shown.language(story),
+            language=language(story),
             moral_label=labels[1],
             previous=previous,
             scenes=shown.scene_texts(scenes),
             title=story["title"],
         )
 
-    async def repair(self, story: Json, draft: Json, part: str, findings: Sequence[Json]) -> Drafted | None:
+    async def repair(
+        self, story: Json, draft: Json, part: str, findings: Sequence[Json]
+    ) -> Drafted[Json] | None:
         """Return a list in which the elements that checks fault were asked for anew; the others stay."""
         before = draft[part]
         if not findings or not before:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....engine.asking import BadReply
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
-from .reading import by_number
+from ...replies import by_number
 from .shown import SCENE_FIELDS, TRANSITION_FIELDS
 
 LONGEST_NOTE = 300

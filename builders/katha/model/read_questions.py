@@ -14,7 +14,7 @@ from ....validators.question_rules import (
     says_nothing,
 )
 from ....validators.view import Story
-from .reading import Problems, check_count, listed, needed
+from ...replies import Problems, check_count, listed, needed
 
 
 def read_questions(

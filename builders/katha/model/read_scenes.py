@@ -8,8 +8,8 @@ from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer
 from ....validators.scene_rules import without_article
 from ....validators.view import mentions
+from ...replies import Problems, by_number, check_count, listed, needed, optional
 from ..rules.analysis import Analysis
-from .reading import Problems, by_number, check_count, listed, needed, optional
 
 
 def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[Json]:

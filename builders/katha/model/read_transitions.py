@@ -1,7 +1,7 @@
 """Reading the reply that describes the transitions (Tables 8, 9 and 10)."""
 
 from ....schemas.canonical import Json
-from .reading import Problems, by_number, needed, optional
+from ...replies import Problems, by_number, needed, optional
 
 _NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
 _OPTIONAL = ("intention", "emotion")

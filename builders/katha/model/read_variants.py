@@ -7,8 +7,8 @@ from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
 from ....validators.scene_rules import without_article
 from ....validators.view import mentions
+from ...replies import Problems, check_count, needed
 from ..spans import Span, scene_spans, with_scene
-from .reading import Problems, check_count, needed
 
 LONGEST_GROWTH = 2
 """How many times as long as the scene a rewritten scene may be, beside a sentence."""

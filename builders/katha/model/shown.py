@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from ....schemas.canonical import Json
-from ..rules.analysis import Analysis
 from ..rules.chance import share
 from ..rules.questions import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL
 
@@ -18,15 +17,6 @@ TRANSITION_FIELDS = (
 )  # fmt: skip
 """Fields of a transition that a planner fills, but for the moral target, which follows from the label."""
 
-LONGEST_TAG = 35
-"""Characters of a language tag that are shown; longer ones are private extensions."""
-
-
-def segment_texts(story: Json, analysis: Json) -> list[str]:
-    """Return the texts of the segments of a story, in order; they hold all of it but white space."""
-    text: str = story["normalized_text"]
-    return [text[segment.start : segment.end] for segment in Analysis.from_json(analysis).segments]
-
 
 def scene_texts(scenes: Sequence[Json]) -> list[str]:
     """Return the texts of scenes."""
@@ -36,11 +26,6 @@ def scene_texts(scenes: Sequence[Json]) -> list[str]:
 def casts(scenes: Sequence[Json]) -> list[str]:
     """Return the characters of each scene, as one text."""
     return [", ".join(scene["characters"]) or "-" for scene in scenes]
-
-
-def language(story: Json) -> str:
-    """Return the language tag of a story, cut to the length of a usual one."""
-    return str(story["language"])[:LONGEST_TAG]
 
 
 def scenes_shown(scenes: Sequence[Json]) -> list[Json]:

@@ -1,5 +1,7 @@
 """Having a model check a draft against its story."""
 
+from dataclasses import replace
+
 from ....engine.stage import Tools
 from ....models.settings import ModelSettings
 from ....schemas.base import Own
@@ -38,7 +40,7 @@ async def check_draft(story: Json, draft: Json, tools: Tools) -> list[Json]:
     Raises:
         NoAnswer: the model cannot be reached (code ``unavailable``).
     """
-    case = Case(story, draft, tools, verifier_settings(tools.settings))
+    case = Case(story, draft, replace(tools, settings=verifier_settings(tools.settings)))
     return [*await check_questions(case), *await check_variants(case), *await check_fields(case)]
 
 

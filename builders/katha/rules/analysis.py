@@ -86,3 +86,9 @@ class Analysis:
             tuple(Entity(name, character, tuple(at)) for name, character, at in value["entities"]),
             tuple(Feeling(*row) for row in value["feelings"]),
         )
+
+
+def segment_texts(story: Json, analysis: Json) -> list[str]:
+    """Return the texts of the segments of a story, in order; they hold all of it but white space."""
+    text: str = story["normalized_text"]
+    return [text[segment.start : segment.end] for segment in Analysis.from_json(analysis).segments]

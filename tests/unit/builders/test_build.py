@@ -6,8 +6,8 @@ import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
-from fabula.builders.katha.planner import PLANNERS, PlannerSettings, check_planner
 from fabula.builders.katha.requests import build_request
+from fabula.builders.step import PLANNERS, PlannerSettings, check_planner
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError
 

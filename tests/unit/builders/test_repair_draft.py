@@ -7,8 +7,8 @@ import pytest
 
 from fabula.builders.katha.drafts import make_draft
 from fabula.builders.katha.parts import LISTS, maker_of
-from fabula.builders.katha.planner import Drafted
 from fabula.builders.katha.repair_draft import SPEC, RepairSettings, repair_lists
+from fabula.builders.replies import Drafted
 from fabula.engine.asking import NoAnswer
 from fabula.engine.stage import Item, Made
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.builders.katha.model.script import main_script, script_problem
+from fabula.builders.replies import main_script, script_problem
 
 TEXTS = {
     "en": "A fox saw some grapes on a high vine and jumped as high as he could.",

@@ -1,0 +1,245 @@
+"""Asking a model with one prompt, and what all readers of replies share: gathering problems, tidying texts.
+
+A reader is given JSON that satisfies the prompt's schema. It never trusts the reply with anything that is
+known otherwise: ids and scene texts are filled in from the draft, numbers only choose among what is there.
+A reply in the wrong language is known by the script that it is written in.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+from ..engine.asking import Ask, BadReply
+from ..engine.stage import Tools
+from ..models.chat import Message, Part
+from ..models.settings import ModelSettings
+from ..models.spec import parse_spec
+from ..prompts.loader import load_prompt
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from ..schemas.text import normalize_answer, normalize_text
+
+T = TypeVar("T")
+
+LONGEST_TAG = 35
+"""Characters of a language tag that are shown; longer ones are private extensions."""
+
+LONGEST_TEXT = 1000
+"""Most characters of one field."""
+
+LONGEST_LIST = 30
+"""Most entries of one list of words or answers."""
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(Generic[T]):
+    """A part of a record, and who made it.
+
+    Attributes:
+        value: the part.
+        maker: what the producer sidecar says: ``rules@1``, or the model and the prompt.
+    """
+
+    value: T
+    maker: str
+
+
+async def ask(
+    tools: Tools, prompt_id: str, read: Callable[[Json], T], pictures: Sequence[Part] = (), /, **inputs: Json
+) -> Drafted[T]:
+    """Return a model's answer to a prompt.
+
+    Args:
+        tools: what the stage may use; its settings name the model, its asker must be there.
+        prompt_id: id of the prompt, such as ``katha/draft_scenes``.
+        read: makes the value of a reply that satisfies the prompt's schema; raises BadReply.
+        pictures: pictures and their titles, which stand before the text.
+        inputs: exactly the inputs that the prompt declares.
+
+    Raises:
+        NoAnswer: there is no usable answer.
+    """
+    settings = tools.settings
+    assert isinstance(settings, ModelSettings)
+    assert tools.asker is not None, "a stage whose settings name a model is given an asker"
+    prompt = load_prompt(prompt_id)
+    request = prompt.request(settings, tools.seed, **inputs)
+    if pictures:
+        *before, last = request.messages
+        request = replace(request, messages=(*before, Message(last.role, (*pictures, *last.parts))))
+    answer = await tools.asker.ask(Ask(request, read, prompt.label, sample=settings.sample))
+    return Drafted(answer.value, ", ".join([f"{public_name(settings)} via {prompt.label}", *answer.notes]))
+
+
+def public_name(settings: ModelSettings) -> str:
+    """Return a model's spec for published records; a server's address is nobody else's business."""
+    spec = parse_spec(settings.model or "")
+    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
+
+
+def language(story: Json) -> str:
+    """Return the language tag of a story, cut to the length of a usual one."""
+    return str(story["language"])[:LONGEST_TAG]
+
+
+class Problems:
+    """Problems of one reply, told to the model all at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, problem: str) -> None:
+        """Note a problem, worded so that the model can act on it."""
+        self.found.append(problem)
+
+    def add_issues(self, issues: Iterable[Issue]) -> None:
+        """Note what rules of ``fabula validate`` found."""
+        self.found += [f"{issue.path}: {issue.message}" for issue in issues]
+
+    def check_script(self, story: Json, values: Json) -> None:
+        """Note it if the texts in some values are not in the story's script."""
+        problem = script_problem(story["normalized_text"], story["language"], " ".join(texts_in(values)))
+        if problem is not None:
+            self.add(problem)
+
+    def settle(self) -> None:
+        """Do nothing if no problem was noted.
+
+        Raises:
+            BadReply: some were; up to eight are named.
+        """
+        if not self.found:
+            return
+        more = len(self.found) - _SHOWN
+        raise BadReply("; ".join(self.found[:_SHOWN]) + (f"; and {more} more" if more > 0 else ""))
+
+
+def texts_in(values: Json) -> Iterator[str]:
+    """Yield every text in a JSON value."""
+    if isinstance(values, str):
+        yield values
+    elif isinstance(values, Mapping):
+        for value in values.values():
+            yield from texts_in(value)
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from texts_in(value)
+
+
+def needed(entry: Mapping[str, Json], name: str, where: str, problems: Problems) -> str:
+    """Return a text of an entry in its normal form; note it where it is empty or too long."""
+    text = normalize_text(str(entry[name]))
+    if not normalize_answer(text):
+        problems.add(f"{where}: {name} says nothing")
+    elif len(text) > LONGEST_TEXT:
+        problems.add(f"{where}: {name} has {len(text)} characters; one sentence is asked for")
+    return text
+
+
+def optional(entry: Mapping[str, Json], name: str, where: str, problems: Problems) -> str | None:
+    """Return a text of an entry in its normal form, None for null and for nothing."""
+    if entry[name] is None or not normalize_answer(entry[name]):
+        return None
+    return needed(entry, name, where, problems)
+
+
+def listed(entry: Mapping[str, Json], name: str, where: str, problems: Problems) -> list[str]:
+    """Return a list of texts in their normal form, without empty and repeated ones."""
+    kept: dict[str, str] = {}
+    for text in map(normalize_text, entry[name]):
+        kept.setdefault(normalize_answer(text), text)
+    kept.pop("", None)
+    if len(kept) > LONGEST_LIST or any(len(text) > LONGEST_TEXT for text in kept.values()):
+        problems.add(f"{where}: {name} is too long; a few short phrases are asked for")
+    return list(kept.values())
+
+
+def by_number(entries: Sequence[Json], key: str, numbers: Sequence[int], what: str) -> list[Json]:
+    """Return the entries with given numbers, in the order of these.
+
+    Args:
+        entries: objects, each with its number under ``key``.
+        key: such as ``scene``.
+        numbers: the numbers that there must be, each once.
+        what: what the entries are, for the problem.
+
+    Raises:
+        BadReply: a number is missing, repeated or none of these.
+    """
+    found = [entry[key] for entry in entries]
+    if sorted(found) != sorted(numbers):
+        shown = ", ".join(map(str, found[:20])) or "none"
+        raise BadReply(
+            f"expected {what} {_range(numbers)}, each once: the values of {key} must be"
+            f" {', '.join(map(str, numbers[:20])) or 'none'}; found {shown}"
+        )
+    place = {entry[key]: entry for entry in entries}
+    return [place[number] for number in numbers]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers))
+
+
+def check_count(entries: Sequence[Json], count: int, what: str) -> None:
+    """Check how many entries there are.
+
+    Raises:
+        BadReply: not as many as asked for.
+    """
+    if len(entries) != count:
+        raise BadReply(f"expected exactly {count} {what}, found {len(entries)}")
+
+
+MAIN_SHARE = 0.6
+"""Share of a story's letters from which on its script counts as settled."""
+
+LEAST_SHARE = 0.5
+"""Share of a reply's letters that must be in the story's script."""
+
+LEAST_LETTERS = 24
+"""A reply with fewer letters is not judged."""
+
+# Japanese mixes the three, and any of them may be missing from a short text.
+_ALIKE = dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC"), "HAN AND KANA")
+
+
+@lru_cache(maxsize=4096)
+def _script(char: str) -> str | None:
+    if not char.isalpha():
+        return None
+    word = unicodedata.name(char, "").replace("-", " ").partition(" ")[0]
+    return _ALIKE.get(word, word) or None
+
+
+def _count(text: str) -> Counter[str]:
+    return Counter(script for char in text if (script := _script(char)) is not None)
+
+
+def main_script(text: str) -> str | None:
+    """Return the script of most letters of a text, such as ``LATIN``; None where none clearly leads."""
+    counts = _count(text)
+    if not counts:
+        return None
+    script, number = counts.most_common(1)[0]
+    return script if number >= MAIN_SHARE * counts.total() else None
+
+
+def script_problem(story: str, language: str, reply: str) -> str | None:
+    """Return what is wrong with the script of a reply about a story, or None.
+
+    Languages that share a script are not told apart.
+    """
+    wanted, counts = main_script(story), _count(reply)
+    if wanted is None or counts.total() < LEAST_LETTERS or counts[wanted] >= LEAST_SHARE * counts.total():
+        return None
+    found = counts.most_common(1)[0][0]
+    return (
+        f"the values are mostly in {found.lower()} letters, the story (language {language}) in"
+        f" {wanted.lower()}: write every value in the language and script of the story"
+    )

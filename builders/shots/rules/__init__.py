@@ -1,1 +1,0 @@
-"""The rules planner for shot scripts: deterministic, no model; what the text does not tell is null."""

@@ -1,0 +1,182 @@
+"""A step: one drafted field of a record, and the one way in which every such field comes about.
+
+What the author gave stands; else the rules draft it, or a model is asked once, as the settings of the step
+say, and its reply is read back or sent back once. A step is a stage of the engine: it has the face that
+:mod:`fabula.engine.stage` describes, and a pipeline names it as ``package.module:STEP``.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ..errors import ConfigError
+from ..models.settings import ModelSettings
+from ..schemas.canonical import Json
+from .replies import Drafted, ask
+
+PLANNERS = ("rules", "model")
+"""Names that a planner setting may have."""
+RULES = "rules@1"
+"""The producer of what our rules draft."""
+
+
+class PlannerSettings(ModelSettings):
+    """Settings of a step: who drafts. A model is asked only where ``planner`` says so."""
+
+    planner: Literal["rules", "model"] = "rules"
+
+    @field_validator("planner")
+    @classmethod
+    def _model_is_named(cls, planner: str, info: ValidationInfo) -> str:
+        if planner == "model" and info.data.get("model", "") is None:
+            raise PydanticCustomError(
+                "model_missing",
+                "rules, or model together with a model spec in the setting model of this stage",
+            )
+        return planner
+
+    def models(self) -> tuple[str, ...]:
+        """Return the specs of all models that the stage asks: none for the rules."""
+        return super().models() if self.planner == "model" else ()
+
+
+def check_planner(name: str) -> None:
+    """Check the name of a planner.
+
+    Raises:
+        ConfigError: there is no such planner.
+    """
+    if name not in PLANNERS:
+        raise ConfigError(
+            f"planner {name}", what="there is no such planner",
+            fix="use --planner rules, or --planner model with --model",
+        )  # fmt: skip
+
+
+class Unfit(Exception):
+    """Nothing can be drafted for an item: one of the reject codes of the step, and the reason."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+
+
+S = TypeVar("S")
+T = TypeVar("T", bound=PlannerSettings)
+
+
+def _nothing(sketch: Any, settings: Any) -> Json:  # noqa: ANN401 - the face of a step's functions
+    return None
+
+
+def _as_drafted(drafted: Json, sketch: Any, settings: Any) -> Json:  # noqa: ANN401
+    return drafted
+
+
+@dataclass(frozen=True)
+class Step(Generic[S, T]):
+    """One drafted field of one kind of record, and the stage that drafts it.
+
+    All functions take ``(sketch, settings)``: the record as far as it is drafted, and the step's settings.
+    They are pure; any but ``read`` may raise :class:`Unfit`.
+
+    Attributes:
+        id: kind and name of the step, such as ``shots/plan_shots``; its name is that of its stage.
+        version: of the stage: to be raised whenever the code changes what can come out.
+        writes: the drafted field; or several, of which the value then is a mapping.
+        reads: fields of the item that the sketch is made of.
+        sketch: makes it.
+        rules: what can be drafted without a model; None where that is nothing.
+        show: the inputs of the prompt; None where there is nothing to ask, and the rules know all there is.
+        read: ``read(reply, sketch, settings)``: the value of a reply that satisfies the prompt's schema;
+            raises :class:`~fabula.engine.asking.BadReply` with words that the model can act on.
+        given: what the author gave, if that is all of it; None where something is left to draft.
+        settle: ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what
+            the author gave of it; not called for what ``given`` returns.
+        ask: for a step that asks several questions, in place of ``show`` and ``read``.
+        by: the field that says who drafted it; null where nobody did.
+        asks: ids of its prompts, if they are not the one of its own id.
+        settings: the type of its settings.
+        reject_codes: what it may raise Unfit with, and what each code means.
+        libraries: distributions whose version is part of the result's key.
+        prompts: prompts that the rules use, too.
+        maker: whose rules they are, as producers name them.
+    """
+
+    id: str
+    version: int
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+    sketch: Callable[[Item], S]
+    rules: Callable[[S, T], Json]
+    show: Callable[[S, T], Mapping[str, Json] | None] = _nothing
+    read: Callable[[Json, S, T], Json] = _as_drafted
+    given: Callable[[S, T], Json] = _nothing
+    settle: Callable[[Json, S, T], Json] = _as_drafted
+    ask: Callable[[Tools, S], Awaitable[Drafted[Json]]] | None = None
+    by: str = ""
+    asks: tuple[str, ...] = ()
+    settings: type[T] = PlannerSettings  # type: ignore[assignment]
+    reject_codes: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    maker: str = RULES
+
+    @property
+    def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
+        """The declaration of its stage."""
+        return StageSpec(
+            name=self.id.rpartition("/")[2],
+            version=self.version,
+            shape="map",
+            reads=self.reads,
+            writes=(*self.writes, self._by),
+            libraries=self.libraries,
+            reject_codes=self.reject_codes,
+            settings=self.settings,
+            prompts=self.prompts,
+            asks=self.asks or (self.id,),
+        )
+
+    @property
+    def _by(self) -> str:
+        return self.by or f"{self.writes[0]}_by"
+
+    async def run(self, item: Item, tools: Tools) -> Outcome:
+        """Return the field and who drafted it; the function of its stage."""
+        settings = tools.settings
+        assert isinstance(settings, self.settings)
+        try:
+            sketch = self.sketch(item)
+            value, maker = self.given(sketch, settings), None
+            if value is None:
+                drafted = await self.draft(sketch, tools)
+                value, maker = self.settle(drafted.value, sketch, settings), drafted.maker or None
+        except Unfit as unfit:
+            return Rejected(unfit.code, unfit.reason)
+        fields = {self.writes[0]: value} if len(self.writes) == 1 else value
+        return Made({**fields, self._by: maker})
+
+    async def draft(self, sketch: S, tools: Tools) -> Drafted[Json]:
+        """Return what is drafted, by whom the settings name; the maker of nothing (None) is "".
+
+        Raises:
+            NoAnswer: the model gave no usable answer.
+        """
+        settings = tools.settings
+        assert isinstance(settings, self.settings)
+        maker = self.maker
+        if settings.planner == "model":
+            if self.ask is not None:
+                return await self.ask(tools, sketch)
+            shown = self.show(sketch, settings)
+            if shown is not None:
+                prompt = self.asks[0] if self.asks else self.id
+                return await ask(tools, prompt, lambda reply: self.read(reply, sketch, settings), **shown)
+            maker = f"{settings.model}"
+        value = self.rules(sketch, settings)
+        return Drafted(value, "" if value is None else maker)
