@@ -136,7 +136,7 @@ def released(given: Place) -> Place:
     """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
     if given is None:
         return given
-    from ..releases.resolve import release_folder
+    from ..releases.hub.fetch import release_folder
 
     return cast("Place", release_folder(given, warn))
 

@@ -41,8 +41,8 @@ def fetch(
     without network. Options that take a release, such as --release, understand REPO@VERSION too. To use
     another Hub, set HF_ENDPOINT to its address.
     """
-    from ..releases.fetching import FetchOptions, fetch
-    from ..releases.hub_retry import Retries
+    from ..releases.hub.faults import Retries
+    from ..releases.hub.fetch import FetchOptions, fetch
 
     options = FetchOptions(retries=Retries(tell=warn), progress=not as_json and sys.stderr.isatty())
     show(fetch(reference, out, options, (lambda _: None) if as_json else warn), as_json=as_json)

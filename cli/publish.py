@@ -39,8 +39,8 @@ def publish(
     removed in the same commit. It can be stopped at any moment: the same command continues it. The token
     comes from HF_TOKEN or from `hf auth login`. To use another Hub, set HF_ENDPOINT to its address.
     """
-    from ..releases.hub_retry import Retries
-    from ..releases.publishing import PublishOptions, plan_publishing, publish
+    from ..releases.hub.faults import Retries
+    from ..releases.hub.publish import PublishOptions, plan_publishing, publish
 
     options = PublishOptions(
         repo,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .diffing import ReleaseDiff, diff
-    from .fetching import FetchOptions, fetch
+    from .hub.fetch import FetchOptions, fetch, release_folder
+    from .hub.publish import PublishOptions, plan_publishing, publish
     from .loading import Release
     from .official_export import export_package
     from .official_import import import_package
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from .options import PackOptions
     from .pack_result import PackResult
     from .packing import pack
-    from .publishing import PublishOptions, plan_publishing, publish
-    from .resolve import release_folder
     from .selection import LeftOut
     from .suite_loading import SuiteRelease, load
     from .verification import VerifyReport, verify
@@ -35,12 +34,12 @@ _LAZY = {
     "Release": "loading",
     "VerifyReport": "verification",
     "SuiteRelease": "suite_loading",
-    "FetchOptions": "fetching",
-    "PublishOptions": "publishing",
-    "fetch": "fetching",
-    "plan_publishing": "publishing",
-    "publish": "publishing",
-    "release_folder": "resolve",
+    "FetchOptions": "hub.fetch",
+    "PublishOptions": "hub.publish",
+    "fetch": "hub.fetch",
+    "plan_publishing": "hub.publish",
+    "publish": "hub.publish",
+    "release_folder": "hub.fetch",
     "load": "suite_loading",
     "pack": "packing",
     "verify": "verification",

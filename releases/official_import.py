@@ -12,7 +12,7 @@ from ..errors import TargetError
 from ..schemas.canonical import Json, pretty_bytes
 from ..validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from .documents import checksums
-from .hub_address import looks_like_reference
+from .hub.address import looks_like_reference
 from .layout import MORAL_BALANCE, RELEASE, STATISTICS, SUMS
 from .official import ORIGINALS, SIDECAR, Package, copy_file, open_package
 from .official_document import described, import_document, metadata
@@ -134,7 +134,7 @@ def _found(source: str | Path, tell: Callable[[str], None]) -> Package:
     """Return the package in a folder, or in a repository that is fetched into the cache."""
     if Path(source).exists() or not looks_like_reference(str(source)):
         return open_package(Path(source))
-    from .fetching import fetch_repository
+    from .hub.fetch import fetch_repository
 
     fetched = fetch_repository(str(source), tell=tell)
     return open_package(fetched.folder, f"{fetched.reference.repo}@{fetched.commit}")

@@ -11,9 +11,9 @@ from ..schemas.events import Suite, SuiteRecord
 from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from . import loading
 from .entity_loading import EntityRelease, load_entity_release
+from .hub.fetch import release_folder
 from .layout import ENTITIES, EVENTS, PROMPTS, SHOTS, SUITE
 from .loading import Release, kind_of, read_release_document, read_rows, repeated
-from .resolve import release_folder
 from .shot_loading import ShotRelease, load_shot_release
 from .suites import load_suite
 
@@ -97,7 +97,7 @@ def load(path: str | Path) -> Release | SuiteRelease | EntityRelease | ShotRelea
         path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
 
     Raises:
-        InputError: as :func:`.loading.load`. For a version on a Hub, the errors of :func:`.fetching.fetch`.
+        InputError: as :func:`.loading.load`. For a version on a Hub, the errors of :func:`.hub.fetch.fetch`.
     """
     folder = release_folder(path)
     kind = kind_of(folder)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fabula.releases.fetching import fetch
-from fabula.releases.publishing import PublishOptions, publish
+from fabula.releases.hub.fetch import fetch
+from fabula.releases.hub.publish import PublishOptions, publish
 from fabula.testing.hub import TOKEN, HubServer
 
 READ = """

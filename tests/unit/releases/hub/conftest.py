@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabula.releases import PackOptions, PackResult, pack
-from fabula.releases.fetching import FetchOptions
-from fabula.releases.hub_retry import Retries
-from fabula.releases.publishing import PublishOptions
+from fabula.releases.hub.faults import Retries
+from fabula.releases.hub.fetch import FetchOptions
+from fabula.releases.hub.publish import PublishOptions
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles

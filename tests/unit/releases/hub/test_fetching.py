@@ -14,9 +14,8 @@ import fabula
 from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.releases import PackOptions, PackResult, load, pack, publish, verify
-from fabula.releases.fetching import fetch, fetch_repository
+from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
 from fabula.releases.layout import RELEASE, SUMS
-from fabula.releases.resolve import release_folder
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
 
@@ -68,7 +67,7 @@ def test_fetching_when_tag_was_moved_afterwards_keeps_what_it_meant(
 def test_fetching_when_faults_pass_ends_well(published: Any, contents: Any, versions: Versions) -> None:
     published.hub.faults = {
         "refs": [Refused(429, retry_after=2)],
-        "paths-info": [Refused(500)],
+        "tree": [Refused(500)],
         "resolve-head": [None, Refused(503)],
         "resolve": [None, CutUpload(), LostReply(4)],
         "lfs-download": [LostReply(100), Refused(500), Tampered()],

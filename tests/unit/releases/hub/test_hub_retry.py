@@ -2,8 +2,7 @@
 
 import pytest
 
-from fabula.releases.hub_faults import HubFault
-from fabula.releases.hub_retry import Retries
+from fabula.releases.hub.faults import HubFault, Retries
 
 
 def failing(*faults: HubFault | None) -> object:

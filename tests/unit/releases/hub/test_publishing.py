@@ -10,10 +10,10 @@ import pytest
 
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.releases import PackResult
-from fabula.releases.hub_client import open_hub
+from fabula.releases.hub.client import open_hub
+from fabula.releases.hub.plan import Local, look, require_same_benchmark
+from fabula.releases.hub.publish import plan_publishing, publish
 from fabula.releases.layout import RELEASE
-from fabula.releases.publishing import plan_publishing, publish
-from fabula.releases.publishing_plan import Local, look, require_same_benchmark
 from fabula.schemas.canonical import pretty_bytes, sha256_file
 from fabula.testing.hub import (
     TOKEN,
@@ -253,8 +253,8 @@ def test_publishing_when_release_follows_another_version_of_that_number_refuses(
     for sha256, refused in (("0" * 64, True), (sha256_file(versions[0].folder / RELEASE), False)):
         local = Local(versions[1].folder, {"about": release["about"], "version": "0.2.0"})
         local.document["previous"] = {"version": "0.1.0", "sha256": sha256}  # type: ignore[index]
-        with open_hub(client.hub.url, retries=client.retries) as hub:
-            remote = look(hub, REPO)
+        with open_hub(REPO, client.hub.url, retries=client.retries) as hub:
+            remote = look(hub)
         if refused:
             with pytest.raises(TargetError, match=r"pack again with --since"):
                 require_same_benchmark(local, remote, REPO)

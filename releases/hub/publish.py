@@ -4,31 +4,25 @@ Nothing is written down on this side. Where a run of the command stopped is read
 there is not sent again, a commit that is there is not made again, a tag is made where it is missing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..errors import HubUnavailable, InputError, TargetError, UserError
-from ..schemas.canonical import Json
-from ..validators.dataset import IMPORTED, as_user_error
-from .hub_address import checked_endpoint, checked_repo
-from .hub_client import Hub, Refs, open_hub
-from .hub_faults import HubFault
-from .hub_retry import Retries
-from .layout import LICENSE, README, RELEASE, files_in
-from .loading import read_release_document
-from .publishing_plan import (
-    Local,
-    PublishPlan,
-    foreign,
-    look,
-    operations,
-    require_same_benchmark,
-    require_version,
-)
-from .verification import verify
+from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
+from ...schemas.canonical import Json, sha256_file
+from ...validators.dataset import IMPORTED, as_user_error
+from ..layout import LICENSE, README, RELEASE, files_in
+from ..loading import read_release_document
+from ..options import SEMVER
+from ..verification import verify
+from .address import checked_endpoint, checked_repo
+from .client import DATASET, MAIN, Hub, open_hub
+from .faults import HubFault, Retries
+from .plan import Local, PublishPlan, plan_of
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,8 @@ def plan_publishing(folder: Path, options: PublishOptions) -> PublishPlan:
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     local = _sound(folder)
-    with _hub(options) as hub:
-        return _plan(hub, local, options)
+    with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
+        return plan_of(hub, local, private=options.private)
 
 
 def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] = lambda _: None) -> Published:
@@ -112,36 +106,39 @@ def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] =
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
-    local = _sound(folder)
-    with _hub(options) as hub:
-        plan = _plan(hub, local, options)
+    local, private = _sound(folder), options.private
+    with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
+        plan = plan_of(hub, local, private=private)
         if plan.tagged is not None:
             return Published(plan, plan.tagged, committed=False, tagged=False)
         if plan.creates:
             tell(f"creating {plan.repo}")
-            hub.create(plan.repo, private=options.private)
-            plan = _plan(hub, local, options, made=True)
+            hub.ask(
+                "create the repository",
+                lambda api: api.create_repo(hub.repo, repo_type=DATASET, private=private, exist_ok=True),
+            )
+            plan = plan_of(hub, local, private=private, made=True)
         commit = _commit(hub, local, plan, tell)
         tell(f"tagging {commit[:12]} as {plan.version}")
         _tag(hub, plan, commit)
         _check(hub, local, plan, commit)
-    return Published(plan, commit, committed=plan.commits, tagged=True)
+    return Published(plan, commit, committed=bool(plan.changes), tagged=True)
 
 
 def _sound(folder: Path) -> Local:
     """Return the files of a release that may be published.
 
     Raises:
-        InputError: it may not; lists why.
+        InputError: it may not; lists why. ConfigError: its version is no semantic one.
     """
     document = read_release_document(folder)
-    require_version(document, folder)
-    if document.get("visibility") == "whole":
-        raise _unsound(
-            folder, "the public folder of a release", "an imported package with hidden-test stories"
-        )
+    if SEMVER.fullmatch(version := str(document.get("version"))) is None:
+        what = f"{version!r} is not a semantic version"
+        raise ConfigError(str(folder / RELEASE), what=what, fix="pack it again")
     if document.get("visibility") != "public":
-        raise _unsound(folder, "the public folder of a release", "the folder of the hidden-test stories")
+        whole = document.get("visibility") == "whole"
+        found = "an imported package with" if whole else "the folder of the"
+        raise _unsound(folder, "the public folder of a release", f"{found} hidden-test stories")
     if IMPORTED in document:
         _require_documents(folder)
     for path in files_in(folder):
@@ -170,118 +167,93 @@ def _require_documents(folder: Path) -> None:
         raise InputError([problem])
 
 
-def _plan(hub: Hub, local: Local, options: PublishOptions, *, made: bool = False) -> PublishPlan:
-    repo, version = options.repo, str(local.document["version"])
-    remote = look(hub, repo)
-    if remote.private is False and options.private:
-        raise TargetError(
-            repo,
-            what="--private is given, but the repository is public",
-            fix="make it private on the Hub, or leave --private out",
-        )
-    tagged = remote.refs.tags.get(version)
-    if tagged is not None and not local.is_in(hub.tree(repo, tagged)):
-        raise TargetError(
-            f"{repo}@{version}",
-            what=f"this version is published already, with other content (commit {tagged})",
-            fix="pack with a higher --version; a published version is never changed",
-        )
-    if tagged is None:
-        require_same_benchmark(local, remote, repo)
-    return PublishPlan(
-        repo=repo,
-        address=hub.address(repo),
-        version=version,
-        private=options.private if remote.private is None else remote.private,
-        creates=remote.private is None and not made,
-        parent=remote.refs.head,
-        operations=operations(local, remote) if tagged is None else (),
-        foreign=foreign(local, remote),
-        tagged=tagged,
-    )
-
-
 def _commit(hub: Hub, local: Local, plan: PublishPlan, tell: Callable[[str], None]) -> str:
     """Commit what the plan says, and return the commit that holds the release."""
-    if not plan.commits:
+    if not plan.changes:
         assert plan.parent is not None  # files are there, so there is a commit
         return plan.parent
-    tell(f"committing {sum(one.kind != 'keep' for one in plan.operations)} changes in one commit")
-    message = f"Version {plan.version}", f"{RELEASE} has the SHA-256 {local.sha256(RELEASE)}"
+    tell(f"committing {len(plan.changes)} changes in one commit")
+    document_hash = sha256_file(local.folder / RELEASE)
+
+    def make(api: "HfApi") -> str:
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        # The client can use an operation once only, so each attempt has its own.
+        operations = [
+            CommitOperationDelete(step.path, is_folder=False)
+            if step.kind == "delete"
+            else CommitOperationAdd(step.path, local.folder / step.path)
+            for step in plan.changes
+        ]
+        info = api.create_commit(
+            hub.repo,
+            operations,
+            repo_type=DATASET,
+            revision=MAIN,
+            parent_commit=plan.parent,
+            commit_message=f"Version {plan.version}",
+            commit_description=f"{RELEASE} has the SHA-256 {document_hash}",
+        )
+        return str(info.oid)
 
     def done() -> str | None:
-        head = hub.refs(plan.repo).head
-        made = head is not None and head != plan.parent and local.is_in(hub.tree(plan.repo, head))
+        head = hub.refs().head
+        made = head is not None and head != plan.parent and local.is_in(hub.tree(head))
         return head if made else None
 
     try:
-        return hub.commit(plan.repo, plan.parent, message, lambda: _wire(local.folder, plan), done)
+        return hub.ask("commit the files", make, done)
     except HubFault as fault:
         # Somebody was faster: if it was this very command, elsewhere or before, its commit is ours.
-        found = done() if fault.kind == "moved" else None
-        if found is None:
+        commit = done() if fault.kind == "moved" else None
+        if commit is None:
             raise
-        return found
-
-
-def _wire(folder: Path, plan: PublishPlan) -> Sequence[Any]:
-    """Return the operations as the client has them; it can use them once only."""
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-
-    return [
-        CommitOperationDelete(one.path, is_folder=False)
-        if one.kind == "delete"
-        else CommitOperationAdd(one.path, folder / one.path)
-        for one in plan.operations
-        if one.kind != "keep"
-    ]
+        return commit
 
 
 def _tag(hub: Hub, plan: PublishPlan, commit: str) -> None:
+    """Give the commit a tag that is not there yet."""
+
+    def make(api: "HfApi") -> str:
+        # With exist_ok, the client would be content with a tag that points elsewhere.
+        api.create_tag(hub.repo, tag=plan.version, revision=commit, repo_type=DATASET, exist_ok=False)
+        return commit
+
     def done() -> str | None:
-        return hub.refs(plan.repo).tags.get(plan.version)
+        return hub.refs().tags.get(plan.version)
 
     try:
-        found = hub.tag(plan.repo, plan.version, commit, done)
+        tagged = hub.ask("set the tag", make, done)
     except HubFault as fault:
         elsewhere = done() if fault.kind == "conflict" else None
         if elsewhere is None:
             raise
-        found = elsewhere
-    if found != commit:
+        tagged = elsewhere
+    if tagged != commit:
         raise TargetError(
             f"{plan.repo}@{plan.version}",
-            what=f"the release is at {commit}, but the tag, made by somebody else meanwhile, is at {found}",
+            what=f"the release is at {commit}, but the tag, made by somebody else meanwhile, is at {tagged}",
             fix="publish under a higher version, or have the wrong tag removed from the repository",
         )
 
 
 def _check(hub: Hub, local: Local, plan: PublishPlan, commit: str) -> None:
     """Look at what was published, as somebody who fetches it would."""
-    refs: Refs = hub.refs(plan.repo)
-    if plan.version not in refs.tags:
+    tags = hub.refs().tags
+    if plan.version not in tags:
         raise HubUnavailable(
-            hub.address(plan.repo),
+            hub.address,
             what=f"the tag {plan.version} was just made and is not there: what answered is not a Hub, but"
             " perhaps a login page or a proxy",
             fix="check HF_ENDPOINT, and that no login page or proxy is in between; then run the command"
             " again, which goes on where it stopped",
         )
-    if refs.tags[plan.version] != commit or not local.is_in(hub.tree(plan.repo, commit)):
+    if tags[plan.version] != commit or not local.is_in(hub.tree(commit)):
         raise TargetError(
             f"{plan.repo}@{plan.version}",
             what="the Hub reported success, but what it holds is not the release in the folder",
             fix="look at the repository on the Hub before anybody uses it, then publish again",
         )
-
-
-@contextmanager
-def _hub(options: PublishOptions) -> Iterator[Hub]:
-    with open_hub(options.endpoint, retries=options.retries, progress=options.progress) as hub:
-        try:
-            yield hub
-        except HubFault as fault:
-            raise fault.for_people(hub.address(options.repo), options.repo) from None
 
 
 def _unsound(where: Path, expected: str, found: str) -> InputError:

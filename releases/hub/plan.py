@@ -1,20 +1,20 @@
 """What publishing a release would do, from what the folder holds and what the repository holds."""
 
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ..errors import ConfigError, TargetError
-from ..schemas.canonical import Json, sha256_bytes, sha256_file
-from ..schemas.plain_files import parse_json
-from .git_names import git_oid
-from .hub_client import Hub, Refs, RemoteFile
-from .layout import README, RELEASE, SUMS, files_in
-from .options import SEMVER
+from ...errors import TargetError
+from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.plain_files import parse_json, read_plain
+from ..layout import README, RELEASE, SUMS, files_in
+from ..options import SEMVER
+from .client import DATASET, Hub, HubFile, Refs
+from .faults import HubFault
 
 Kind: TypeAlias = Literal["add", "change", "delete", "keep"]
 _OF_THE_HUB = (".gitattributes",)
@@ -31,7 +31,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Local:
-    """The release's files; each is read once, however often it is compared.
+    """The release's files; each is read once, however often it is compared with the same file of the Hub.
 
     Attributes:
         folder: where they are.
@@ -40,9 +40,9 @@ class Local:
 
     folder: Path
     document: Mapping[str, Json]
-    _digests: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    _compared: dict[tuple[str, HubFile], Kind] = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @property
     def paths(self) -> tuple[str, ...]:
         """Their paths, sorted."""
         return tuple(files_in(self.folder))
@@ -51,30 +51,17 @@ class Local:
         """Return the size of a file in bytes."""
         return (self.folder / path).stat().st_size
 
-    def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file."""
-        return self._digest(path, "sha256", sha256_file)
-
-    def compare(self, path: str, there: RemoteFile | None) -> Kind:
+    def compare(self, path: str, there: HubFile | None) -> Kind:
         """Return what has to happen so that the repository has the file."""
         if there is None:
             return "add"
-        if there.size != self.size(path):
-            return "change"
-        same = self.sha256(path) == there.sha256 if there.sha256 else self._oid(path) == there.oid
-        return "keep" if same else "change"
+        if (path, there) not in self._compared:
+            self._compared[path, there] = "change" if there.problem(self.folder / path) else "keep"
+        return self._compared[path, there]
 
-    def is_in(self, files: Mapping[str, RemoteFile]) -> bool:
+    def is_in(self, files: Mapping[str, HubFile]) -> bool:
         """Return whether a revision holds the release, file by file."""
         return all(self.compare(path, files.get(path)) == "keep" for path in self.paths)
-
-    def _oid(self, path: str) -> str:
-        return self._digest(path, "git", git_oid)
-
-    def _digest(self, path: str, kind: str, digest: Callable[[Path], str]) -> str:
-        if (path, kind) not in self._digests:
-            self._digests[path, kind] = digest(self.folder / path)
-        return self._digests[path, kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +78,15 @@ class Remote:
 
     private: bool | None
     refs: Refs
-    files: Mapping[str, RemoteFile]
+    files: Mapping[str, HubFile]
     document: Mapping[str, Json]
     sha256: str | None = None
+
+    @property
+    def listed(self) -> set[str]:
+        """The paths that its ``release.json`` says are of its release."""
+        files = self.document.get("files")
+        return {*(files if isinstance(files, dict) else {}), *((RELEASE, SUMS) if self.document else ())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +116,9 @@ class PublishPlan:
     tagged: str | None
 
     @property
-    def commits(self) -> bool:
-        """Whether there is anything to commit."""
-        return any(one.kind != "keep" for one in self.operations)
+    def changes(self) -> tuple[Operation, ...]:
+        """The operations that there is something to commit for."""
+        return tuple(operation for operation in self.operations if operation.kind != "keep")
 
     def as_json(self) -> dict[str, Json]:
         """Return the plan as plain JSON."""
@@ -137,7 +130,7 @@ class PublishPlan:
             "create_repository": self.creates,
             "parent_commit": self.parent,
             "operations": [
-                {"kind": one.kind, "path": one.path, "bytes": one.size} for one in self.operations
+                {"kind": step.kind, "path": step.path, "bytes": step.size} for step in self.operations
             ],
             "left_alone": list(self.foreign),
             "create_tag": self.tagged is None,
@@ -147,14 +140,13 @@ class PublishPlan:
         """Yield the plan for people, every operation on a line of its own."""
         if self.creates:
             yield f"create {'private' if self.private else 'public'} data set {self.repo}"
-        counts = Counter(one.kind for one in self.operations)
-        for one in self.operations:
-            if one.kind != "keep":
-                yield f"  {one.kind:<6} {one.path} ({one.size:,} bytes)"
+        counts = Counter(step.kind for step in self.operations)
+        for step in self.changes:
+            yield f"  {step.kind:<6} {step.path} ({step.size:,} bytes)"
         for path in self.foreign:
             yield f"  leave  {path} (not part of a release)"
-        if self.commits:
-            uploaded = sum(one.size for one in self.operations if one.kind in ("add", "change"))
+        if self.changes:
+            uploaded = sum(step.size for step in self.changes if step.kind != "delete")
             shown = ", ".join(f"{counts[kind]} to {kind}" for kind in ("add", "change", "delete", "keep"))
             yield f"one commit on {self.parent or 'the first one'}: {shown}; {uploaded:,} bytes"
         else:
@@ -162,51 +154,85 @@ class PublishPlan:
         yield f"tag {self.version}: {'make it' if self.tagged is None else f'there, at {self.tagged}'}"
 
 
-def look(hub: Hub, repo: str) -> Remote:
-    """Return a repository as it is; nothing is changed.
+def plan_of(hub: Hub, local: Local, *, private: bool, made: bool = False) -> PublishPlan:
+    """Return what publishing a release would do; nothing is changed.
+
+    Args:
+        hub: the repository.
+        local: the release.
+        private: make the repository private.
+        made: whether this command has just made the repository.
+
+    Raises:
+        HubFault: the Hub cannot tell. TargetError: the repository is public and should not be, holds
+            something else, or holds the version with another content.
+    """
+    repo, version, remote = hub.repo, str(local.document["version"]), look(hub)
+    if remote.private is False and private:
+        raise TargetError(
+            repo,
+            what="--private is given, but the repository is public",
+            fix="make it private on the Hub, or leave --private out",
+        )
+    tagged = remote.refs.tags.get(version)
+    if tagged is not None and not local.is_in(hub.tree(tagged)):
+        raise TargetError(
+            f"{repo}@{version}",
+            what=f"this version is published already, with other content (commit {tagged})",
+            fix="pack with a higher --version; a published version is never changed",
+        )
+    if tagged is None:
+        require_same_benchmark(local, remote, repo)
+    return PublishPlan(
+        repo=repo,
+        address=hub.address,
+        version=version,
+        private=private if remote.private is None else remote.private,
+        creates=remote.private is None and not made,
+        parent=remote.refs.head,
+        operations=_operations(local, remote) if tagged is None else (),
+        foreign=tuple(sorted(set(remote.files) - {*local.paths, *remote.listed, *_OF_THE_HUB})),
+        tagged=tagged,
+    )
+
+
+def look(hub: Hub) -> Remote:
+    """Return a repository as it is.
 
     Raises:
         HubFault: the Hub cannot tell.
     """
-    private = hub.is_private(repo)
-    if private is None:
-        return Remote(None, Refs(None, {}), {}, {})
-    refs = hub.refs(repo)
-    files = {} if refs.head is None else hub.tree(repo, refs.head)
+    try:
+        info = hub.ask("look at the repository", lambda api: api.repo_info(hub.repo, repo_type=DATASET))
+    except HubFault as fault:
+        if fault.kind == "no_repository":
+            return Remote(None, Refs(None, {}), {}, {})
+        raise
+    private, refs = bool(info.private), hub.refs()
+    files = {} if refs.head is None else hub.tree(refs.head)
     if refs.head is None or RELEASE not in files:
         return Remote(private, refs, files, {})
-    content = hub.read(repo, refs.head, RELEASE)
+    with tempfile.TemporaryDirectory(prefix="fabula-hub-") as folder:
+        hub.download(refs.head, files, [RELEASE], Path(folder))
+        content = read_plain(Path(folder) / RELEASE)
     document: Json = None
     with suppress(ValueError):
         document = parse_json(content)
-    found = document if isinstance(document, dict) else {}
-    return Remote(private, refs, files, found, sha256_bytes(content))
+    return Remote(private, refs, files, document if isinstance(document, dict) else {}, sha256_bytes(content))
 
 
-def operations(local: Local, remote: Remote) -> tuple[Operation, ...]:
+def _operations(local: Local, remote: Remote) -> tuple[Operation, ...]:
     """Return what has to happen so that the main branch holds the release, sorted by path."""
-    found = [
+    gone = (remote.listed & set(remote.files)) - set(local.paths)
+    steps = [
         Operation(local.compare(path, remote.files.get(path)), path, local.size(path)) for path in local.paths
     ]
-    gone = (listed(remote.document) & set(remote.files)) - set(local.paths)
-    found += [Operation("delete", path, remote.files[path].size) for path in gone]
-    return tuple(sorted(found, key=lambda one: one.path))
-
-
-def foreign(local: Local, remote: Remote) -> tuple[str, ...]:
-    """Return the files of the repository that are neither of this release nor of the one before."""
-    ours = set(local.paths) | listed(remote.document) | set(_OF_THE_HUB)
-    return tuple(sorted(set(remote.files) - ours))
-
-
-def listed(document: Mapping[str, Json]) -> set[str]:
-    """Return the paths that a ``release.json`` says are of its release."""
-    files = document.get("files")
-    return {*(files if isinstance(files, dict) else {}), *((RELEASE, SUMS) if document else ())}
+    steps += [Operation("delete", path, remote.files[path].size) for path in gone]
+    return tuple(sorted(steps, key=lambda step: step.path))
 
 
 def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
-    """Refuse a repository that holds something else, or a newer version.
+    """Refuse a repository that holds something else, a newer version, or another version of the same number.
 
     Raises:
         TargetError: it does.
@@ -235,35 +261,15 @@ def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
             what=f"the repository already has version {theirs}, which is newer than {ours}",
             fix="pack with a higher --version; an older one would take the main branch back",
         )
-    _require_successor(local, remote, theirs, repo)
-
-
-def _require_successor(local: Local, remote: Remote, theirs: str, repo: str) -> None:
-    """Refuse a release whose changes are since another version of the same number than the published one."""
     previous = local.document.get("previous")
-    if not isinstance(previous, dict) or previous.get("version") != theirs or theirs not in remote.refs.tags:
-        return
-    if previous.get("sha256") != remote.sha256:
+    since = isinstance(previous, dict) and previous.get("version") == theirs and theirs in remote.refs.tags
+    if since and isinstance(previous, dict) and previous.get("sha256") != remote.sha256:
         raise TargetError(
             repo,
             what=f"this release was packed --since another {theirs} than the one in the repository: their "
             f"{RELEASE} differ",
             fix=f"fetch {repo}@{theirs}, and pack again with --since that folder",
         )
-
-
-def require_version(document: Mapping[str, Json], folder: Path) -> str:
-    """Return the version of a release, which becomes its tag.
-
-    Raises:
-        ConfigError: it is no semantic version.
-    """
-    version = str(document.get("version"))
-    if SEMVER.fullmatch(version) is None:
-        raise ConfigError(
-            str(folder / RELEASE), what=f"{version!r} is not a semantic version", fix="pack it again"
-        )
-    return version
 
 
 def _touched(local: Local, remote: Remote) -> list[str]:

@@ -5,40 +5,32 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..errors import TargetError
-from ..schemas.canonical import Json, pretty_bytes, write_atomic
-from ..schemas.plain_files import read_json
-from .fetching_files import Expected
-from .hub_address import Reference
+from ...errors import TargetError
+from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json
+from .address import Reference
+from .client import HubFile
 
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The cache of one Hub's repositories.
+    """The versions of one repository that were fetched: folders, and what their files must be.
 
     Attributes:
         root: its folder.
-        endpoint: the Hub's address.
     """
 
     root: Path
-    endpoint: str
 
-    def repository(self, repo: str) -> Path:
-        """Return the folder of a repository's versions."""
-        place = urlsplit(self.endpoint)
-        host = re.sub(r"[^A-Za-z0-9.-]", "_", place.netloc.rpartition("@")[2] + place.path.rstrip("/"))
-        return self.root / host / repo.replace("/", "--")
-
-    def folder(self, repo: str, commit: str) -> Path:
+    def folder(self, commit: str) -> Path:
         """Return where a commit lies, or will."""
-        return self.repository(repo) / commit
+        return self.root / commit
 
     def known_commit(self, reference: Reference) -> str | None:
         """Return the commit of a version that was fetched before; None if it was not."""
@@ -50,14 +42,13 @@ class Cache:
             commit = note.get("commit") if same else None
         if not isinstance(commit, str) or _COMMIT.fullmatch(commit) is None:
             return None
-        there = self.folder(reference.repo, commit).is_dir() and self.listing(reference.repo, commit)
-        return commit if there else None
+        return commit if self.folder(commit).is_dir() and self.listing(commit) else None
 
-    def listing(self, repo: str, commit: str) -> dict[str, Expected]:
+    def listing(self, commit: str) -> dict[str, HubFile]:
         """Return what the files of a commit must be; empty where it was not fetched."""
-        note = _read(self._listing(repo, commit))
+        note = _read(self._listing(commit))
         try:
-            return {path: Expected(*values) for path, values in note.items()}
+            return {path: HubFile(*values) for path, values in note.items()}
         except (AttributeError, TypeError):
             return {}
 
@@ -71,7 +62,7 @@ class Cache:
             _write(self._tag(reference), {"tag": reference.revision, "commit": commit})
 
     @contextmanager
-    def filling(self, repo: str, commit: str) -> Iterator[Path | None]:
+    def filling(self, commit: str) -> Iterator[Path | None]:
         """Give the folder to load a commit into, or None where it is there by now; see :meth:`place`.
 
         What a run of the command loaded before it was stopped is still in it. One process at a time loads a
@@ -82,12 +73,12 @@ class Cache:
         """
         from filelock import FileLock
 
-        folder = self.folder(repo, commit)
+        folder = self.folder(commit)
         draft = folder.with_name(f"{commit}.part")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(str(folder.with_name(f"{commit}.lock"))):
-                if folder.is_dir() and self.listing(repo, commit):
+                if folder.is_dir() and self.listing(commit):
                     yield None
                 else:
                     draft.mkdir(exist_ok=True)
@@ -95,24 +86,29 @@ class Cache:
         except OSError as error:
             # A disk that is full stays full while half a release lies on it.
             shutil.rmtree(draft, ignore_errors=True)
-            raise unwritable(folder, error) from error
+            where = f" ({error.filename})" if error.filename else ""
+            raise TargetError(
+                str(folder),
+                what=f"the cache cannot be written: {error.strerror or error}{where}",
+                fix="free the disk, or set XDG_CACHE_HOME to a folder that can be written",
+            ) from error
 
-    def place(self, repo: str, commit: str, draft: Path, listing: Mapping[str, Expected]) -> None:
+    def place(self, commit: str, draft: Path, listing: Mapping[str, HubFile]) -> None:
         """Put a folder that was loaded and checked in its place.
 
         Raises:
             OSError: it cannot be moved.
         """
         shutil.rmtree(draft / ".cache", ignore_errors=True)
-        _write(self._listing(repo, commit), {path: one.as_json() for path, one in listing.items()})
-        shutil.rmtree(self.folder(repo, commit), ignore_errors=True)
-        draft.replace(self.folder(repo, commit))
+        _write(self._listing(commit), {path: list(astuple(file)) for path, file in listing.items()})
+        shutil.rmtree(self.folder(commit), ignore_errors=True)
+        draft.replace(self.folder(commit))
 
-    def _listing(self, repo: str, commit: str) -> Path:
-        return self.folder(repo, commit).with_name(f"{commit}.json")
+    def _listing(self, commit: str) -> Path:
+        return self.root / f"{commit}.json"
 
     def _tag(self, reference: Reference) -> Path:
-        return self.repository(reference.repo) / "tags" / f"{reference.revision}.json"
+        return self.root / "tags" / f"{reference.revision}.json"
 
 
 def _read(path: Path) -> Json:
@@ -127,18 +123,20 @@ def _write(path: Path, value: Json) -> None:
     write_atomic(path, [pretty_bytes(value)])
 
 
-def open_cache(kind: str, endpoint: str | None = None, root: Path | None = None) -> Cache:
-    """Return the user's cache for a Hub: under ``XDG_CACHE_HOME`` on Linux.
+def open_cache(kind: str, repo: str, endpoint: str | None = None, root: Path | None = None) -> Cache:
+    """Return the user's cache of a repository: under ``XDG_CACHE_HOME`` on Linux.
 
     Args:
         kind: what is kept, ``releases`` or ``repositories``.
+        repo: such as ``user/mine``.
         endpoint: the Hub's address [that of ``HF_ENDPOINT``].
         root: another folder.
     """
     from platformdirs import user_cache_path
 
-    address = endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    return Cache((root or user_cache_path("fabula") / "hub") / kind, address.rstrip("/"))
+    place = urlsplit((endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"))
+    host = re.sub(r"[^A-Za-z0-9.-]", "_", place.netloc.rpartition("@")[2] + place.path.rstrip("/"))
+    return Cache((root or user_cache_path("fabula") / "hub") / kind / host / repo.replace("/", "--"))
 
 
 def require_room(folder: Path, needed: int) -> None:
@@ -154,17 +152,3 @@ def require_room(folder: Path, needed: int) -> None:
             what=f"the release needs {needed:,} bytes, and the disk has {free:,} free",
             fix="free the disk, or set XDG_CACHE_HOME to a folder on a larger one",
         )
-
-
-def unwritable(folder: Path, error: OSError) -> TargetError:
-    """Return the error for a place that cannot be written."""
-    return TargetError(
-        str(folder),
-        what="the cache cannot be written: "
-        + (
-            f"{error.strerror or error} ({error.filename})"
-            if error.filename
-            else str(error.strerror or error)
-        ),
-        fix="free the disk, or set XDG_CACHE_HOME to a folder that can be written",
-    )

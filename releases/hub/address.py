@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..errors import ConfigError, HubUnavailable
+from ...errors import ConfigError, HubUnavailable
 
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}", re.ASCII)

@@ -1,0 +1,1 @@
+"""A Hub of data sets: publishing a release there, and fetching one."""

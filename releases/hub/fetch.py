@@ -1,0 +1,312 @@
+"""Fetching a published version: by tag or commit, every file checked, kept in a cache, offline afterwards."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.plain_files import parse_json, read_plain
+from ..layout import RELEASE, SUMS, files_in
+from ..loading import read_release_document
+from ..options import SEMVER
+from ..target import require_free, staged
+from .address import Reference, looks_like_reference, parse_reference
+from .cache import open_cache, require_room
+from .client import Hub, HubFile, open_hub
+from .faults import Retries
+
+_LARGEST_DOCUMENT = 256 * 1024 * 1024
+_MOST_FILES = 100_000
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_FIX = "do not use it; tell its maintainers, and fetch a version that is sound"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How to fetch.
+
+    Attributes:
+        endpoint: another Hub than that of ``HF_ENDPOINT``.
+        cache: another cache folder than the user's.
+        retries: how often to ask again.
+        progress: show progress bars of downloads.
+    """
+
+    endpoint: str | None = None
+    cache: Path | None = None
+    retries: Retries | None = None
+    progress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A version on this machine.
+
+    Attributes:
+        reference: what was asked for.
+        commit: the commit that it is.
+        folder: where it lies; not to be changed where it is the cache.
+        cached: whether it was there already, so that no Hub was asked.
+        version: the release's version; None for a repository that is no release of ours.
+        files: how many files it has.
+    """
+
+    reference: Reference
+    commit: str
+    folder: Path
+    cached: bool
+    version: str | None
+    files: int
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the result as plain JSON."""
+        return asdict(self) | {"reference": str(self.reference), "folder": str(self.folder)}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the result for people."""
+        source = "from the cache" if self.cached else "from the Hub"
+        yield f"{self.reference}: {self.files} files {source}, all of them checked"
+        yield f"  commit {self.commit}"
+        yield f"  release: {self.folder}"
+
+
+def release_folder(text: str | Path, tell: Callable[[str], None] = lambda _: None) -> Path:
+    """Return the folder of a release.
+
+    Args:
+        text: a folder, or a version on a Hub such as ``user/mine@0.2.0``; a folder of that name goes first.
+        tell: is told in one line what is being done.
+
+    Returns:
+        The folder given, whether it is there or not, or the one in the cache, every file of it checked.
+
+    Raises:
+        The same as :func:`fetch`.
+    """
+    folder = Path(text)
+    if folder.exists() or not looks_like_reference(str(text)):
+        return folder
+    return fetch(str(text), tell=tell).folder
+
+
+def fetch(
+    text: str,
+    out: Path | None = None,
+    options: FetchOptions | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Fetched:
+    """Fetch a release, and check every file against its ``release.json``.
+
+    Args:
+        text: such as ``user/mine@0.2.0``; the version is a tag or a full commit.
+        out: a folder that gets a copy, ``<out>/<name>-<version>``; without it, the one in the cache is used.
+        options: from where, and how.
+        tell: is told in one line what is being done.
+
+    Raises:
+        ConfigError: the name is wrong, or there is no such version. HubUnavailable: the Hub cannot be asked.
+        InputError: a file is not the one that was published, or it is no release. TargetError: there is no
+            room, or the copy's place is taken.
+    """
+    fetched, listing = _fetch(text, options or FetchOptions(), "releases", tell)
+    reference, version = fetched.reference, str(read_release_document(fetched.folder)["version"])
+    if SEMVER.fullmatch(reference.revision) and reference.revision != version:
+        raise InputError([_tampered(str(reference), f"a release of version {version} under this tag")])
+    folder = fetched.folder
+    if out is not None:
+        folder = out / f"{reference.repo.partition('/')[2]}-{version}"
+        _copy(fetched.folder, folder, listing)
+    return replace(fetched, version=version, folder=folder)
+
+
+def fetch_repository(
+    text: str, options: FetchOptions | None = None, tell: Callable[[str], None] = lambda _: None
+) -> Fetched:
+    """Fetch all files of a repository that need not be a release of ours.
+
+    Every file is checked against what the Hub lists for the commit.
+
+    Args:
+        text: such as ``user/mine@1.0``; the version is a tag or a full commit.
+        options: from where, and how.
+        tell: is told in one line what is being done.
+
+    Raises:
+        The same as :func:`fetch`.
+    """
+    return _fetch(text, options or FetchOptions(), "repositories", tell)[0]
+
+
+def _fetch(
+    text: str, options: FetchOptions, kind: str, tell: Callable[[str], None]
+) -> tuple[Fetched, Mapping[str, HubFile]]:
+    """Return a version in the cache, and what its files are; it is loaded if it is not there."""
+    reference = parse_reference(text)
+    repo, cache = reference.repo, open_cache(kind, reference.repo, options.endpoint, options.cache)
+    commit = cache.known_commit(reference)
+    if cached := commit is not None:
+        folder = cache.folder(commit)
+        problems = list(_differences(folder, cache.listing(commit), f"remove {folder}, and fetch it again"))
+        if problems:
+            raise InputError(problems)
+    else:
+        with open_hub(repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
+            commit = _commit_of(hub, reference)
+            tell(f"fetching {repo} at {commit[:12]}")
+            with cache.filling(commit) as draft:
+                if draft is not None:
+                    cache.place(commit, draft, _load(hub, commit, draft, kind))
+                cache.remember(reference, commit)
+    listing = cache.listing(commit)
+    return Fetched(reference, commit, cache.folder(commit), cached, None, len(listing)), listing
+
+
+def _commit_of(hub: Hub, reference: Reference) -> str:
+    if reference.is_commit:
+        return reference.revision
+    refs = hub.refs()
+    if reference.revision in refs.tags:
+        return refs.tags[reference.revision]
+    versions = ", ".join(sorted(refs.tags)) or "no version at all"
+    branch = reference.revision in refs.branches
+    raise ConfigError(
+        str(reference),
+        what=f"{reference.revision} is "
+        f"{'a branch, whose content can change' if branch else 'not a version of this repository'}; "
+        f"the versions are: {versions}",
+        fix=f"give one of them{f', or the commit {refs.head}' if branch and refs.head else ''}",
+    )
+
+
+def _load(hub: Hub, commit: str, draft: Path, kind: str) -> Mapping[str, HubFile]:
+    """Load what is not there yet; return what the files are: as ``release.json`` says, or as the Hub does.
+
+    Raises:
+        InputError: files are not what they must be. HubFault: the Hub does not give them. OSError: there is
+            no room. TargetError: there will be none.
+    """
+    tree, where = hub.tree(commit), f"{hub.repo}@{commit[:12]}"
+    if kind == "releases":
+        listed = tree.get(RELEASE)
+        if listed is None or listed.size > _LARGEST_DOCUMENT:
+            found = "none" if listed is None else f"{listed.size:,} bytes"
+            fix = "check that the repository holds a release made by Fabula"
+            most = f"a {RELEASE} of at most {_LARGEST_DOCUMENT:,} bytes"
+            raise InputError([UserError(f"{where}: {RELEASE}", expected=most, found=found, fix=fix)])
+        _load_files(hub, commit, draft, tree, {RELEASE: listed})
+        expected = _listed_by_release(read_plain(draft / RELEASE), f"{where}: {RELEASE}")
+    else:
+        expected = tree
+        if bad := [path for path in tree if not _is_safe(path)]:
+            raise _unsound(where, "plain relative paths", repr(bad[0]))
+        _require_distinct(tree, where)
+    _load_files(hub, commit, draft, tree, expected)
+    return expected
+
+
+def _load_files(
+    hub: Hub, commit: str, draft: Path, tree: Mapping[str, HubFile], expected: Mapping[str, HubFile]
+) -> None:
+    """Load files, and check them; one that arrives damaged is asked for once more, then removed and told."""
+    problems = _problems(draft, expected)
+    require_room(draft, sum(expected[path].size for path in problems))
+    for anew in (False, True):
+        if problems:
+            hub.download(commit, tree, problems, draft, anew=anew)
+            problems = _problems(draft, {path: expected[path] for path in problems})
+    for path in problems:
+        (draft / path).unlink(missing_ok=True)
+    if problems:
+        blob = f"{hub.address}/blob/{commit[:12]}"
+        raise InputError([_tampered(f"{blob}/{path}", f"a file that {problems[path]}") for path in problems])
+
+
+def _problems(folder: Path, expected: Mapping[str, HubFile]) -> dict[str, str]:
+    """Return path -> in which way it is another file, of those that are, sorted."""
+    looked_at = ((path, expected[path].problem(folder / path)) for path in sorted(expected))
+    return {path: problem for path, problem in looked_at if problem is not None}
+
+
+def _listed_by_release(document: bytes, where: str) -> dict[str, HubFile]:
+    """Return path -> what it must be, of every file of a release, from its ``release.json``.
+
+    Args:
+        document: the bytes of ``release.json``.
+        where: what to call it in errors.
+
+    Raises:
+        InputError: it is none, or lists what must not be written to a disk.
+    """
+    try:
+        files = parse_json(document)["files"]
+        listing = {path: HubFile(entry["bytes"], entry["sha256"]) for path, entry in files.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _unsound(where, f"a {RELEASE} that lists files with size and hash", str(error)) from None
+    bad = [path for path, entry in listing.items() if not (_is_safe(path) and _is_sound(entry))]
+    if bad or RELEASE in listing or SUMS in listing:
+        shown = repr(bad[0]) if bad else f"{len(listing)} files"
+        raise _unsound(where, "plain relative paths with size and SHA-256", shown)
+    _require_distinct(listing, where)
+    sums = {path: entry.sha256 for path, entry in listing.items()} | {RELEASE: sha256_bytes(document)}
+    lines = "".join(f"{sums[path]}  {path}\n" for path in sorted(sums)).encode("utf-8")
+    listing[SUMS] = HubFile(len(lines), sha256_bytes(lines))
+    listing[RELEASE] = HubFile(len(document), sha256_bytes(document))
+    return listing
+
+
+def _is_sound(entry: HubFile) -> bool:
+    size, sha256 = entry.size, entry.sha256
+    plain = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    return plain and isinstance(sha256, str) and bool(_SHA256.fullmatch(sha256))
+
+
+def _is_safe(path: Json) -> bool:
+    """Return whether a path from elsewhere may be written under a folder of ours."""
+    if not isinstance(path, str) or not path or len(path) > 1000 or not path.isprintable():
+        return False
+    parts = PurePosixPath(path).parts
+    plain = path == "/".join(parts) and not path.startswith("/") and "\\" not in path and ":" not in path
+    return plain and ".." not in parts and parts[0] not in (".git", ".cache")
+
+
+def _require_distinct(files: Mapping[str, HubFile], where: str) -> None:
+    """Refuse too many paths, and those that would overwrite each other: by letter case, or as a folder."""
+    if len(files) > _MOST_FILES:
+        raise _unsound(where, f"at most {_MOST_FILES:,} files", f"{len(files)} files")
+    folded = {path.casefold() for path in files}
+    folders = {str(parent).casefold() for path in files for parent in PurePosixPath(path).parents}
+    if len(folded) < len(files) or folded & folders:
+        clash = sorted(folded & folders) or ["two paths that differ in letter case only"]
+        raise _unsound(where, "paths that stay different on every file system", clash[0])
+
+
+def _differences(folder: Path, expected: Mapping[str, HubFile], fix: str = _FIX) -> Iterator[UserError]:
+    """Yield every file of a folder that is not what it must be, and those that nobody listed."""
+    for path, problem in _problems(folder, expected).items():
+        yield _tampered(folder / path, f"the file {problem}", fix)
+    for path in sorted(set(files_in(folder)) - set(expected)):
+        yield _tampered(folder / path, "a file that is listed nowhere", fix)
+
+
+def _tampered(where: Path | str, found: str, fix: str = _FIX) -> UserError:
+    return UserError(str(where), expected="the file that was published", found=found, fix=fix)
+
+
+def _unsound(where: str, expected: str, found: str) -> InputError:
+    return InputError([UserError(where, expected=expected, found=found[:300], fix=_FIX)])
+
+
+def _copy(folder: Path, target: Path, expected: Mapping[str, HubFile]) -> None:
+    """Put a copy of a version at a place, unless it is there.
+
+    Raises:
+        TargetError: something else is there, or it cannot be written.
+    """
+    if target.is_dir() and any(target.iterdir()) and not list(_differences(target, expected)):
+        return
+    require_free(target)
+    with staged(target.absolute()) as (draft,):
+        shutil.copytree(folder, draft, dirs_exist_ok=True)
