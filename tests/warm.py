@@ -1,14 +1,17 @@
 """Starts the command without its import time: forks of a process that has imported what most commands need.
 
 A fork is a process of its own, with its own memory, environment, working folder, exit code and output, and is
-killed like any other; only the second is saved in which Python reads the libraries. The command's own
-main module is executed anew in each. Python is really started where a variable is set that it reads as it
-starts, and wherever ``fresh`` is asked for.
+killed like any other; only the seconds are saved in which Python reads the libraries and takes itself apart.
+The command's own main module is executed anew in each. Its worker processes are forks too, of a process that
+knows nothing of the command but what ``multiprocessing`` sends it. Python is really started where a variable
+is set that it reads as it starts.
 """
 
+import atexit
 import gc
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -18,17 +21,27 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from multiprocessing import (
+    connection,
+    forkserver,
+    popen_fork,
+    popen_forkserver,
+    popen_spawn_posix,
+    resource_tracker,
+    spawn,
+)
 from pathlib import Path
 from typing import IO, Any
 
 MAIN = "fabula.cli.main"
+NOT_COMMANDS = ("benchmarks", "examples", "testing", "tests")
 # Not huggingface_hub and datasets, which read their settings as they are imported, and nothing with threads.
 IMPORTED = (
     "numpy", "scipy.optimize", "pydantic", "yaml", "jinja2", "jsonschema_rs", "pyarrow.parquet", "rapidfuzz",
     "datasketch", "sentencex", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
-    "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "multiprocessing.spawn",
+    "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "genai_prices.data",
 )  # fmt: skip
 READ_AT_START = (
     "PYTHON", "LC_", "LANG", "TZ", "OMP_", "MALLOC_", "LD_", "TERM", "COLUMNS", "NO_COLOR", "FORCE_", "TYPER",
@@ -142,58 +155,134 @@ def starter() -> Iterator[Starter]:
 def _import_all() -> None:
     for name in IMPORTED:
         import_module(name)
-    import pkgutil
+    import fabula
 
-    import fabula.cli
+    for package in pkgutil.iter_modules(fabula.__path__, "fabula."):
+        if package.ispkg and package.name.removeprefix("fabula.") not in NOT_COMMANDS:
+            folders = import_module(package.name).__path__
+            for module in pkgutil.walk_packages(folders, f"{package.name}."):
+                if module.name != MAIN:
+                    import_module(module.name)
 
-    for name in sorted(module.name for module in pkgutil.iter_modules(fabula.cli.__path__)):
-        if name != "main":
-            import_module(f"fabula.cli.{name}")
+
+class _Forks:
+    """The forks of this process that are running, and whom to tell how each ended."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, int] = {}
+        self.ended, self._ends = os.pipe()
+        for end in (self.ended, self._ends):
+            os.set_blocking(end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._ends, warn_on_full_buffer=False)
+
+    def add(self, pid: int, told: int) -> None:
+        self._told[pid] = told
+        os.write(told, b"%d\n" % pid)
+
+    def tell(self) -> None:
+        """Tell of those that have ended."""
+        with suppress(BlockingIOError):
+            os.read(self.ended, 65536)
+        with suppress(ChildProcessError):
+            while (state := os.waitpid(-1, os.WNOHANG))[0]:
+                told = self._told.pop(state[0], None)
+                if told is not None:
+                    with suppress(BrokenPipeError):  # nobody waits for it
+                        os.write(told, b"%d\n" % state[1])
+                    os.close(told)
+
+    def forget(self) -> None:
+        """In a fork: be as a process that was just started."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for file in (self.ended, self._ends, *self._told.values()):
+            os.close(file)
 
 
 def _serve(here: socket.socket) -> dict[str, Any] | None:
     """Fork for every request. Return in a fork, with what it is to run; return None at the end."""
+    forks = _Forks()
     while True:
+        ready, _, _ = select.select([here, forks.ended], [], [])
+        forks.tell()
+        if here not in ready:
+            continue
         size, files, _, _ = socket.recv_fds(here, 4, 3)
-        _reap()
         if not size:
             return None
         body = b""
         while len(body) < int.from_bytes(size, "big"):
             body += here.recv(65536)
-        if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
             here.close()
-            _watch(files)
+            forks.forget()
+            for number, file in enumerate(files[:2], start=1):
+                os.dup2(file, number)
+            for file in files:
+                os.close(file)
             return json.loads(body)
-        for file in files:
+        forks.add(pid, files[2])
+        for file in files[:2]:
             os.close(file)
 
 
-def _reap() -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+class _Worker(popen_forkserver.Popen):
+    """A worker process of a command, forked in the nursery, with the output of the command."""
+
+    def __init__(self, process: Any) -> None:
+        self._fds = [1, 2]
+        popen_fork.Popen.__init__(self, process)
 
 
-def _watch(files: list[int]) -> None:
-    """Fork once more and return there; here wait for that fork, and tell its number and how it ended."""
-    out, err, tells = files
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(out, 1)
-        os.dup2(err, 2)
-        for file in files:
-            os.close(file)
-        return
-    os.close(out)
-    os.close(err)
-    os.write(tells, b"%d\n" % pid)
-    try:
-        os.write(tells, b"%d\n" % os.waitpid(pid, 0)[1])
-    finally:
-        os._exit(0)
+def _open_nursery() -> None:
+    """Start the process that forks the workers of all commands, and have commands start theirs there."""
+    resource_tracker.ensure_running()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(connection.arbitrary_address("AF_UNIX"))
+    listener.listen()
+    alive, lives = os.pipe()
+    if os.fork() == 0:
+        os.close(lives)
+        real = spawn.prepare
+
+        def prepare(data: dict[str, Any]) -> None:
+            os.environ.clear()
+            os.environ.update(data.pop("environment"))
+            signal.pthread_sigmask(signal.SIG_SETMASK, data.pop("mask"))
+            for number, file in enumerate(forkserver.get_inherited_fds()[:2], start=1):
+                os.dup2(file, number)
+            real(data)
+
+        spawn.prepare = prepare
+        forkserver.main(listener.detach(), alive, [])
+    os.close(alive)
+    nursery = forkserver._forkserver
+    nursery._forkserver_address = listener.getsockname()
+    nursery._forkserver_alive_fd = lives
+    nursery.ensure_running = resource_tracker.ensure_running
+    listener.close()
+    preparation = spawn.get_preparation_data
+
+    def prepared(name: str) -> dict[str, Any]:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return {**preparation(name), "environment": dict(os.environ), "mask": mask}
+
+    spawn.get_preparation_data = prepared
+    popen_spawn_posix.Popen = _Worker
+
+
+def _end(code: object) -> None:
+    """End as Python does, but without taking everything apart."""
+    if code is not None and not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit((code or 0) & 0xFF)
 
 
 def main() -> None:
@@ -202,9 +291,10 @@ def main() -> None:
         _import_all()
         gc.collect()
         gc.freeze()
+        _open_nursery()
         wanted = _serve(here)
     if wanted is None:
-        return
+        os._exit(0)
     os.environ.clear()
     os.environ.update(wanted["env"])
     os.chdir(wanted["cwd"])
@@ -212,7 +302,11 @@ def main() -> None:
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     sys.argv = ["", *wanted["args"]]
-    runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    except SystemExit as stop:
+        _end(stop.code)
+    _end(0)
 
 
 if __name__ == "__main__":
