@@ -77,9 +77,8 @@ def calibrate(
     from ..people.against import LEVELS
     from ..people.calibrate import calibrate as compare
     from ..people.calibrate import write_weights
-    from ..people.exclude import Exclusion
-    from ..people.resample import Resampling
-    from ..people.study import StudySettings
+    from ..people.participants import Resampling
+    from ..people.study import Exclusion, StudySettings
 
     settings = StudySettings(
         exclusion=Exclusion(attention_failures, min_seconds, min_consistency),

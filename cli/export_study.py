@@ -11,7 +11,7 @@ from .suites import SuiteOption, SuiteReleaseOption, given_suite
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..people.sampling import Task
+    from ..people.tasks import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +60,7 @@ def study(
     from ..evaluation.completion.load_videos import chosen_prompts
     from ..evaluation.completion.settings import VideoSelection
     from ..evaluation.completion.videos import check_methods, videos_of
-    from ..people.sampling import sample_tasks, write_tasks
+    from ..people.tasks import sample_tasks, write_tasks
     from ..releases.suites import load_suite
 
     place = given_suite(suite, release)

@@ -23,23 +23,36 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..evaluation.stats.calibration import Bin, by_value, by_width
+from ..evaluation.stats.bootstrap import divided
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
 from ..schemas.human import HumanRow
 from ..schemas.katha import Question
 from ..schemas.score import Score
-from .answers import Unit, tabulated
 from .judged import Judged, unit_of
-from .resample import Estimate, Floats, Resampling, estimate, scores
-from .shared import NAMES, Ints, Shared, per_board, statistic_of, verdicts
+from .participants import Estimate, Floats, Resampling, Statistic, estimate, scores
+from .recoverability import Answered, Unit, tabulated
 
+NAMES = ("agreement", "calibration_error", "mean_absolute_difference", "spearman", "pairwise_agreement")
+"""The values of a judge, in the order of the statistic."""
 LEVELS = {"low": 0.25, "medium": 0.5, "high": 0.9}
 """Probabilities that the verbal levels of confidence stand for, unless others are stated."""
 BINS = 10
 TOO_LITTLE = "people and the judge share too little"
 MOST_PAIRS = 5000
 """Pairs of storyboards up to which pairwise agreement gets an interval."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One bin of answers: how many, their mean confidence, and the share of them that agrees with people."""
+
+    count: int
+    confidence: float
+    accuracy: float
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class Against:
         values: the five scores of :data:`NAMES`, with participant-level intervals.
         spearman: the correlation with its p-value and analytic interval.
         kendall: Kendall's tau-b, as well.
-        bins: the bins of confidence; accuracy is agreement with people.
+        bins: the bins of confidence.
         pairs: ``within_story`` or ``between_stories``.
         not_judged: units that people answered and the judge was not asked.
         silent: units that both were asked, left out because the judge gave no answer.
@@ -63,6 +76,27 @@ class Against:
     pairs: str
     not_judged: int
     silent: int = 0
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What people and some judges, who were asked the same, say about the same units.
+
+    Attributes:
+        table: who was right, shape (people, units); the units of a storyboard stand together.
+        starts: the first unit of each storyboard.
+        verdict: 1 where the judge is right, shape (judges, units).
+        confidence: what the judge's confidence stands for, ``nan`` where none is stated, the same shape.
+        bins: for each judge, the bin that each unit's confidence falls into.
+        pairs: places of the storyboards that are compared, shape (pairs, 2).
+    """
+
+    table: Answered
+    starts: Ints
+    verdict: Floats
+    confidence: Floats
+    bins: tuple[Ints, ...]
+    pairs: Ints
 
 
 def against(
@@ -85,94 +119,202 @@ def against(
     def board(unit: Unit) -> Unit:
         return (*unit[1:3], questions[str(unit[3])].story_id)
 
-    asked = dict.fromkeys(unit_of(row) for row in rows)
+    asked = dict.fromkeys(map(unit_of, rows))
+    ordered = sorted(asked, key=lambda unit: (str(board(unit)), str(unit)))
     alike: dict[tuple[Unit, ...], list[str]] = {}
     for name, judge in judges.items():
-        there = (unit for unit in asked if unit in judge.right)
-        chosen = tuple(sorted(there, key=lambda unit: (str(board(unit)), str(unit))))
-        alike.setdefault(chosen, []).append(name)
-    found: dict[str, Against] = {}
+        alike.setdefault(tuple(unit for unit in ordered if unit in judge.right), []).append(name)
+    people = sorted({row.rater for row in rows})
+    compared: dict[str, Against] = {}
     for units, names in alike.items():  # judges who were asked the same share all that people said
         boards = [board(unit) for unit in units]
         pairs, kind = _pairs(list(dict.fromkeys(boards)))
-        confidence = [_confidence(units, judges[name], levels) for name in names]
-        people = sorted({row.rater for row in rows})
+        stated = [_confidence(units, judges[name], levels) for name in names]
+        starts = [n for n, here in enumerate(boards) if not n or boards[n - 1] != here]
+        right = [[judges[name].right[unit] for unit in units] for name in names]
         shared = Shared(
             table=tabulated(rows, questions, people, units, unit_of),
-            starts=np.array(
-                [n for n, one in enumerate(boards) if not n or boards[n - 1] != one], dtype=np.int64
-            ),
-            verdict=np.array(
-                [[judges[name].right[unit] for unit in units] for name in names], dtype=np.float64
-            ),
-            confidence=np.array([stated for stated, _ in confidence]).reshape(len(names), len(units)),
-            bins=tuple(_one_hot(_bin_places(stated, single)) for stated, single in confidence),
+            starts=np.array(starts, dtype=np.int64),
+            verdict=np.array(right, dtype=np.float64),
+            confidence=np.array([means for means, _ in stated]).reshape(len(names), len(units)),
+            bins=tuple(bins for _, bins in stated),
             pairs=pairs,
         )
-        told = _estimated(shared, len(people), resampling)
-        for place, name in enumerate(names):
-            own = Estimate(told.values[place], told.low[place], told.high[place])
-            machine, human = per_board(shared, place)
+        values = _estimated(shared, len(people), resampling)
+        for number, name in enumerate(names):
             silent = len(asked.keys() & judges[name].silent)
-            found[name] = Against(
-                dict(zip(NAMES, scores(own, TOO_LITTLE, _counts(shared, place)), strict=True)),
-                spearman(machine, human), kendall(machine, human),
-                _told_bins(shared, place, confidence[place][1]), kind,
-                len(asked) - len(units) - silent, silent,
-            )  # fmt: skip
-    return {name: found[name] for name in judges}
+            left_out = (len(asked) - len(units) - silent, silent)
+            compared[name] = _against(shared, number, values, kind, left_out)
+    return {name: compared[name] for name in judges}
+
+
+def _against(shared: Shared, judge: int, values: Estimate, kind: str, left_out: tuple[int, int]) -> Against:
+    lead = (2 * shared.table.right - shared.table.given).sum(axis=0)
+    agrees = (lead > 0) == (shared.verdict[judge] > 0)
+    counted = (lead != 0) & np.isfinite(shared.confidence[judge])
+    share = divided(shared.table.right.sum(axis=0), shared.table.given.sum(axis=0))
+    machine, human = board_means(np.stack([shared.verdict[judge], share]), shared.starts)
+    boards = {"storyboards": len(shared.starts)}
+    counts = [
+        {"questions": int((lead != 0).sum()), "divided": int((lead == 0).sum())},
+        {"answers": int(counted.sum())}, boards, boards, {"pairs": len(shared.pairs)},
+    ]  # fmt: skip
+    own = Estimate(values.values[judge], values.low[judge], values.high[judge])
+    return Against(
+        dict(zip(NAMES, scores(own, TOO_LITTLE, counts), strict=True)),
+        spearman(machine, human), kendall(machine, human),
+        bins_of(shared.confidence[judge][counted], agrees[counted], shared.bins[judge][counted]),
+        kind, *left_out,
+    )  # fmt: skip
 
 
 def _estimated(shared: Shared, people: int, resampling: Resampling) -> Estimate:
     """Return the values of all judges, shape (judges, values)."""
-    found = estimate(statistic_of(shared, pairwise=True), people, Resampling(0))
+    values = estimate(statistic_of(shared, pairwise=True), people, Resampling(0))
     if shared.verdict.size:
         often = estimate(statistic_of(shared, pairwise=len(shared.pairs) <= MOST_PAIRS), people, resampling)
-        found = Estimate(found.values, often.low, often.high)
+        values = Estimate(values.values, often.low, often.high)
     shape = (len(NAMES), len(shared.verdict))
-    return Estimate(*(part.reshape(shape).T for part in (found.values, found.low, found.high)))
+    return Estimate(*(part.reshape(shape).T for part in (values.values, values.low, values.high)))
 
 
 def _pairs(boards: Sequence[Unit]) -> tuple[Ints, str]:
     stories: dict[object, list[int]] = {}
-    for place, board in enumerate(boards):
-        stories.setdefault(board[-1], []).append(place)
-    within = [pair for places in stories.values() for pair in combinations(places, 2)]
+    for number, board in enumerate(boards):
+        stories.setdefault(board[-1], []).append(number)
+    within = [pair for numbers in stories.values() for pair in combinations(numbers, 2)]
     chosen = within or list(combinations(range(len(boards)), 2))
     kind = "within_story" if within else "between_stories"
     return np.array(chosen, dtype=np.int64).reshape(len(chosen), 2), kind
 
 
-def _confidence(units: Sequence[Unit], judge: Judged, levels: Mapping[str, float]) -> tuple[Floats, bool]:
-    """Return the mean stated confidence of each unit, ``nan`` where none is, and whether all are single."""
+def _confidence(units: Sequence[Unit], judge: Judged, levels: Mapping[str, float]) -> tuple[Floats, Ints]:
+    """Return the mean stated confidence of each unit, ``nan`` where none is, and the bin it falls into."""
     stated = [
         [levels[level] for level in judge.confidence.get(unit, ()) if level in levels] for unit in units
     ]
-    means = [sum(values) / len(values) if values else float("nan") for values in stated]
-    return np.array(means, dtype=np.float64), all(len(values) <= 1 for values in stated)
+    means = np.array([sum(values) / len(values) if values else np.nan for values in stated], dtype=np.float64)
+    return means, bins_by(means, single=all(len(values) <= 1 for values in stated))
 
 
-def _bin_places(confidence: Floats, single: bool) -> Ints:
+def bins_by(confidence: Floats, *, single: bool) -> Ints:
+    """Return the bin of each confidence: one per level where levels are single, else ten of equal width."""
     if single:
         return np.unique(confidence, return_inverse=True)[1].astype(np.int64)
     return np.minimum(np.nan_to_num(confidence) * BINS, BINS - 1).astype(np.int64)
 
 
-def _one_hot(places: Ints) -> Floats:
-    width = int(places.max()) + 1 if len(places) else 0
-    return np.eye(width)[places]
+def bins_of(confidence: Floats, right: NDArray[np.bool_], bins: Ints) -> tuple[Bin, ...]:
+    """Return the bins that hold an answer, in order, from the bin of each answer."""
+    counts = np.bincount(bins)
+    sums, hits = np.bincount(bins, weights=confidence), np.bincount(bins, weights=right)
+    return tuple(
+        Bin(int(count), float(total / count), float(hit / count))
+        for count, total, hit in zip(counts, sums, hits, strict=True)
+        if count
+    )
 
 
-def _counts(shared: Shared, judge: int) -> list[dict[str, int]]:
-    known, _ = verdicts(shared, judge)
-    tied = {"questions": int(known.sum()), "divided": int((~known).sum())}
-    stated = {"answers": int((known & np.isfinite(shared.confidence[judge])).sum())}
-    boards = {"storyboards": len(shared.starts)}
-    return [tied, stated, boards, boards, {"pairs": len(shared.pairs)}]
+def statistic_of(shared: Shared, *, pairwise: bool) -> Statistic:
+    """Return the values of :data:`NAMES` as a function of the people's weights.
+
+    The values have shape (replicates, values x judges): the first value of every judge, then the second, and
+    so on. Without ``pairwise`` the last is left undefined, as it is costly for many pairs.
+    """
+    verdict, stated = shared.verdict, np.isfinite(shared.confidence)
+    confidence = np.where(stated, shared.confidence, 0.0)
+    columns = [
+        np.eye(bins.max(initial=-1) + 1)[bins] * there[:, None]
+        for bins, there in zip(shared.bins, stated, strict=True)
+    ]
+    owner = np.repeat(np.eye(len(verdict)), [part.shape[1] for part in columns], axis=0)
+    binned = np.concatenate(columns, axis=1)
+    right_in = np.concatenate([c * v[:, None] for c, v in zip(columns, verdict, strict=True)], axis=1)
+    stated_in = np.concatenate([c * s[:, None] for c, s in zip(columns, confidence, strict=True)], axis=1)
+    machine = board_means(verdict, shared.starts)
+
+    def statistic(weights: Floats) -> Floats:
+        given, right = weights @ shared.table.given, weights @ shared.table.right
+        more, less = (2 * right > given).astype(np.float64), (2 * right < given).astype(np.float64)
+        known = more + less
+        agreed = more @ verdict.T + less @ (1 - verdict).T
+        gaps = np.abs(more @ right_in + less @ (binned - right_in) - known @ stated_in)
+        human = board_means(divided(right, given), shared.starts)
+        parts = [
+            divided(agreed, known.sum(axis=1)[:, None]),
+            divided(gaps @ owner, (known @ binned) @ owner),
+            _distance(human, machine),
+            spearman_of(human, machine),
+            _pairwise(human, machine, shared.pairs)
+            if pairwise
+            else np.full((len(weights), len(verdict)), np.nan),
+        ]
+        return np.concatenate(parts, axis=1)
+
+    return statistic
 
 
-def _told_bins(shared: Shared, judge: int, single: bool) -> tuple[Bin, ...]:
-    known, agrees = verdicts(shared, judge)
-    counted = known & np.isfinite(shared.confidence[judge])
-    confidence, right = shared.confidence[judge][counted], agrees[counted].astype(np.float64)
-    return by_value(confidence, right) if single else by_width(confidence, right, BINS)
+def board_means(values: Floats, starts: Ints) -> Floats:
+    """Return the mean of values over each storyboard, ``nan`` where none is known.
+
+    Args:
+        values: shape (rows, units), ``nan`` where unknown.
+        starts: the first unit of each storyboard.
+
+    Returns:
+        Shape (rows, storyboards), rounded, so that thirds added in another order tie.
+    """
+    if not len(starts):
+        return np.zeros((len(values), 0))
+    there = np.isfinite(values)
+    sums = np.add.reduceat(np.where(there, values, 0.0), starts, axis=1)
+    numbers = np.add.reduceat(there.astype(np.float64), starts, axis=1)
+    return np.round(divided(sums, numbers), 12)
+
+
+def spearman_of(rows: Floats, fixed: Floats) -> Floats:
+    """Return Spearman's correlation of each row with each fixed one, where the row has numbers.
+
+    Args:
+        rows: shape (replicates, places), ``nan`` where there is no number.
+        fixed: shape (judges, places).
+
+    Returns:
+        Shape (replicates, judges); ``nan`` with fewer than three places, or where all values are alike.
+    """
+    from scipy.stats import rankdata
+
+    there = np.isfinite(rows)
+    if not rows.shape[1]:
+        return np.full((len(rows), len(fixed)), np.nan)
+    middle = (there.sum(axis=1)[:, None] + 1) / 2
+    first = np.where(there, rankdata(np.where(there, rows, np.inf), axis=1) - middle, 0.0)
+    spread = (first**2).sum(axis=1)
+    correlations = np.empty((len(rows), len(fixed)))
+    for judge, numbers in enumerate(fixed):
+        if there.all():  # the usual case, in which the ranks of the fixed one are always the same
+            second = rankdata(numbers) - middle[0]
+            product, size = first @ second, np.full(len(rows), (second**2).sum())
+        else:
+            ranked = np.where(there, rankdata(np.where(there, numbers, np.inf), axis=1) - middle, 0.0)
+            product, size = (first * ranked).sum(axis=1), (ranked**2).sum(axis=1)
+        correlations[:, judge] = divided(product, np.sqrt(spread * size))
+    correlations[there.sum(axis=1) < 3] = np.nan
+    return correlations
+
+
+def _distance(human: Floats, machine: Floats) -> Floats:
+    there = np.isfinite(human)
+    apart = np.abs(np.where(there, human, 0.0)[:, None, :] - machine[None]) * there[:, None, :]
+    return divided(apart.sum(axis=2), there.sum(axis=1)[:, None].astype(np.float64))
+
+
+def _pairwise(human: Floats, machine: Floats, pairs: Ints) -> Floats:
+    first, second = pairs[:, 0], pairs[:, 1]
+    signs = np.sign(human[:, first] - human[:, second])
+    own = np.sign(machine[:, first] - machine[:, second])
+    same = sum(
+        (signs == sign).astype(np.float32) @ (own == sign).astype(np.float32).T for sign in (-1.0, 0.0, 1.0)
+    )
+    number = np.isfinite(signs).sum(axis=1)[:, None].astype(np.float64)
+    return divided(np.asarray(same, dtype=np.float64), number)

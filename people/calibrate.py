@@ -1,38 +1,19 @@
 """Calibrating an evaluation with people: the archive and the release or suite, beside a file of answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, TargetError, UserError
-from ..evaluation.archive import Archive, check_hash, read_archive, sources_of
-from ..evaluation.completion.score import score_archive, subject_methods
-from ..evaluation.completion.scores import PanelScore
-from ..evaluation.completion.voting import Definitions, NonResponse
-from ..evaluation.hashes import release_sha256
+from ..errors import InputError, TargetError, UserError
+from ..evaluation.archive import read_archive
 from ..evaluation.images.definitions import Definitions as ImageDefinitions
-from ..evaluation.images.found import read_found
-from ..evaluation.images.score import score_archive as score_images
-from ..evaluation.images.shot_table import scored_shots
-from ..releases.loading import Release, load
-from ..releases.suites import SUITE, load_suite
 from ..schemas.canonical import pretty_bytes, write_atomic
-from ..schemas.events import Suite
-from ..schemas.judgement import EvaluationManifest
-from .alignment import ALL, alignment, human_rates
-from .consistency import agreements
-from .exclude import exclude
-from .known import Known
-from .pictures import KINDS, RATING, shot_item, study_pictures
-from .plain import as_plain
-from .read import read_human
-from .sampling import read_key
-from .study import StudySettings, definitions, people, study_storyboards
-from .told import told
+from . import events, katha, shots
+from .study import Evaluated, Json, Study, StudySettings, number_text, percent_text, score_text
 
-Verified = dict[tuple[str, str], float | None]
-"""Model and video -> the judge's rate; null where it has no answer."""
+STUDIES: Mapping[str, Study] = {"katha": katha.STUDY, "events": events.STUDY, "images": shots.STUDY}
+"""Kind of an evaluation -> how it is compared."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +32,12 @@ class HumanReport:
 
     def lines(self) -> Iterator[str]:
         """Return it for people."""
-        return told(self.document)
+        study = STUDIES[self.document["kind"]]
+        yield from _people_lines(self.document["people"])
+        for method, about in self.document.get("methods", {}).items():
+            yield from study.method_lines(method, about)
+        yield from _rater_lines(self.document)
+        yield from study.result_lines(self.document)
 
 
 def calibrate(
@@ -77,32 +63,10 @@ def calibrate(
         ConfigError: the release is neither given nor known.
     """
     archive = read_archive(folder)
-    chosen = settings or StudySettings()
-    if archive.manifest.kind == "events":
-        return _events(archive, Path(folder), Path(human), (source, key), chosen)
-    if archive.manifest.kind == "images":
-        return _images(archive, Path(folder), Path(human), chosen, define)
-    release = _release(archive, folder, source)
-    methods = frozenset(archive.manifest.subject.get("methods", ()))
-    rows = read_human(human, Known.of_records(release.records, methods))
-    return HumanReport(study_storyboards(rows, release.records, archive.judgements, chosen))
-
-
-def _images(
-    archive: Archive, folder: Path, human: Path, settings: StudySettings, define: ImageDefinitions | None
-) -> HumanReport:
-    found = read_found(folder)
-    scoring = replace(define or ImageDefinitions(), resamples=0)
-    scores = score_images(archive, found, scoring)
-    shots = scored_shots(archive, found, scores)
-    known = Known(
-        methods=frozenset(one.method for one in found),
-        pictures=frozenset(one.story_id for one in found)
-        | {shot_item(one.story_id, shot.number) for one in found for shot in one.shots},
-        rating=RATING,
-        kinds=KINDS,
-    )
-    return HumanReport(study_pictures(read_human(human, known), scores, shots, settings))
+    source, key = (None if path is None else Path(path) for path in (source, key))
+    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, define)
+    study = STUDIES.get(archive.manifest.kind, katha.STUDY)
+    return HumanReport(study.compare(evaluated, settings or StudySettings()))
 
 
 def write_weights(report: HumanReport, path: Path) -> None:
@@ -114,15 +78,11 @@ def write_weights(report: HumanReport, path: Path) -> None:
     """
     fitted = report.document.get("weights")
     if not fitted or not any(fitted["weights"].values()):
-        raise InputError(
-            [
-                UserError(
-                    "--fit-weights",
-                    what="nobody answered a judged question of the validation split",
-                    fix="ask people about stories of that split, or leave the option out",
-                )
-            ]
-        )
+        problem = UserError(
+            "--fit-weights", what="nobody answered a judged question of the validation split",
+            fix="ask people about stories of that split, or leave the option out",
+        )  # fmt: skip
+        raise InputError([problem])
     try:
         write_atomic(path, [pretty_bytes(fitted)])
     except OSError as error:
@@ -131,91 +91,34 @@ def write_weights(report: HumanReport, path: Path) -> None:
         ) from error
 
 
-def _release(archive: Archive, folder: str | Path, source: str | Path | None) -> Release:
-    place = Path(source) if source is not None else _remembered(folder, archive.manifest)
-    check_hash(archive, "release", release_sha256(place), str(place))
-    return load(place)
+def _people_lines(people: Json) -> Iterator[str]:
+    lines = ", ".join(f"{count} {kind}" for kind, count in people["lines"].items())
+    yield f"{people['raters']} {'person' if people['raters'] == 1 else 'people'}: {lines}"
+    for rater, why in people["excluded_raters"].items():
+        yield f"  left out: {rater}, {why}"
+    if people["excluded_as_too_fast"]:
+        yield f"  left out: {people['excluded_as_too_fast']} answers, too fast"
+    thin = people["items_with_too_few_raters"]
+    if thin:
+        yield f"  too few people: {len(thin)} of {people['items']} items, such as {thin[0]}"
 
 
-def _remembered(folder: str | Path, manifest: EvaluationManifest) -> Path:
-    """Return where the evaluation found its release."""
-    for role, path in sources_of(folder, manifest):
-        if role == "release":
-            return path
-    raise ConfigError(
-        "--release", what="the archive does not say which release was judged",
-        fix="give its folder with --release",
-    )  # fmt: skip
-
-
-def _events(
-    archive: Archive,
-    folder: Path,
-    human: Path,
-    given: tuple[str | Path | None, str | Path | None],
-    settings: StudySettings,
-) -> HumanReport:
-    source, key = given
-    place = Path(source) if source is not None else folder / SUITE
-    suite = load_suite(place)
-    check_hash(archive, "suite", suite.sha256(), str(place))
-    known = Known(
-        methods=frozenset(subject_methods(archive.manifest)),
-        events={name: len(prompt.event_list) for name, prompt in suite.prompts.items()},
-        classes={name: prompt.labels for name, prompt in suite.prompts.items()},
-        kinds=frozenset(("completion", "attention")),
-    )
-    rows = read_human(human, known, None if key is None else read_key(key))
-    kept = exclude(rows, settings.exclusion)
-    rates = human_rates(kept.rows)
-    nonresponse: NonResponse = "excluded" if settings.nonresponse == "excluded" else "zero"
-    verifiers, ways = _verified(archive, suite, Definitions(nonresponse=nonresponse, resamples=0))
-    document = {
-        "kind": "events",
-        "definitions": definitions(settings, nonresponse),
-        "people": people(rows, kept, settings),
-        "agreement": as_plain(agreements(kept.rows, {})),
-        "judges": {
-            judge: {
-                "nonresponse": nonresponse,
-                "videos": sum(video in own for video in rates),
-                "not_answered": sum(video in own and own[video] is None for video in rates),
-                "not_judged": sum(video not in own for video in rates),
-                "classes": as_plain(alignment(rates, _counted(own, nonresponse), known.classes)),
-                "alternatives": {
-                    way: as_plain(alignment(rates, _counted(combined[judge], nonresponse), {})[ALL])
-                    for way, combined in ways.items()
-                },
-            }
-            for judge, own in sorted(verifiers.items())
-        },
-    }
-    return HumanReport(document)
-
-
-def _verified(
-    archive: Archive, suite: Suite, definitions: Definitions
-) -> tuple[dict[str, Verified], dict[str, dict[str, Verified]]]:
-    """Return judge -> its rate of each video; and the same for every way to combine votes (Table 4)."""
-    panels = score_archive(archive, suite, definitions).panels
-    ways = list(dict.fromkeys(way for panel in panels for way in panel.alternatives))
-    return _by_judge(panels), {
-        way: _by_judge(score_archive(archive, suite, replace(definitions, voting=way)).panels) for way in ways
-    }
-
-
-def _by_judge(panels: Iterable[PanelScore]) -> dict[str, Verified]:
-    found: dict[str, Verified] = {}
-    for panel in panels:
-        own = found.setdefault(panel.panel.judge, {})
-        own |= {(panel.panel.method, one.unit): one.rate for one in panel.videos}
-    return found
-
-
-def _counted(
-    rates: Mapping[tuple[str, str], float | None], nonresponse: NonResponse
-) -> dict[tuple[str, str], float]:
-    """Return the rates that count: of a video without an answer zero, or none."""
-    silent = 0.0 if nonresponse == "zero" else None
-    counted = {video: silent if rate is None else rate for video, rate in rates.items()}
-    return {video: rate for video, rate in counted.items() if rate is not None}
+def _rater_lines(document: Json) -> Iterator[str]:
+    """Return what people preferred, and how far they agree."""
+    if document.get("preferences"):
+        yield from ("", "preferences, -2 to 2 (one-sided Wilcoxon, Bonferroni)")
+    for preferred in document.get("preferences", ()):
+        exact = "exact" if preferred["test"]["exact"] else "approximate"
+        yield (
+            f"  {preferred['method']} over {preferred['baseline']}, {preferred['criterion']}:"
+            f" {score_text(preferred['mean'])}"
+            f"  p = {preferred['test']['p_value']:.4g} ({exact}), corrected {preferred['p_corrected']:.4g},"
+            f" by person {preferred['p_corrected_by_person']:.4g},"
+            f" r = {number_text(preferred['rank_biserial'])}"
+        )
+    if document["agreement"]:
+        yield from ("", "agreement between people")
+    for agreed in document["agreement"]:
+        kappa = "" if agreed["kappa"] is None else f"  Fleiss' kappa {score_text(agreed['kappa'])}"
+        alpha = f"Krippendorff's alpha ({agreed['level']}) {score_text(agreed['alpha'])}"
+        yield f"  {agreed['what']}: {percent_text(agreed['pairs'])} of pairs agree{kappa}  {alpha}"

@@ -6,17 +6,20 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ..errors import InputError, UserError
 from ..schemas.csv_text import without_guard
 from ..schemas.human import NEEDED, HumanRow
+from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain, reason_of
-from .known import Known
+from ..schemas.vocabulary import vocabulary
 
 LARGEST = 256 * 1024 * 1024
 """Most bytes of a file; a study of 400 stories has less than one per cent of that."""
@@ -24,9 +27,91 @@ LISTED = 1000
 LISTS = ("labels", "completion")
 NUMBERS = ("seed", "value", "seconds", "repeat", "completion")
 FIX = "correct the line; docs/human.md has the columns"
+UNCLEAR = "unclear"
+STORY_KINDS = frozenset(("answer", "moral_label", "rating", "preference", "attention"))
+"""The kinds of lines about storyboards."""
 
 Key = Mapping[str, tuple[str, str]]
 """Task id -> video and method that it stands for."""
+
+
+class Stray(NamedTuple):
+    """A column that does not say what it may: what was expected there, and what was found."""
+
+    column: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an evaluation knows; a line of a human file that names something else is a problem.
+
+    Attributes:
+        questions: question id -> question.
+        morals: story id -> its moral label.
+        methods: the methods that were judged; none: any is allowed.
+        events: file name of a video in the suite -> how many events its prompt has.
+        classes: file name of a video in the suite -> the classes of its prompt.
+        kinds: the kinds of lines that fit the evaluation; none: every kind.
+        pictures: stories and shots of an evaluation of shot images.
+        rating: least and greatest rating.
+    """
+
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    morals: Mapping[str, str | None] = field(default_factory=dict)
+    methods: frozenset[str] = frozenset()
+    events: Mapping[str, int] = field(default_factory=dict)
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
+    pictures: frozenset[str] = frozenset()
+    rating: tuple[int, int] = (1, 5)
+
+    @classmethod
+    def of_records(cls, records: tuple[StoryRecord, ...], methods: frozenset[str] = frozenset()) -> "Known":
+        """Return what story records hold."""
+        questions = {question.question_id: question for record in records for question in record.questions}
+        morals = {record.story_id: record.moral_label for record in records}
+        return cls(questions, morals, methods, kinds=STORY_KINDS)
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The moral labels that a person may give."""
+        return frozenset((*vocabulary("moral_label").values, UNCLEAR))
+
+    def unknown(self, row: HumanRow) -> Stray | None:
+        """Return the column in which a line names what is not there."""
+        items: Mapping[str, object]
+        if row.kind == "attention":
+            return None
+        if row.kind == "answer":
+            items, what = self.questions, "a question of the release"
+        elif row.kind == "completion":
+            items, what = self.events, "a video of the suite"
+        elif self.pictures:
+            items = dict.fromkeys(self.pictures)
+            what = "a story of the evaluation, or of one of its shots, such as 01/shot_03"
+        else:
+            items, what = self.morals, "a story of the release"
+        if row.item not in items:
+            return Stray("item", f"the id of {what}", repr(row.item))
+        judged = self.pictures or row.kind in ("answer", "moral_label", "completion")
+        if judged and row.method is not None and self.methods and row.method not in self.methods:
+            return Stray("method", f"one of {', '.join(sorted(self.methods))}", repr(row.method))
+        return self._unknown_detail(row)
+
+    def _unknown_detail(self, row: HumanRow) -> Stray | None:
+        low, high = self.rating
+        if row.kind == "rating" and row.value is not None and not low <= row.value <= high:
+            return Stray("value", f"a rating from {low} to {high}", str(row.value))
+        if strange := [label for label in row.labels if label not in self.labels]:
+            return Stray("labels", "moral labels, or unclear", ", ".join(map(repr, strange)))
+        if len(set(row.labels)) < len(row.labels):
+            return Stray("labels", "different labels", ", ".join(row.labels))
+        events = self.events[str(row.item)] if row.kind == "completion" else 0
+        if row.kind == "completion" and len(row.completion) != events:
+            return Stray("completion", f"{events} values, one for each event", str(len(row.completion)))
+        return None
 
 
 def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[HumanRow, ...]:
@@ -37,104 +122,152 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
     Args:
         path: a file that ends in ``.jsonl`` or ``.csv``.
         known: what the people can have been asked about.
-        key: the key of anonymised tasks, by :func:`fabula.people.sampling.read_key`; lines of kind
-            completion then name the task as ``item`` and no method.
+        key: the key of anonymised tasks, by :func:`fabula.people.tasks.read_key`; lines of kind completion
+            then name the task as ``item`` and no method.
 
     Raises:
         InputError: the file cannot be read, lines have no rater, name what is not there, lack a column or
             hold a value out of range, or one person answered the same thing twice and differently. All
             problems are listed, up to a thousand.
     """
-    place = Path(path)
-    text = _text(place)
-    problems: list[UserError] = []
-    first: dict[tuple[Any, ...], tuple[str, HumanRow]] = {}
-    strays = Counter[str]()
-    for where, fields in (_csv if place.suffix == ".csv" else _jsonl)(place, text, problems):
-        if len(problems) >= LISTED:
-            problems.append(_problem(where, f"at most {LISTED} problems", "more; the rest is not read"))
-            break
-        kind = str(fields.get("kind"))
-        if known.kinds and kind in NEEDED.keys() - known.kinds:
-            strays[kind] += 1
-            continue
-        row = _row(where, _unblinded(where, fields, key, problems), problems)
-        if row is None:
-            continue
-        if strange := known.unknown(row):
-            problems.append(_problem(f"{where} {strange[0]}", *strange[1:]))
-        else:
-            _keep(where, row, first, problems)
-    if strays:
-        problems.insert(0, _other_kind(place, known, strays))
-    if problems:
-        raise InputError(problems)
-    if not first:
-        raise InputError([_problem(str(place), "at least one line", "none")])
-    return tuple(row for _, row in first.values())
+    return _Reading(Path(path), known, key).rows()
 
 
-def _other_kind(path: Path, known: Known, strays: Counter[str]) -> UserError:
-    """Return the one problem of lines that are about another kind of evaluation."""
-    what = "videos" if "completion" in known.kinds else "storyboards"
-    return _problem(
-        str(path),
-        f"lines of kind {', '.join(sorted(known.kinds))}: the evaluation is of {what}",
-        ", ".join(f"{count} of kind {kind}" for kind, count in sorted(strays.items())),
-        "give what people said about this evaluation, or the evaluation that they were asked about",
-    )
+@dataclass
+class _Reading:
+    """One file while it is read, with its problems so far."""
 
+    path: Path
+    known: Known
+    key: Key | None
+    problems: list[UserError] = field(default_factory=list)
 
-def _text(path: Path) -> str:
-    wanted = "a .jsonl or .csv file in UTF-8"
-    if path.suffix not in (".jsonl", ".csv"):
-        raise InputError([_problem(str(path), wanted, f"the ending {path.suffix!r}", "rename or convert it")])
-    try:
-        return read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            raise InputError(
-                [_problem(str(path), f"at most {LARGEST} bytes", "more", "split the file")]
-            ) from error
-        found = reason_of(error)
-        raise InputError([_problem(str(path), wanted, found, "give the file of answers")]) from error
+    def wrong(self, where: str, expected: str, found: str, fix: str = FIX) -> None:
+        self.problems.append(UserError(where, expected=expected, found=found, fix=fix))
 
+    def rows(self) -> tuple[HumanRow, ...]:
+        first: dict[tuple[Any, ...], tuple[str, HumanRow]] = {}
+        strays = Counter[str]()
+        text = self._text()
+        for where, fields in self._csv(text) if self.path.suffix == ".csv" else self._jsonl(text):
+            if len(self.problems) >= LISTED:
+                self.wrong(where, f"at most {LISTED} problems", "more; the rest is not read")
+                break
+            kind = str(fields.get("kind"))
+            if self.known.kinds and kind in NEEDED.keys() - self.known.kinds:
+                strays[kind] += 1
+                continue
+            shown = self._unblinded(where, fields)
+            if shown is not None and (row := self._row(where, shown)):
+                self._check(where, row, first)
+        if strays:
+            self._name_strays(strays)
+        if not first and not self.problems:
+            self.wrong(str(self.path), "at least one line", "none")
+        if self.problems:
+            raise InputError(self.problems)
+        return tuple(row for _, row in first.values())
 
-def _jsonl(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
+    def _name_strays(self, strays: Counter[str]) -> None:
+        """Put the one problem of lines that are about another kind of evaluation first."""
+        what = "videos" if "completion" in self.known.kinds else "storyboards"
+        self.wrong(
+            str(self.path),
+            f"lines of kind {', '.join(sorted(self.known.kinds))}: the evaluation is of {what}",
+            ", ".join(f"{count} of kind {kind}" for kind, count in sorted(strays.items())),
+            "give what people said about this evaluation, or the evaluation that they were asked about",
+        )
+        self.problems.insert(0, self.problems.pop())
+
+    def _text(self) -> str:
+        wanted, fix = "a .jsonl or .csv file in UTF-8", "rename or convert it"
+        found = f"the ending {self.path.suffix!r}"
+        if self.path.suffix in (".jsonl", ".csv"):
+            try:
+                return read_plain(self.path, LARGEST, follow=True).decode("utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                found, fix = reason_of(error), "give the file of answers"
+                if isinstance(error, OSError) and error.errno == errno.EFBIG:
+                    wanted, found, fix = f"at most {LARGEST} bytes", "more", "split the file"
+        self.wrong(str(self.path), wanted, found, fix)
+        raise InputError(self.problems)
+
+    def _jsonl(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            where = f"{self.path}:{number}"
+            try:
+                fields = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                self.wrong(where, "a JSON object", reason_of(error))
+                continue
+            if isinstance(fields, dict):
+                yield where, fields
+            else:
+                self.wrong(where, "a JSON object", type(fields).__name__)
+
+    def _csv(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        known = sorted(HumanRow.model_fields)
         try:
-            fields = json.loads(line)
+            header = [name.strip() for name in next(reader, [])]
+            strange = [repr(name) for name in header if name not in known]
+            if strange or len(set(header)) < len(header):
+                found = ", ".join(strange) or "one name twice"
+                self.wrong(f"{self.path}:1", f"columns among {', '.join(known)}", found)
+                return
+            for cells in reader:
+                where = f"{self.path}:{reader.line_num}"
+                if not any(cells):
+                    continue
+                if len(cells) != len(header):
+                    self.wrong(where, f"{len(header)} cells, as in line 1", str(len(cells)))
+                    continue
+                named = zip(header, cells, strict=True)
+                yield where, {name: _cell(name, cell) for name, cell in named if cell}
+        except csv.Error as error:
+            self.wrong(f"{self.path}:{reader.line_num}", "CSV, with commas and quotes", str(error))
+
+    def _unblinded(self, where: str, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a line with video and method instead of the task that stood for them."""
+        if self.key is None or fields.get("kind") != "completion" or not fields.get("rater"):
+            return fields
+        task, method = fields.get("item"), fields.get("method")
+        if not isinstance(task, str) or task not in self.key:
+            self.wrong(f"{where} item", "the id of a task in the key", repr(task))
+            return None
+        if method is not None:
+            self.wrong(f"{where} method", "no method, because the task says which it is", repr(method))
+            return None
+        return {**fields, **dict(zip(("item", "method"), self.key[task], strict=True))}
+
+    def _row(self, where: str, fields: dict[str, Any]) -> HumanRow | None:
+        if fields.get("rater") in (None, ""):
+            self.wrong(f"{where} rater", "the anonymised id of the person", "none")
+            return None
+        try:
+            return HumanRow.model_validate_json(json.dumps(fields), strict=True)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                column = f" {format_path(detail['loc']).removeprefix('$.')}" if detail["loc"] else ""
+                message = detail["msg"].removeprefix("Value error, ")
+                self.wrong(f"{where}{column}", "a value that the column allows", message)
         except (ValueError, RecursionError) as error:
-            problems.append(_problem(where, "a JSON object", reason_of(error)))
-            continue
-        if isinstance(fields, dict):
-            yield where, fields
-        else:
-            problems.append(_problem(where, "a JSON object", type(fields).__name__))
+            self.wrong(where, "values that JSON has", str(error))
+        return None
 
-
-def _csv(path: Path, text: str, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        known = set(HumanRow.model_fields)
-        if strange := [name for name in header if name not in known] or len(set(header)) < len(header):
-            found = "one name twice" if strange is True else ", ".join(map(repr, strange))
-            problems.append(_problem(f"{path}:1", f"columns among {', '.join(sorted(known))}", found))
+    def _check(self, where: str, row: HumanRow, first: dict[tuple[Any, ...], tuple[str, HumanRow]]) -> None:
+        """Keep a line where it names what is there, and the person said nothing else about it before."""
+        if stray := self.known.unknown(row):
+            self.wrong(f"{where} {stray.column}", stray.expected, stray.found)
             return
-        for cells in reader:
-            where = f"{path}:{reader.line_num}"
-            if not any(cells):
-                continue
-            if len(cells) != len(header):
-                problems.append(_problem(where, f"{len(header)} cells, as in line 1", str(len(cells))))
-                continue
-            yield where, {name: _cell(name, cell) for name, cell in zip(header, cells, strict=True) if cell}
-    except csv.Error as error:
-        problems.append(_problem(f"{path}:{reader.line_num}", "CSV, with commas and quotes", str(error)))
+        earlier, said = first.setdefault(row.place(), (where, row))
+        if said != row:
+            self.wrong(
+                where, f"one line of {row.rater} for this {row.kind} of {row.item}, as in {earlier}",
+                "a different one", "keep the line that counts, or number a repeated control with repeat",
+            )  # fmt: skip
 
 
 def _cell(name: str, cell: str) -> Any:  # noqa: ANN401 - a JSON value
@@ -155,60 +288,3 @@ def _number(text: str) -> int | float | str:
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
-
-
-def _unblinded(
-    where: str, fields: dict[str, Any], key: Key | None, problems: list[UserError]
-) -> dict[str, Any] | None:
-    """Return a line with video and method instead of the task that stood for them."""
-    if key is None or fields.get("kind") != "completion" or not fields.get("rater"):
-        return fields
-    task = fields.get("item")
-    if not isinstance(task, str) or task not in key:
-        problems.append(_problem(f"{where} item", "the id of a task in the key", repr(task)))
-        return None
-    if fields.get("method") is not None:
-        problems.append(
-            _problem(
-                f"{where} method", "no method, because the task says which it is", repr(fields["method"])
-            )
-        )
-        return None
-    item, method = key[task]
-    return {**fields, "item": item, "method": method}
-
-
-def _row(where: str, fields: dict[str, Any] | None, problems: list[UserError]) -> HumanRow | None:
-    if fields is None:
-        return None
-    if fields.get("rater") in (None, ""):
-        problems.append(_problem(f"{where} rater", "the anonymised id of the person", "none"))
-        return None
-    try:
-        return HumanRow.model_validate_json(json.dumps(fields), strict=True)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            place = f"{where} {format_path(detail['loc']).removeprefix('$.')}" if detail["loc"] else where
-            problems.append(
-                _problem(place, "a value that the column allows", detail["msg"].removeprefix("Value error, "))
-            )
-    except (ValueError, RecursionError) as error:
-        problems.append(_problem(where, "values that JSON has", str(error)))
-    return None
-
-
-def _keep(
-    where: str, row: HumanRow, first: dict[tuple[Any, ...], tuple[str, HumanRow]], problems: list[UserError]
-) -> None:
-    earlier, said = first.setdefault(row.place(), (where, row))
-    if said != row:
-        problems.append(
-            _problem(
-                where, f"one line of {row.rater} for this {row.kind} of {row.item}, as in {earlier}",
-                "a different one", "keep the line that counts, or number a repeated control with repeat",
-            )
-        )  # fmt: skip
-
-
-def _problem(where: str, expected: str, found: str, fix: str = FIX) -> UserError:
-    return UserError(where, expected=expected, found=found, fix=fix)

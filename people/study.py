@@ -1,31 +1,44 @@
-"""A study of people's answers about storyboards, beside the judges of an evaluation."""
+"""A study of what people said, whatever they were shown: settings, who counts, and what every kind has.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+What was not answered with care is left out; every exclusion is counted and named, never silent.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..evaluation.recoverability.definitions import NONRESPONSES, Definitions, Nonresponse
+from ..evaluation.archive import Archive
+from ..evaluation.images.definitions import Definitions as ImageDefinitions
+from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
+from ..schemas.base import Own
 from ..schemas.human import HumanRow
-from ..schemas.judgement import Judgement
-from ..schemas.katha import Question, StoryRecord
-from .against import LEVELS, against
-from .answers import CONDITIONS, majorities
-from .choices import label_agreement, preference_agreement
-from .consistency import agreements
-from .exclude import Exclusion, Kept, exclude
-from .judged import ENSEMBLE, Judged, judged
-from .moral import human_moral
-from .plain import as_plain
-from .preference import preferences
-from .ratings import human_ratings
-from .recovery import human_recovery
-from .resample import Resampling
-from .weights import fitted_weights
+from ..schemas.katha import Question
+from .against import LEVELS
+from .participants import Resampling
+from .ratings import agreements
 
+Json = Mapping[str, Any]
 VALID = ("people", "judges", "all")
 LEAST_RATERS = 3
-DEFAULTS = Definitions()
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """What is left out (KathaTrace, section F.1, names the three reasons and no thresholds).
+
+    Attributes:
+        attention_failures: most attention checks that a person may fail; with more, all their lines go.
+        min_seconds: a line answered faster than this goes; None: none does.
+        min_consistency: least share of repeated controls answered as before; below it, all lines of the
+            person go; None: nobody goes for that.
+    """
+
+    attention_failures: int = 0
+    min_seconds: float | None = None
+    min_consistency: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,169 +68,200 @@ class StudySettings:
     fit_split: str | None = None
 
     def __post_init__(self) -> None:
-        if self.valid not in VALID:
-            raise ConfigError(
-                "valid", expected=" or ".join(VALID), found=self.valid, fix="choose one of them"
-            )
-        if self.nonresponse not in (None, *NONRESPONSES):
-            raise ConfigError(
-                "nonresponse", expected=" or ".join(NONRESPONSES), found=str(self.nonresponse),
-                fix="choose one of them",
-            )  # fmt: skip
+        for name, allowed in (("valid", VALID), ("nonresponse", tuple(NONRESPONSES))):
+            value = getattr(self, name)
+            if value not in allowed and (name, value) != ("nonresponse", None):
+                expected = " or ".join(allowed)
+                raise ConfigError(name, expected=expected, found=str(value), fix="choose one of them")
 
 
-def study_storyboards(
+@dataclass(frozen=True)
+class Evaluated:
+    """An evaluation, and the file of what people said about it.
+
+    Attributes:
+        archive: what judges said.
+        folder: the evaluation folder.
+        human: people's answers, ``.jsonl`` or ``.csv``.
+        source: the release or suite that was judged with; None: where the evaluation found it.
+        key: the key of anonymised tasks, if the answers name tasks.
+        define: how shot images are scored; None for the defaults.
+    """
+
+    archive: Archive
+    folder: Path
+    human: Path
+    source: Path | None = None
+    key: Path | None = None
+    define: ImageDefinitions | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """How evaluations of one kind are compared with what people said.
+
+    Attributes:
+        compare: returns all that people said and how judges or scores compare, as plain JSON.
+        method_lines: a method and what people said of it -> lines for people.
+        result_lines: the whole document -> how judges or scores compare, as lines for people.
+    """
+
+    compare: Callable[[Evaluated, StudySettings], dict[str, Any]]
+    method_lines: Callable[[str, Json], Iterator[str]]
+    result_lines: Callable[[Json], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of the lines.
+
+    Attributes:
+        rows: the lines that count, without attention checks.
+        people: person -> why all their lines were left out.
+        fast: how many lines of other people were left out as too fast.
+        consistency: person -> share of repeated controls answered as before; only people who had some.
+    """
+
+    rows: tuple[HumanRow, ...]
+    people: dict[str, str]
+    fast: int
+    consistency: dict[str, float]
+
+
+def exclude(rows: Sequence[HumanRow], rule: Exclusion) -> Kept:
+    """Return the lines that count, and what was left out and why."""
+    failed: dict[str, int] = {}
+    for row in rows:
+        if row.kind == "attention" and row.value == 0:
+            failed[row.rater] = failed.get(row.rater, 0) + 1
+    consistency = _consistency(rows)
+    people = {
+        rater: f"attention checks failed: {count}"
+        for rater, count in failed.items()
+        if count > rule.attention_failures
+    }
+    if rule.min_consistency is not None:
+        for rater, share in consistency.items():
+            if share < rule.min_consistency and rater not in people:
+                people[rater] = f"answered {share:.0%} of the repeated controls as before"
+    careful = [row for row in rows if row.rater not in people and row.kind != "attention"]
+    slow = [row for row in careful if not _too_fast(row, rule)]
+    return Kept(tuple(slow), dict(sorted(people.items())), len(careful) - len(slow), consistency)
+
+
+def _too_fast(row: HumanRow, rule: Exclusion) -> bool:
+    return rule.min_seconds is not None and row.seconds is not None and row.seconds < rule.min_seconds
+
+
+def _consistency(rows: Sequence[HumanRow]) -> dict[str, float]:
+    """Return person -> share of repetitions that say what the first answer said."""
+    first = {row.place(): _said(row) for row in rows if not row.repeat}
+    same: dict[str, list[bool]] = {}
+    for row in rows:
+        before = first.get((*row.place()[:-1], 0))
+        if row.repeat and before is not None:
+            same.setdefault(row.rater, []).append(before == _said(row))
+    return {rater: sum(alike) / len(alike) for rater, alike in sorted(same.items())}
+
+
+def _said(row: HumanRow) -> tuple[object, ...]:
+    return (row.answer, row.labels[:1], row.value, row.completion)
+
+
+def common_parts(
+    kind: str,
     rows: Sequence[HumanRow],
-    records: Sequence[StoryRecord],
-    judgements: Sequence[Judgement],
     settings: StudySettings,
-) -> dict[str, Any]:
-    """Return all that people said about storyboards and how judges compare, as plain JSON.
+    nonresponse: str,
+    questions: Mapping[str, Question] | None = None,
+) -> tuple[Kept, dict[str, Any]]:
+    """Return the lines that count; and, as plain JSON, what studies of all kinds have.
+
+    That is the definitions, who took part, what was left out, what too few people answered, and how far
+    people agree.
 
     Args:
-        rows: the lines of a file of answers.
-        records: the stories that were asked about.
-        judgements: the archive of the evaluation.
+        kind: of the evaluation.
+        rows: all lines of the file.
         settings: definitions.
+        nonresponse: the definition of no answer that is used.
+        questions: question id -> question, where people answered some.
     """
     kept = exclude(rows, settings.exclusion)
-    questions = {one.question_id: one for record in records for one in record.questions}
-    nonresponse = settings.nonresponse or DEFAULTS.nonresponse
-    judges = judged(judgements, questions, nonresponse)
-    morals = {record.story_id: record.moral_label for record in records}
-    methods = sorted({row.method for row in kept.rows if row.method is not None})
-    document: dict[str, Any] = {
-        "kind": "katha",
-        "definitions": definitions(settings, nonresponse),
-        "people": people(rows, kept, settings),
-        "methods": {
-            method: _method(kept.rows, questions, morals, (method, judges), settings) for method in methods
-        },
-        "preferences": as_plain(preferences(kept.rows, settings.resampling)),
-        "agreement": as_plain(agreements(kept.rows, questions)),
-        "judges": _judges(kept.rows, questions, judges, settings),
-        "weights": None,
-    }
-    if settings.fit_split is not None:
-        split = {record.story_id for record in records if record.split == settings.fit_split}
-        fitting = [
-            row for row in kept.rows if row.kind == "answer" and questions[str(row.item)].story_id in split
-        ]
-        document["weights"] = {
-            "split": settings.fit_split,
-            "weights": fitted_weights(fitting, questions, judges),
-        }
-    return document
-
-
-def definitions(settings: StudySettings, nonresponse: str) -> dict[str, Any]:
-    """Return the settings as plain JSON, with the definition of no answer that was used."""
-    return {
-        "exclusion": asdict(settings.exclusion),
-        "resampling": asdict(settings.resampling),
-        "confidence": dict(settings.levels),
-        "valid": settings.valid,
-        "least_raters": settings.least_raters,
-        "matching": "accepted",
-        "ties": "left out",
-        "nonresponse": nonresponse,
-    }
-
-
-def people(rows: Sequence[HumanRow], kept: Kept, settings: StudySettings) -> dict[str, Any]:
-    """Return who took part, what was left out, and what too few people answered."""
     raters: dict[tuple[object, ...], set[str]] = {}
     for row in kept.rows:
         if not row.repeat:
             raters.setdefault(row.place()[1:], set()).add(row.rater)
-    thin = [unit for unit, found in raters.items() if len(found) < settings.least_raters]
+    thin = [unit[:-1] for unit, who in raters.items() if len(who) < settings.least_raters]
     kinds = sorted({row.kind for row in kept.rows})
-    return {
-        "raters": len({row.rater for row in kept.rows}),
-        "lines": {kind: sum(row.kind == kind for row in kept.rows) for kind in kinds},
-        "lines_read": len(rows),
-        "excluded_raters": kept.people,
-        "excluded_as_too_fast": kept.fast,
-        "consistency": kept.consistency,
-        "items": len(raters),
-        "items_with_too_few_raters": sorted(_named(unit) for unit in thin),
-    }
-
-
-def _named(unit: tuple[object, ...]) -> str:
-    """Return kind, item and what was shown, for people."""
-    return ", ".join(str(part) for part in unit[:-1] if part is not None)
-
-
-def _method(
-    rows: Sequence[HumanRow],
-    questions: Mapping[str, Question],
-    morals: Mapping[str, str | None],
-    shown_by: tuple[str, Mapping[str, Judged]],
-    settings: StudySettings,
-) -> dict[str, Any]:
-    method, judges = shown_by
-    resampling = settings.resampling
-    asked = {
-        str(row.item)
-        for row in rows
-        if row.kind == "answer" and row.method in (method, None) and row.condition is not None
-    }
-    valid, used = _valid(rows, questions, method, judges, settings.valid)
-    chosen = asked if valid is None else asked & valid
-    recovery = human_recovery(rows, questions, method, chosen, resampling)
-    return {
-        "valid_set": used,
-        "questions_asked": len(asked),
-        "questions_valid": len(chosen),
-        **as_plain(recovery),
-        "moral": {
-            condition: as_plain(human_moral(rows, morals, condition, method, resampling))
-            for condition in CONDITIONS
+    return kept, {
+        "kind": kind,
+        "definitions": {
+            "exclusion": asdict(settings.exclusion),
+            "resampling": asdict(settings.resampling),
+            "confidence": dict(settings.levels),
+            "valid": settings.valid,
+            "least_raters": settings.least_raters,
+            "matching": "accepted",
+            "ties": "left out",
+            "nonresponse": nonresponse,
         },
-        "ratings": as_plain(human_ratings(rows, method, resampling)),
+        "people": {
+            "raters": len({row.rater for row in kept.rows}),
+            "lines": {kind: sum(row.kind == kind for row in kept.rows) for kind in kinds},
+            "lines_read": len(rows),
+            "excluded_raters": kept.people,
+            "excluded_as_too_fast": kept.fast,
+            "consistency": kept.consistency,
+            "items": len(raters),
+            "items_with_too_few_raters": sorted(
+                ", ".join(str(part) for part in unit if part is not None) for unit in thin
+            ),
+        },
+        "agreement": as_plain(agreements(kept.rows, questions or {})),
     }
 
 
-def _valid(
-    rows: Sequence[HumanRow],
-    questions: Mapping[str, Question],
-    method: str,
-    judges: Mapping[str, Judged],
-    wanted: str,
-) -> tuple[set[str] | None, str]:
-    """Return the questions that are valid for a method, None for all, and the definition that was used."""
-    if wanted == "people":
-        found = majorities(rows, questions, "text_image", method)
-        if found:
-            return {item for item, right in found.items() if right}, "people"
-    if wanted == "judges":
-        together = judges.get(ENSEMBLE) or next(iter(judges.values()), Judged())
-        shown_both = [unit for unit in together.right if unit[0] == "text_image" and unit[1] == method]
-        if shown_both:
-            return {str(unit[3]) for unit in shown_both if together.right[unit]}, "judges"
-    return None, "all"
+def as_plain(value: object) -> Any:  # noqa: ANN401 - a JSON value
+    """Return results, with what they hold, as plain JSON; numbers that are undefined become null."""
+    if isinstance(value, Own):
+        return value.as_json()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: as_plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [as_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _judges(
-    rows: Sequence[HumanRow],
-    questions: Mapping[str, Question],
-    judges: Mapping[str, Judged],
-    settings: StudySettings,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {name: {"answers": {}, "moral_label": {}} for name in judges}
-    for condition in CONDITIONS:
-        told = [row for row in rows if row.condition == condition and not row.repeat]
-        answers = [row for row in told if row.kind == "answer"]
-        labels = [row for row in told if row.kind == "moral_label"]
-        if answers:
-            compared = against(answers, questions, judges, settings.levels, settings.resampling)
-            for name, one in compared.items():
-                found[name]["answers"][condition] = as_plain(one)
-        for name, judge in judges.items():
-            if labels:
-                agreement = label_agreement(labels, judge, settings.resampling)
-                found[name]["moral_label"][condition] = as_plain(agreement)
-    for name, judge in judges.items():
-        found[name]["preferences"] = as_plain(preference_agreement(rows, questions, judge))
-    return found
+def score_text(score: Json) -> str:
+    """Return a score with its interval, or why there is none."""
+    if score["value"] is None:
+        return f"- ({score['reason']})"
+    return f"{score['value']:.3f}{_interval(score, 1, 3)}"
+
+
+def percent_text(score: Json) -> str:
+    """Return a share in per cent with its interval, or why there is none."""
+    if score["value"] is None:
+        return f"- ({score['reason']})"
+    return f"{100 * score['value']:.1f} %{_interval(score, 100, 1)}"
+
+
+def _interval(score: Json, factor: int, digits: int) -> str:
+    if score["low"] is None:
+        return ""
+    return f" [{factor * score['low']:.{digits}f}, {factor * score['high']:.{digits}f}]"
+
+
+def number_text(value: float | None) -> str:
+    """Return a number with three digits."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def rating_lines(about: Json) -> Iterator[str]:
+    """Return how people rated a method, as lines."""
+    for criterion, rated in about["ratings"].items():
+        deviation = f"standard deviation {number_text(rated['deviation'])}"
+        yield f"  {criterion}: {score_text(rated['mean'])}, {deviation}"

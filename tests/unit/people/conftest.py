@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.people.known import Known
+from fabula.people.read import Known
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.judgement import Judgement

@@ -13,16 +13,11 @@ from fabula.evaluation.recoverability.definitions import Definitions, Nonrespons
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
 from fabula.evaluation.recoverability.votes import UNJUDGED, boards
-from fabula.evaluation.stats.calibration import calibration_error
-from fabula.people.against import LEVELS, Against, against
-from fabula.people.answers import CONDITIONS
-from fabula.people.choices import label_agreement, preference_agreement
-from fabula.people.consistency import agreements
-from fabula.people.judged import ENSEMBLE, judged
-from fabula.people.preference import preferences
-from fabula.people.resample import Resampling
-from fabula.people.shared import spearman_of
-from fabula.people.weights import fitted_weights
+from fabula.people.against import LEVELS, Against, against, spearman_of
+from fabula.people.judged import ENSEMBLE, fitted_weights, judged, label_agreement, preference_agreement
+from fabula.people.participants import Resampling
+from fabula.people.ratings import agreements, preferences
+from fabula.people.recoverability import CONDITIONS
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.judgement import Judgement
@@ -106,7 +101,9 @@ def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
     ]
     assert found.values["pairwise_agreement"].value == pytest.approx(np.mean(same))
     assert found.pairs == "between_stories"
-    assert found.values["calibration_error"].value == pytest.approx(calibration_error(found.bins))
+    gaps = sum(one.count * abs(one.accuracy - one.confidence) for one in found.bins)
+    error = gaps / sum(one.count for one in found.bins)
+    assert found.values["calibration_error"].value == pytest.approx(error)
     for score in found.values.values():
         assert score.low is not None
         assert score.high is not None
@@ -222,7 +219,7 @@ def test_preferences_when_worked_by_hand_are_that(line: Line) -> None:
     assert first.mean.value == pytest.approx(3 / 5)
     assert (first.values, first.unclear) == ((0, 1, 1, 2, 1), 1)
     assert first.test.p_value == pytest.approx(4 / 16)
-    assert first.corrected == pytest.approx(2 * 4 / 16)  # two criteria of this pair
+    assert first.p_corrected == pytest.approx(2 * 4 / 16)  # two criteria of this pair
     assert first.test.rank_biserial == pytest.approx(0.6)
     assert first.groups["g"].value == first.mean.value
 

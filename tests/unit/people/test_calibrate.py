@@ -14,7 +14,7 @@ from fabula.evaluation.archive import write_archive
 from fabula.evaluation.hashes import release_sha256
 from fabula.evaluation.recoverability.score import read_weights
 from fabula.people.calibrate import calibrate
-from fabula.people.resample import Resampling
+from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.loading import Release
 from fabula.releases.suites import write_suite

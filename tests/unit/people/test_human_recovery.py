@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from fabula.people.exclude import Exclusion, exclude
-from fabula.people.moral import human_moral
+from fabula.people.participants import Resampling, estimate, ratio
 from fabula.people.ratings import human_ratings
-from fabula.people.recovery import human_recovery
-from fabula.people.resample import Resampling, estimate, ratio
+from fabula.people.recoverability import human_moral, human_recovery
+from fabula.people.study import Exclusion, exclude
 from fabula.releases.loading import Release
 from fabula.schemas.human import HumanRow
 from fabula.schemas.katha import Question

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import fabula
 from fabula.errors import InputError
-from fabula.people.known import Known
-from fabula.people.read import read_human
+from fabula.people.read import Known, read_human
 from fabula.schemas.human import NEEDED, HumanRow
 
 Write = Callable[..., Path]

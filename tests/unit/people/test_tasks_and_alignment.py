@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from fabula.errors import ConfigError, InputError, TargetError
-from fabula.people.alignment import ALL, alignment, human_rates
-from fabula.people.sampling import read_key, sample_tasks, write_tasks
+from fabula.people.events import ALL, alignment, human_rates
+from fabula.people.tasks import read_key, sample_tasks, write_tasks
 from fabula.schemas.human import HumanRow
 
 MODELS = [f"model_{number:02d}" for number in range(11)]

@@ -10,9 +10,8 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.images.definitions import Definitions
 from fabula.people.calibrate import calibrate
-from fabula.people.exclude import Exclusion
-from fabula.people.resample import Resampling
-from fabula.people.study import StudySettings
+from fabula.people.participants import Resampling
+from fabula.people.study import Exclusion, StudySettings
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_outputs
 

@@ -19,7 +19,7 @@ from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
 from fabula.people.calibrate import calibrate
-from fabula.people.resample import Resampling
+from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.suites import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite

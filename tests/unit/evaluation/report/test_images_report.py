@@ -26,7 +26,7 @@ from fabula.evaluation.report.shots_model import ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.snaps import GONE, SPENT
 from fabula.evaluation.report.writing import make_report, write_report
 from fabula.people.calibrate import calibrate
-from fabula.people.resample import Resampling
+from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.schemas.score import Score
 from fabula.testing.drawn_evaluations import draw_evaluation

@@ -97,42 +97,27 @@ def write_tasks(
     sources = {} if sources is None else sources
     missing = [source for source in sources.values() if not source.is_file()]
     if missing:
-        raise InputError(
-            [
-                UserError(
-                    str(source), what="the video of a drawn prompt is missing",
-                    fix="generate it, or draw from other models",
-                )
-                for source in missing
-            ]
-        )  # fmt: skip
+        what, fix = "the video of a drawn prompt is missing", "generate it, or draw from other models"
+        raise InputError([UserError(str(source), what=what, fix=fix) for source in missing])
     try:
-        _write(tasks, folder, events, sources)
+        folder.mkdir(parents=True, exist_ok=True)
+        if taken := next(folder.iterdir(), None):
+            raise TargetError(
+                str(folder), what=f"the folder is not empty: it holds {taken.name}", fix="choose another"
+            )
+        rows = (
+            (task.task, number, event) for task in tasks for number, event in enumerate(events[task.video], 1)
+        )
+        write_atomic(folder / TASKS, [csv_text(("task", "event", "statement"), rows).encode("utf-8")])
+        for task, source in sources.items():
+            (folder / VIDEOS).mkdir(exist_ok=True)
+            shutil.copyfile(source, folder / VIDEOS / f"{task.task}{source.suffix}")
         key.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(key, [pretty_bytes({one.task: [one.video, one.method] for one in tasks})])
+        write_atomic(key, [pretty_bytes({task.task: [task.video, task.method] for task in tasks})])
     except OSError as error:
         raise TargetError(
             str(folder), what=f"the folder cannot be written: {error}", fix="choose another"
         ) from error
-
-
-def _write(
-    tasks: Sequence[Task],
-    folder: Path,
-    events: Mapping[str, Sequence[str]],
-    sources: Mapping[Task, Path],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if taken := next(folder.iterdir(), None):
-        raise TargetError(
-            str(folder), what=f"the folder is not empty: it holds {taken.name}", fix="choose another"
-        )
-    rows = ((one.task, number, event) for one in tasks for number, event in enumerate(events[one.video], 1))
-    write_atomic(folder / TASKS, [csv_text(("task", "event", "statement"), rows).encode("utf-8")])
-    if sources:
-        (folder / VIDEOS).mkdir()
-    for one, source in sources.items():
-        shutil.copyfile(source, folder / VIDEOS / f"{one.task}{source.suffix}")
 
 
 def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
@@ -145,13 +130,7 @@ def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
         document = read_json(Path(path), follow=True)
         key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise InputError(
-            [
-                UserError(
-                    str(path), what="this is not the key of a study (task -> [video, model]): "
-                        f"{reason_of(error)}",
-                    fix="give the key that was written with the tasks",
-                )
-            ]
-        ) from error  # fmt: skip
+        what = f"this is not the key of a study (task -> [video, model]): {reason_of(error)}"
+        fix = "give the key that was written with the tasks"
+        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
     return key

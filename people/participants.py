@@ -1,15 +1,16 @@
-"""Intervals for what people said: the participants are drawn again, with all that each of them said.
+"""What people said, and its intervals: the participants are drawn again, with all that each of them said.
 
 People differ more than the answers of one of them, so that single answers are not drawn on their own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.stats.bootstrap import divided, draws, percentile_interval
+from ..schemas.human import HumanRow
 from ..schemas.score import Score
 
 Floats = NDArray[np.float64]
@@ -38,6 +39,17 @@ class Estimate:
     high: Floats
 
 
+def lines_of(rows: Sequence[HumanRow], kind: str, **columns: object) -> list[HumanRow]:
+    """Return the lines of a kind, without repeated controls, whose columns have the stated values."""
+    return [
+        row
+        for row in rows
+        if row.kind == kind
+        and not row.repeat
+        and all(getattr(row, name) == value for name, value in columns.items())
+    ]
+
+
 def estimate(statistic: Statistic, participants: int, resampling: Resampling) -> Estimate:
     """Return what a statistic is for the participants as they are, and its percentile interval.
 
@@ -59,14 +71,42 @@ def estimate(statistic: Statistic, participants: int, resampling: Resampling) ->
     return Estimate(values, np.where(known, low, np.nan), np.where(known, high, np.nan))
 
 
-def scores(found: Estimate, why_undefined: str, counts: list[dict[str, int]]) -> list[Score]:
+def scores(estimated: Estimate, why_undefined: str, counts: Sequence[dict[str, int]]) -> list[Score]:
     """Return estimates as scores, one for each entry of ``counts``."""
-    return [
-        Score(value=None, status="undefined", reason=why_undefined, counts=count)
-        if np.isnan(value)
-        else Score(value=float(value), status="ok", low=_end(low), high=_end(high), counts=count)
-        for value, low, high, count in zip(found.values, found.low, found.high, counts, strict=True)
-    ]
+    columns = zip(estimated.values, estimated.low, estimated.high, counts, strict=True)
+    return [score_of(value, why_undefined, count, (low, high)) for value, low, high, count in columns]
+
+
+def score_of(
+    value: float, why_undefined: str, counts: dict[str, int], ends: tuple[float, float] = (np.nan, np.nan)
+) -> Score:
+    """Return a number as a score, undefined where it is ``nan``; so are the ends of its interval."""
+    if np.isnan(value):
+        return Score(value=None, status="undefined", reason=why_undefined, counts=counts)
+    low, high = (None if np.isnan(end) else float(end) for end in ends)
+    return Score(value=float(value), status="ok", low=low, high=high, counts=counts)
+
+
+def means(
+    said: Sequence[tuple[str, Sequence[float]]],
+    resampling: Resampling,
+    why_undefined: str,
+    counts: Sequence[dict[str, int]],
+) -> list[Score]:
+    """Return the means of numbers over all judgements, with participant-level intervals.
+
+    Args:
+        said: of each judgement, who made it and its numbers, as many as ``counts`` has entries.
+        resampling: how the intervals are made.
+        why_undefined: the reason where nobody said anything.
+        counts: coverage of each mean.
+    """
+    people = {rater: place for place, rater in enumerate(sorted({rater for rater, _ in said}))}
+    sums, numbers = np.zeros((len(people), len(counts))), np.zeros((len(people), 1))
+    for rater, values in said:
+        sums[people[rater]] += values
+        numbers[people[rater]] += 1
+    return scores(estimate(ratio(sums, numbers), len(people), resampling), why_undefined, counts)
 
 
 def ratio(sums: Floats, numbers: Floats) -> Statistic:
@@ -74,20 +114,12 @@ def ratio(sums: Floats, numbers: Floats) -> Statistic:
 
     Args:
         sums: shape (participants, statistics), what is summed for each participant.
-        numbers: the same shape, how many were summed.
+        numbers: how many were summed, the same shape or a single column.
     """
-
-    def statistic(weights: Floats) -> Floats:
-        return divided(weights @ sums, weights @ numbers)
-
-    return statistic
+    return lambda weights: divided(weights @ sums, weights @ numbers)
 
 
 def _weights(participants: int, resampling: Resampling) -> Iterator[Floats]:
     for block in draws(participants, resampling.replicates, resampling.seed):
         for start in range(0, len(block), CHUNK):
             yield block[start : start + CHUNK]
-
-
-def _end(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
