@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "BuildOptions": ".builders.katha",
     "PackOptions": ".releases",
-    "build_katha": ".builders.katha",
+    "build_katha": ".kinds.verbs",
     "load": ".releases",
     "pack": ".releases",
     "validate": ".validators",

@@ -11,36 +11,32 @@ from ..engine.edits import NAME as EDITS
 from ..engine.edits import WHOLE, append_edits, edits_of, is_withdrawal
 from ..engine.inspect import show_item
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import Pipeline, load_object, load_pipeline
+from ..engine.pipeline import Pipeline, load_pipeline
 from ..engine.privacy import keep_private
 from ..engine.stage import Tools
 from ..errors import ConfigError, RunError
-from ..releases.layout import IMPORTED_ENTITIES, IMPORTED_SHOTS
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.paths import value_at
 from ..schemas.quoted_paths import parse_quoted
 from ..schemas.values import Edit
 from .editing import Editing
-from .registry import pipeline_of
 
-EDITINGS: tuple[tuple[str, str], ...] = (
-    ("katha", "fabula.builders.katha.pending_edits:EDITING"),
-    ("shots", "fabula.builders.shots.pending_edits:EDITING"),
-)
-"""Kind of run -> how its items are corrected."""
 
-AS_FILES: dict[str, str] = {
-    IMPORTED_SHOTS: "copy its folder ViStory, correct NN/story.json there, and give the copy to"
-    " `fabula import vistory`: facts and rights of images come along",
-    **dict.fromkeys(
-        (IMPORTED_ENTITIES, "entities"),
-        "write its episodes with `fabula export entitybench RUN --out SET`, correct"
-        " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
-        " `fabula import entitybench SET --out NEW` then makes a set that can be released",
-    ),
-}
-"""Kind of a run without a stage for corrections -> how its records are corrected."""
+@dataclass(frozen=True, slots=True)
+class Editable:
+    """A run whose items can be corrected, and how.
+
+    Attributes:
+        folder: the run folder.
+        pipeline: its pipeline.
+        editing: how its items are corrected.
+    """
+
+    folder: Path
+    pipeline: Pipeline
+    editing: Editing
+
 
 LONGEST_NAME = 100
 """Characters of the name of who corrects something."""
@@ -74,7 +70,7 @@ class Correction:
         }
 
 
-def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> Correction:
+def correct(run: Editable, item: str, path: str, new: Json, *, who: str, why: str) -> Correction:
     """Add a correction of one field of an item's draft to a run; the next build or retry applies it.
 
     The old value that it names is the one that stands there once the corrections that still wait are applied.
@@ -97,14 +93,14 @@ def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -
     return made[-1]
 
 
-def withdraw(run: Path, item: str, *, who: str, why: str) -> Correction:
+def withdraw(run: Editable, item: str, *, who: str, why: str) -> Correction:
     """Take an item out of what a run makes, for good; the next build or retry applies it.
 
     The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
     its id is not used again.
 
     Args:
-        run: the run folder.
+        run: the run, and how its items are corrected.
         item: its id.
         who: who withdraws it.
         why: the reason, which a release publishes unless the item belongs to its hidden test.
@@ -119,21 +115,20 @@ def withdraw(run: Path, item: str, *, who: str, why: str) -> Correction:
         found = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
         expected = f"one line of at most {LONGEST_REASON} characters"
         raise ConfigError("--why", expected=expected, found=found, fix="a release publishes it: shorten it")
-    pipeline = _editable(run)
-    show_item(run, pipeline, item)
+    show_item(run.folder, run.pipeline, item)
 
     def compose() -> tuple[Edit, ...]:
-        _refuse_withdrawn(run, item)
+        _refuse_withdrawn(run.folder, item)
         return (edit,)
 
     _append(run, compose)
     return Correction(edit)
 
 
-def _append(run: Path, compose: Callable[[], Sequence[Edit]]) -> None:
-    append_edits(run, compose)
-    if pipeline_of(run).private:
-        keep_private(run)
+def _append(run: Editable, compose: Callable[[], Sequence[Edit]]) -> None:
+    append_edits(run.folder, compose)
+    if run.pipeline.private:
+        keep_private(run.folder)
 
 
 def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
@@ -161,13 +156,13 @@ def _refuse_withdrawn(run: Path, item: str) -> None:
         )  # fmt: skip
 
 
-def _composed(run: Path, asked: Edit) -> Correction:
+def _composed(run: Editable, asked: Edit) -> Correction:
     """Return a correction with the value that it replaces and all that goes with it.
 
     Raises:
         ConfigError: it cannot be applied.
     """
-    _refuse_withdrawn(run, asked.id)
+    _refuse_withdrawn(run.folder, asked.id)
     if asked.path == WHOLE:
         raise ConfigError(
             f"{asked.id} {asked.path}",
@@ -175,12 +170,12 @@ def _composed(run: Path, asked: Edit) -> Correction:
             fix="edit field by field, or withdraw the record with --withdraw",
         )
     item = _item(run, asked.id)
-    waiting = edits_of(run, asked.id)
+    waiting = edits_of(run.folder, asked.id)
     try:
         before = item.draft(waiting)
     except ValueError as error:
         raise RunError(
-            f"{run / EDITS}: {asked.id}", what=f"this correction cannot be applied: {error}",
+            f"{run.folder / EDITS}: {asked.id}", what=f"this correction cannot be applied: {error}",
             fix="correct or remove that line",
         ) from error  # fmt: skip
     try:
@@ -190,7 +185,7 @@ def _composed(run: Path, asked: Edit) -> Correction:
     except ValueError as error:
         raise ConfigError(
             f"{asked.id} {asked.path}", what=f"this correction cannot be applied: {error}",
-            fix=f"look at the draft with: fabula run show {run} {asked.id}",
+            fix=f"look at the draft with: fabula run show {run.folder} {asked.id}",
         ) from error  # fmt: skip
     rows, notes = item.followed(before, asked, waiting)
     after = item.issues(item.draft((*waiting, *rows)))
@@ -230,32 +225,20 @@ class _Item:
         return rows, follows.notes
 
 
-def _item(run: Path, item: str) -> _Item:
+def _item(run: Editable, item: str) -> _Item:
     """Return what is needed to see an item's draft under corrections, from what the run's journal holds."""
-    manifest, pipeline = read_manifest(run), _editable(run)
-    loaded = load_pipeline(pipeline)
+    manifest, loaded = read_manifest(run.folder), load_pipeline(run.pipeline)
     config = manifest.config(loaded)
     stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
-    shown = show_item(run, pipeline, item)
+    shown = show_item(run.folder, run.pipeline, item)
     view = next(view for view in shown.stages if view.name == stage.name)
     if view.reads.keys() != set(stage.spec.reads):
         last = next(view for view in shown.stages if view.status != "made")
         raise RunError(
-            f"{run}: item {item}",
+            f"{run.folder}: item {item}",
             what=f"the item has no draft to correct: {last.status} in {last.name}"
             + (f" ({last.reason})" if last.reason else ""),
             fix="finish the run first: fabula run retry",
         )
     tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
-    return _Item(load_object(dict(EDITINGS)[manifest.kind]), dict(view.reads), tools)
-
-
-def _editable(run: Path) -> Pipeline:
-    """Return the pipeline of a run whose items can be edited."""
-    kind = read_manifest(run).kind
-    if kind not in dict(EDITINGS):
-        raise RunError(
-            str(run), what=f"runs of kind {kind} cannot be corrected, only {', '.join(dict(EDITINGS))}",
-            fix=AS_FILES.get(kind, "correct its sources, and give the command that made the run again"),
-        )  # fmt: skip
-    return pipeline_of(run)
+    return _Item(run.editing, dict(view.reads), tools)

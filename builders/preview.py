@@ -1,27 +1,23 @@
 """What a prompt looks like for one story: what a stage would ask a model about it, with nothing sent."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from ..engine.execute import RunRequest, execute
+from ..engine.execute import execute
 from ..engine.inspect import StageView, show_item
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import Stage, load_pipeline
+from ..engine.pipeline import Pipeline, Stage, load_pipeline
 from ..engine.rehearsal import questions_of, run_apart
 from ..engine.stage import Item, Tools
 from ..errors import BelowThreshold, ConfigError, RunError
 from ..models.chat import ChatRequest
 from ..schemas.base import Own
-from .katha import BuildOptions
-from .katha.requests import build_request
-from .katha.spending import without_models
-from .registry import pipeline_of
-from .shots import ShotOptions
-from .shots.requests import shot_request
+from .drafting import Drafting
+from .spending import without_models
 
 NOBODY = "openai:none"
 """The model that stands in a preview where the settings name none. It is never asked."""
@@ -44,7 +40,14 @@ class Preview:
     request: ChatRequest
 
 
-def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
+def stages_asking(pipeline: Pipeline, prompt_id: str) -> list[Stage]:
+    """Return the stages of a pipeline that ask a model with a prompt."""
+    return [
+        stage for stage in load_pipeline(pipeline).stages if stage.is_async and prompt_id in stage.spec.asks
+    ]
+
+
+def preview_run(pipeline: Pipeline, run: Path, item: str, prompt_id: str) -> list[Preview]:
     """Return what the stages of a run would ask with a prompt about one item, from what the run holds of it.
 
     A stage is taken as if its settings named a model. Questions that depend on a model's answers, such as
@@ -54,11 +57,11 @@ def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
         ConfigError: no stage asks a model with this prompt.
         RunError: the run has no such item, the item does not reach the stage, or nothing would be asked.
     """
-    loaded, manifest = load_pipeline(pipeline_of(run)), read_manifest(run)
-    asking = [stage for stage in loaded.stages if stage.is_async and prompt_id in stage.spec.asks]
+    loaded, manifest = load_pipeline(pipeline), read_manifest(run)
+    asking = stages_asking(pipeline, prompt_id)
     if not asking:
         raise not_asked(prompt_id)
-    views = {view.name: view for view in show_item(run, loaded.pipeline, item).stages}
+    views = {view.name: view for view in show_item(run, pipeline, item).stages}
     config = manifest.config(loaded)
     found: list[Preview] = []
     for stage in asking:
@@ -79,21 +82,26 @@ def preview_run(run: Path, item: str, prompt_id: str) -> list[Preview]:
     return chosen
 
 
-def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | None = None) -> list[Preview]:
+def preview_story(
+    drafting: Drafting, stories: Path, item: str, prompt_id: str, options: Mapping[str, Any]
+) -> list[Preview]:
     """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner.
 
     Args:
+        drafting: how the kind that asks with the prompt is drafted.
         stories: the file or folder with the story.
         item: the story's id.
         prompt_id: the prompt.
-        settings: settings file; as for a build.
+        options: options of the build by name, such as the settings file.
 
     Raises:
         FabulaError: as for :func:`preview_run`, or a source or setting is wrong.
     """
     with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
         run = Path(scratch) / "run"
-        request = _request(prompt_id, stories, run, item, settings)
+        if drafting.one_story is None:
+            raise not_asked(prompt_id)
+        request = drafting.one_story(stories, run, items=(item,), workers=0, **options)
         with suppress(BelowThreshold):  # why the story goes no further is said below
             try:
                 execute(replace(request, config=without_models(request.config)))
@@ -103,14 +111,7 @@ def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | Non
                 raise ConfigError(
                     "--story", expected="the id of a story", found=item, fix=error.fix
                 ) from None
-        return preview_run(run, item, prompt_id)
-
-
-def _request(prompt_id: str, stories: Path, run: Path, item: str, settings: Path | None) -> RunRequest:
-    """Return the build of one story whose stages ask with a prompt."""
-    if prompt_id.startswith("shots/"):
-        return shot_request(stories, run, ShotOptions(config=settings, items=(item,), workers=0))
-    return build_request(stories, run, BuildOptions(config=settings, items=(item,), workers=0))
+        return preview_run(drafting.run.pipeline, run, item, prompt_id)
 
 
 def not_asked(prompt_id: str) -> ConfigError:

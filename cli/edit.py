@@ -58,7 +58,7 @@ def edit(
 
     A withdrawn record leaves its place in the splits empty, and its id is never used again.
     """
-    from ..builders import corrections
+    from ..kinds import verbs
 
     if withdraw:
         if path is not None or new is not None:
@@ -66,14 +66,14 @@ def edit(
                 "--withdraw", what="a withdrawal takes out the whole record: it has no path and no --new",
                 fix="leave them out",
             )  # fmt: skip
-        made = corrections.withdraw(run, item, who=who, why=why)
+        made = verbs.withdraw(run, item, who=who, why=why)
     elif path is None or new is None:
         raise ConfigError(
             "fabula edit", what=f"{'the path' if path is None else '--new'} is missing",
             fix="see fabula edit --help",
         )  # fmt: skip
     else:
-        made = corrections.correct(run, item, path, _value(new), who=who, why=why)
+        made = verbs.correct(run, item, path, _value(new), who=who, why=why)
     if as_json:
         emit(made.as_json())
     else:

@@ -256,9 +256,9 @@ def _together(takes: tuple[str, ...]) -> Iterator[str]:
 
 def _in_its_files(kind: str) -> str:
     """Return how what a run holds is corrected where there is no `fabula edit` for it."""
-    from ..builders.corrections import AS_FILES
+    from ..kinds.verbs import corrected_in_files
 
-    how = AS_FILES.get(kind.removeprefix("run "))
+    how = corrected_in_files(kind.removeprefix("run "))
     return f" To correct it, {how}." if how else ""
 
 

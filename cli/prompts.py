@@ -84,7 +84,7 @@ def render(
 
     Parts of the record that the prompt needs come from --run; without it, the rules planner drafts them.
     """
-    from ..builders.preview import preview_run, preview_story
+    from ..kinds.verbs import preview_run, preview_story
 
     _prompt(prompt_id)
     if run is not None and stories is not None:
@@ -156,12 +156,12 @@ def _summary(prompt: "Prompt") -> dict[str, Any]:
 
 
 def _stages_using(prompt_id: str) -> list[str]:
-    from ..builders.registry import BUILDERS
-    from ..engine.pipeline import load_object, load_pipeline
+    from ..engine.pipeline import load_pipeline
+    from ..kinds.registry import kinds
 
     return [
-        f"{kind}/{stage.name}"
-        for kind, place in BUILDERS
-        for stage in load_pipeline(load_object(place)).stages
+        f"{kind.name}/{stage.name}"
+        for kind in kinds()
+        for stage in load_pipeline(kind.drafting().run.pipeline).stages
         if prompt_id in (*stage.spec.prompts, *stage.spec.asks)
     ]

@@ -37,8 +37,8 @@ def status(
     as_json: JsonOption = False,
 ) -> int:
     """Show how far each stage of a run is. Changes nothing; works while the run is in progress."""
-    from ..builders.registry import pipeline_of
     from ..engine.status import run_status
+    from ..kinds.verbs import pipeline_of
 
     result = run_status(run, pipeline_of(run), explain=explain, sets=settings or ())
     show(result, as_json=as_json)
@@ -53,8 +53,8 @@ def show_one(
     as_json: JsonOption = False,
 ) -> int:
     """Show what each stage read, got and wrote for one item."""
-    from ..builders.registry import pipeline_of
     from ..engine.inspect import show_item
+    from ..kinds.verbs import pipeline_of
 
     result = show_item(run, pipeline_of(run), item)
     show(result, as_json=as_json)
@@ -121,8 +121,8 @@ def retry(
     It works on all items: --limit, --items and --stage of the first command are not kept. To stay within
     them, give the first command again. The limit of --max-cost stays unless you give another one.
     """
-    from ..builders.registry import continue_run
     from ..engine.progress import choose_reporter
+    from ..kinds.verbs import continue_run
 
     reporter = choose_reporter(as_json=as_json)
     with summary_first(run, as_json=as_json):

@@ -48,7 +48,10 @@ def _choices(
     retry_failed: RetryFailedOption = False,
     created_at: CreatedAtOption = None,
 ) -> RunChoices:
+    from ..kinds.registry import foreign_sections
+
     return {
+        "others": foreign_sections,
         "max_cost": max_cost,
         "reuse": tuple(reuse or ()),
         "config": config,

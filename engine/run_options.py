@@ -1,7 +1,7 @@
 """What everybody who makes a run may choose, whatever the run makes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ class RunOptions:
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again, and ask once more what got no usable reply.
         replace_sources: of a build: let sources take the place of others, though items are gone in them.
+        others: gives the sections that the settings file may have for other kinds of run.
     """
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class RunOptions:
     created_at: str | None = None
     retry_failed: bool = False
     replace_sources: bool = False
+    others: Callable[[], Collection[str]] = frozenset
 
     @property
     def settings_file(self) -> Path | None:

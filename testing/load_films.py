@@ -47,7 +47,7 @@ def film_request(
     texts = list(settings)
     models = {}
     if base_url is not None:
-        from ..builders.katha.requests import planner_texts
+        from ..builders.drafting import planner_texts
 
         texts = [*planner_texts(PIPELINE, None, "openai:tested"), *texts]
         models = {"openai:tested": {"base_url": base_url}}

@@ -19,11 +19,13 @@ from ...engine.preflight import check_models
 from ...engine.progress import Event
 from ...engine.report import NAME as REPORT
 from ...engine.report import RunReport, read_report
+from ...engine.running import RunKind
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
-from ..katha.spending import tell_plan, without_models
+from ..drafting import Drafting
+from ..spending import tell_plan, without_models
 from .funnel import Step, curation_funnel
 from .needs import check_needs
 from .options import EntityOptions
@@ -54,13 +56,7 @@ def build(
             for stages, through in parts_before_models(request):
                 find(request, stages, reporter)
                 _tell_rest(only(request, through), reporter)
-    try:
-        report = execute(request, reporter)
-    except BelowThreshold:
-        write_funnel(request.folder)  # it says best why so little is left
-        raise
-    write_funnel(request.folder)
-    return report
+    return DRAFTING.run.execute(request, reporter)
 
 
 def estimate(videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions) -> CallPlan:
@@ -161,3 +157,12 @@ def _shots_of(row: Json) -> list[str]:
     """Return the ids of the source's shots of an episode."""
     video = str(row["episode_id"]).rpartition("__i")[0]
     return [f"{video}__{shot.rpartition('__')[2]}" for shot in row["entry"]["_window_shot_ids"]]
+
+
+DRAFTING = Drafting(
+    RunKind(PIPELINE, tell_entities, write_funnel),
+    corrected_in_files="write its episodes with `fabula export entitybench RUN --out SET`, correct"
+    " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
+    " `fabula import entitybench SET --out NEW` then makes a set that can be released",
+)
+"""How episodes are drafted."""

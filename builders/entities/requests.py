@@ -5,12 +5,10 @@ from pathlib import Path
 
 from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source
-from ...engine.pipeline import load_pipeline
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
 from ...schemas.canonical import sha256_file
-from ..registry import sections_of_others
-from ..step import PlannerSettings, check_planner
+from ..drafting import planner_texts
 from .load_videos import ROLE
 from .options import EntityOptions
 from .pinned import pinned
@@ -42,10 +40,14 @@ def entity_request(
             "detect_people.detections": str(file),
             "detect_people.detections_sha256": sha256_file(file),
         }
-    texts = [*_planner_texts(options), *setting_texts(given), *options.texts]
+    texts = [
+        *planner_texts(PIPELINE, options.planner, options.model, drafting_only=True),
+        *setting_texts(given),
+        *options.texts,
+    ]
     config = resolve_config(
         PIPELINE, options.settings_file, texts, options.models,
-        others=lambda: sections_of_others(PIPELINE.name),
+        others=options.others,
     )  # fmt: skip
     return RunRequest(
         folder=Path(out),
@@ -55,27 +57,3 @@ def entity_request(
         created_at=options.created_at,
         options=options.for_engine(limit=options.limit, items=tuple(options.items)),
     )
-
-
-def _planner_texts(options: EntityOptions) -> list[str]:
-    """Return planner and model as settings of every stage that has a planner; ``judge_style`` has its own.
-
-    Raises:
-        ConfigError: there is no such planner, or a model is named for the rules.
-    """
-    planner, model = options.planner, options.model
-    if planner is not None:
-        check_planner(planner)
-    if planner == "rules" and model is not None:
-        raise ConfigError(
-            "--model", what="--planner rules asks no model, and a model is given",
-            fix="leave --model out, or use --planner model",
-        )  # fmt: skip
-    given: dict[str, str] = {}
-    for stage in load_pipeline(PIPELINE).stages:
-        if issubclass(stage.spec.settings, PlannerSettings):
-            if model is not None:
-                given[f"{stage.name}.model"] = model
-            if planner is not None or model is not None:
-                given[f"{stage.name}.planner"] = planner or "model"
-    return setting_texts(given)

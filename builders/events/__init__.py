@@ -34,7 +34,7 @@ def build_suite(
             limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ...engine.execute import execute
-    from ..katha.spending import tell_plan
+    from ..spending import tell_plan
     from .requests import suite_request, take_results
 
     chosen = options if options is not None else SuiteOptions()
@@ -55,7 +55,7 @@ def estimate_suite(
         FabulaError: as :func:`build_suite`.
     """
     from ...engine.estimate import plan_calls
-    from ..katha.spending import without_models
+    from ..spending import without_models
     from .requests import suite_request
 
     request = suite_request(seeds, out, options if options is not None else SuiteOptions())

@@ -7,8 +7,10 @@ from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import setting_texts
+from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..registry import sections_of_others
+from ..drafting import Drafting
+from ..spending import tell_plan
 from .options import SuiteOptions
 from .pipeline import PIPELINE
 from .results import RESULTS, write_results
@@ -40,7 +42,7 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
             toml,
             [*setting_texts(given), *options.texts],
             options.models,
-            others=lambda: sections_of_others(PIPELINE.name),
+            others=options.others,
         ),
         sources=(*(Source("seeds", Path(path)) for path in seeds), *_results(Path(out))),
         created_at=options.created_at,
@@ -66,3 +68,7 @@ def _results(folder: Path) -> tuple[Source, ...]:
     """Return the results that lie in the run folder, if there are any."""
     path = folder / RESULTS
     return (Source("results", path),) if path.is_file() else ()
+
+
+DRAFTING = Drafting(RunKind(PIPELINE, tell_plan))
+"""How suites of event prompts are drafted."""

@@ -38,8 +38,8 @@ def build_katha(
             cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ...engine.execute import execute
+    from ..spending import tell_plan
     from .requests import build_request
-    from .spending import tell_plan
 
     request = build_request(sources, out, options if options is not None else BuildOptions())
     if reporter is not None:
@@ -69,8 +69,8 @@ def estimate_katha(
         FabulaError: as :func:`build_katha`.
     """
     from ...engine.estimate import plan_calls
+    from ..spending import draft_sample, without_models
     from .requests import build_request
-    from .spending import draft_sample, without_models
 
     request = build_request(sources, out, options if options is not None else BuildOptions())
     if sample:

@@ -22,6 +22,7 @@ from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.plain_files import read_json
 from ...validators.dataset import BALANCE
+from ..spending import tell_added
 from .extend_base import Base, read_base, read_interrupted
 from .extend_rehearsal import would_stop
 from .extend_report import ExtendReport
@@ -31,7 +32,6 @@ from .load_stories import read_sources
 from .pipeline import PIPELINE
 from .rows import Reader
 from .screen_stories import Settings as ScreenSettings
-from .spending import tell_added
 from .story_rows import Settings as LoadSettings
 
 if TYPE_CHECKING:

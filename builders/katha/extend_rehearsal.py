@@ -8,7 +8,7 @@ from ...engine.execute import RunRequest
 from ...engine.pipeline import load_pipeline
 from ...engine.rehearsal import Script, rehearse
 from ...engine.report import ItemReport
-from .spending import without_models
+from ..spending import without_models
 
 
 def would_stop(request: RunRequest, added: Sequence[str]) -> tuple[ItemReport, ...]:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source
-from ...engine.pipeline import Pipeline, load_pipeline, stages_through
-from ...engine.run_options import setting_texts
+from ...engine.pipeline import stages_through
+from ...engine.running import RunKind
 from ...errors import ConfigError
-from ...models.settings import ModelSettings
-from ..registry import sections_of_others
-from ..step import PlannerSettings, check_planner
+from ..drafting import Drafting, planner_texts
+from ..spending import tell_plan
 from .options import BuildOptions
+from .pending_edits import EDITING
 from .pipeline import PIPELINE
 
 
@@ -40,7 +40,7 @@ def build_request(
                 *options.texts,
             ],
             options.models,
-            others=lambda: sections_of_others(PIPELINE.name),
+            others=options.others,
         ),
         sources=tuple(listed),
         created_at=options.created_at,
@@ -52,32 +52,9 @@ def build_request(
     )
 
 
-def planner_texts(
-    pipeline: Pipeline, planner: str | None, model: str | None, verifier: str | None = None
-) -> list[str]:
-    """Return planner, model and verifier as settings of every stage that has them.
-
-    Raises:
-        ConfigError: there is no such planner, or a model is named for the rules.
-    """
-    if planner is not None:
-        check_planner(planner)
-    if planner == "rules" and (model or verifier):
-        raise ConfigError(
-            "--model", what="--planner rules asks no model, and a model is given",
-            fix="leave --model out, or use --planner model",
-        )  # fmt: skip
-    checking = verifier if verifier is not None else model
-    given: dict[str, str] = {}
-    for stage in load_pipeline(pipeline).stages:
-        kind, name = stage.spec.settings, stage.name
-        if issubclass(kind, PlannerSettings):
-            if model is not None:
-                given[f"{name}.model"] = model
-            if planner is not None or model is not None:
-                given[f"{name}.planner"] = planner or "model"
-            if "verifier" in kind.model_fields and checking is not None:
-                given[f"{name}.verifier"] = checking
-        elif issubclass(kind, ModelSettings) and checking is not None:
-            given[f"{name}.model"] = checking
-    return setting_texts(given)
+DRAFTING = Drafting(
+    RunKind(PIPELINE, tell_plan),
+    EDITING,
+    one_story=lambda stories, run, **chosen: build_request(stories, run, BuildOptions(**chosen)),
+)
+"""How KathaBench records are drafted."""

@@ -36,7 +36,7 @@ def build_shots(
             cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ...engine.execute import execute
-    from ..katha.spending import tell_plan
+    from ..spending import tell_plan
     from .requests import shot_request
 
     request = shot_request(sources, out, options if options is not None else ShotOptions())
@@ -54,7 +54,7 @@ def estimate_shots(
         FabulaError: as :func:`build_shots`.
     """
     from ...engine.estimate import plan_calls
-    from ..katha.spending import without_models
+    from ..spending import without_models
     from .requests import shot_request
 
     request = shot_request(sources, out, options if options is not None else ShotOptions())

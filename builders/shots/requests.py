@@ -6,10 +6,12 @@ from pathlib import Path
 from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import setting_texts
+from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..katha.requests import planner_texts
-from ..registry import sections_of_others
+from ..drafting import Drafting, planner_texts
+from ..spending import tell_plan
 from .options import ShotOptions
+from .pending_edits import EDITING
 from .pipeline import PIPELINE
 
 
@@ -42,7 +44,7 @@ def shot_request(
             options.settings_file,
             [*texts, *options.texts],
             options.models,
-            others=lambda: sections_of_others(PIPELINE.name),
+            others=options.others,
         ),
         sources=tuple(listed),
         created_at=options.created_at,
@@ -51,3 +53,13 @@ def shot_request(
             items=tuple(options.items),
         ),
     )
+
+
+DRAFTING = Drafting(
+    RunKind(PIPELINE, tell_plan),
+    EDITING,
+    "copy its folder ViStory, correct NN/story.json there, and give the copy to"
+    " `fabula import vistory`: facts and rights of images come along",
+    lambda stories, run, **chosen: shot_request(stories, run, ShotOptions(**chosen)),
+)
+"""How shot scripts are drafted."""

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...builders.katha.spending import tell_plan
-from ...builders.registry import JUDGES, sections_of_others
+from ...builders.spending import tell_plan
 from ...engine.config import read_settings, resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, setting_texts
+from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...releases.suites import load_suite
-from ..judges.presets import check_they_answer, judge_specs
+from ..judges.presets import JUDGES, check_they_answer, judge_specs
 from ..judges.spending import without_judges
+from ..protocol import Protocol
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
@@ -87,9 +88,7 @@ def events_request(
     judges = judge_specs(options.judges, None, named, toml)
     check_they_answer(judges)
     sets = [*_option_texts(options, judges), *options.texts]
-    config = resolve_config(
-        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
-    )
+    config = resolve_config(PIPELINE, toml, sets, options.models, others=lambda: {JUDGES, *options.others()})
     if not config.models:
         raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
     sources = (Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
@@ -160,3 +159,6 @@ def _option_texts(options: EventOptions, judges: Sequence[str]) -> list[str]:
     if options.limit is not None:
         given["load_videos.limit"] = options.limit
     return setting_texts(given)
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_events), sections=frozenset({JUDGES}))

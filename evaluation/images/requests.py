@@ -5,19 +5,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...builders.katha.spending import tell_plan
-from ...builders.registry import JUDGES, sections_of_others
+from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, setting_texts
+from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.vision.looking import VisionSettings, with_weights
 from ...releases.shot_tree import read_shot_set
-from ..judges.presets import check_they_answer, judge_specs
+from ..judges.presets import JUDGES, check_they_answer, judge_specs
 from ..judges.settings import JudgeSettings
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
+from ..protocol import Protocol
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .needs import check_needs, models_needed
 from .pipeline import PIPELINE
@@ -107,9 +108,7 @@ def images_request(
     texts = setting_texts(_defaults(options, metrics, given) | _chosen(options, judges))
     unasked = [] if judged else ["judge_alignment.judges=[]"]
     sets = [*texts, *options.texts, *unasked]
-    config = resolve_config(
-        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
-    )
+    config = resolve_config(PIPELINE, toml, sets, options.models, others=lambda: {JUDGES, *options.others()})
     config = _pinned(_trimmed(config, metrics))
     check_needs(config, metrics)
     sources = (Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
@@ -274,3 +273,6 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_images), sections=frozenset({JUDGES}))

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...builders.registry import JUDGES
 from ...errors import ConfigError
 from ...models.spec import parse_spec
+
+JUDGES = "judges"
+"""The section of a settings file in which judges have names; no stage's."""
 
 SERVED: dict[str, str] = {
     "gemini-2.5-flash": "google:gemini-2.5-flash",

@@ -4,17 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...builders.registry import JUDGES, sections_of_others
 from ...engine.config import RunConfig, read_settings, resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import setting_texts
+from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
+from ..protocol import Protocol
 from .load_items import OUTPUTS, RELEASE
 from .options import EvaluateOptions
 from .pipeline import PIPELINE
-from .presets import PRESETS, check_they_answer, judge_specs
+from .presets import JUDGES, PRESETS, check_they_answer, judge_specs
 from .prompt_sets import check_set
+from .spending import tell_judging
 
 LABELLED = ("judge_text", "judge_images", "judge_both")
 ASKING = (*LABELLED, "judge_contrasts")
@@ -64,9 +66,7 @@ def evaluation_config(options: EvaluateOptions) -> RunConfig:
     if options.prompts is not None:
         check_set(options.prompts)
     sets = [*_option_texts(options, judges), *options.texts]
-    return resolve_config(
-        PIPELINE, toml, sets, options.models, others=lambda: sections_of_others(PIPELINE.name)
-    )
+    return resolve_config(PIPELINE, toml, sets, options.models, others=lambda: {JUDGES, *options.others()})
 
 
 def _option_texts(options: EvaluateOptions, judges: Sequence[str]) -> Iterator[str]:
@@ -99,3 +99,6 @@ def _matchers(specs: Sequence[str]) -> dict[str, object]:
         for stage, encodes in MATCHING.items()
     }
     return {f"{stage}.judges": some for stage, some in named.items() if some}
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging), sections=frozenset({JUDGES}))

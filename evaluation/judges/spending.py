@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...builders.katha.spending import tell_plan
+from ...builders.spending import tell_plan
 from ...engine.config import RunConfig
 from ...engine.execute import RunRequest
 from ...releases.loading import Release, load

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.builders.registry import BUILDERS, EVALUATIONS, pipeline_of
-from fabula.engine.pipeline import Pipeline, Stage, load_object, load_pipeline
+from fabula.engine.pipeline import Pipeline, Stage, load_pipeline
 from fabula.engine.stage import Item, Made, Rejected, Tools
 from fabula.errors import RunError
+from fabula.kinds.registry import kinds, run_kinds
+from fabula.kinds.verbs import pipeline_of
 from fabula.testing import load_films
 
 BUILT = Path(fabula.__file__).parent / "builders"
@@ -33,12 +34,16 @@ CREATED = "2026-01-01T00:00:00Z"
 
 
 def pipelines() -> list[Pipeline]:
-    places = (place.split(":") for _, place in BUILDERS)
-    return [getattr(import_module(module), name) for module, name in places]
+    return [kind.drafting().run.pipeline for kind in kinds()]
 
 
-def stages_of(kinds: tuple[tuple[str, str], ...]) -> list[Stage]:
-    return [stage for _, place in kinds for stage in load_pipeline(load_object(place)).stages]
+def judging_stages() -> list[Stage]:
+    return [
+        stage
+        for kind in kinds()
+        for run in run_kinds(kind)[1:]
+        for stage in load_pipeline(run.pipeline).stages
+    ]
 
 
 STAGES = list({one.path: one for pipeline in pipelines() for one in load_pipeline(pipeline).stages}.values())
@@ -104,7 +109,7 @@ def passage_of(pipeline: Pipeline, sample: Path) -> dict[str, list[tuple[Item, o
     return passed
 
 
-@pytest.mark.parametrize("stage", STAGES + stages_of(EVALUATIONS), ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", STAGES + judging_stages(), ids=lambda stage: stage.name)
 def test_declaration_when_read_is_complete(stage: Stage) -> None:
     place, _, attribute = stage.path.partition(":")
     module = import_module(place)

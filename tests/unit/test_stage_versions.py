@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.builders.registry import BUILDERS, EVALUATIONS
-from fabula.engine.pipeline import Stage, load_object, load_pipeline
+from fabula.engine.pipeline import Stage, load_pipeline
+from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
 from fabula.testing.stage_code import Code
 
@@ -35,9 +35,10 @@ def hash_of(stage: Stage, code: Code) -> str:
 def test_stage_versions_when_code_changed_are_raised() -> None:
     code = Code(ROOT)
     stages = {
-        f"{kind}/{stage.name}": stage
-        for kind, place in BUILDERS + EVALUATIONS
-        for stage in load_pipeline(load_object(place)).stages
+        f"{run.pipeline.name}/{stage.name}": stage
+        for kind in kinds()
+        for run in run_kinds(kind)
+        for stage in load_pipeline(run.pipeline).stages
     }
     found = {
         name: {"version": stage.spec.version, "sha256": hash_of(stage, code)}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.corrections import Correction, correct, withdraw
+from fabula.builders.corrections import Correction
 from fabula.builders.katha import BuildOptions, build_katha
-from fabula.builders.registry import continue_run, pipeline_of
 from fabula.engine.edits import NAME, append_edit, edits_of
 from fabula.engine.inspect import show_item
 from fabula.engine.status import run_status
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
+from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
 from fabula.schemas.values import Edit
 from fabula.validators import validate
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.corrections import withdraw
 from fabula.builders.katha import BuildOptions, build_katha, draft_scenes, extend
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.registry import continue_run, pipeline_of
 from fabula.engine.manifest import read_manifest
 from fabula.engine.status import run_status
 from fabula.errors import InputError, RunError
+from fabula.kinds.verbs import continue_run, pipeline_of, withdraw
 from fabula.validators import validate
 
 GATHERED = ("load_stories", "find_duplicates", "assign_splits")

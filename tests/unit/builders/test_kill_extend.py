@@ -10,9 +10,9 @@ import pytest
 
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.registry import continue_run
 from fabula.engine.progress import SilentReporter
 from fabula.errors import Interrupted, RunError
+from fabula.kinds.verbs import continue_run
 
 CREATED, ADDED = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"
 NOW = ExtendOptions(created_at=ADDED, workers=0)

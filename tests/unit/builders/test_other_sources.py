@@ -15,12 +15,12 @@ from fabula.builders.events import SuiteOptions, build_suite
 from fabula.builders.events.requests import suite_request
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.requests import build_request
-from fabula.builders.registry import continue_run
 from fabula.builders.shots import ShotOptions
 from fabula.builders.shots.requests import shot_request
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.progress import Event
 from fabula.errors import ConfigError, FabulaError
+from fabula.kinds.verbs import continue_run
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer, Unauthorized
 

@@ -4,7 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from fabula.builders.preview import Preview, preview_story
+from fabula.builders.preview import Preview
+from fabula.kinds.verbs import preview_story
 
 
 def test_preview_when_a_loop_is_running_as_in_a_notebook_shows_the_request(tmp_path: Path) -> None:

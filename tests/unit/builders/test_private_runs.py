@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.corrections import correct, withdraw
 from fabula.builders.katha import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.registry import continue_run
 from fabula.engine.progress import Event
+from fabula.kinds.verbs import continue_run, correct, withdraw
 from fabula.releases import PackOptions, load, pack, verify
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.registry import continue_run
 from fabula.engine.execute import execute
 from fabula.errors import InputError
 from fabula.evaluation.archive import EVALUATION, Archive, read_archive
@@ -23,6 +22,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import run_evaluation
 from fabula.evaluation.so_far import export_so_far
+from fabula.kinds.verbs import continue_run
 from fabula.models.settings import ATTEMPT
 from fabula.releases.loading import Release
 from fabula.releases.suites import suite_bytes

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.spending import without_models
+from fabula.builders.spending import without_models
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.engine.report import RunReport

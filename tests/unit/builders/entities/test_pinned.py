@@ -10,9 +10,9 @@ from fabula.builders.entities import EntityOptions, detect_shots
 from fabula.builders.entities.building import only
 from fabula.builders.entities.detect_people import Settings as Detecting
 from fabula.builders.entities.requests import entity_request
-from fabula.builders.registry import continue_run
 from fabula.engine.execute import RunRequest, execute
 from fabula.errors import MissingRequirement
+from fabula.kinds.verbs import continue_run
 from fabula.media import shot_detection, shot_network
 from fabula.models.vision import looking
 from fabula.testing.drawn_videos import Take, write_takes

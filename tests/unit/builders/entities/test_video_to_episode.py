@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities import EntityOptions, build_entities, detect_shots, estimate_entities
-from fabula.builders.registry import continue_run
 from fabula.engine.execute import execute
 from fabula.engine.progress import PlainReporter
 from fabula.errors import BelowThreshold, ConfigError, InputError, MissingRequirement
+from fabula.kinds.verbs import continue_run
 from fabula.releases.entity_tree import read_entity_set
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.entities_model import answer

@@ -211,7 +211,7 @@ def test_an_estimate_when_asked_for_counts_the_calls(tmp_path: Path) -> None:
 
 
 def test_an_edit_when_the_run_is_a_suite_is_refused(tmp_path: Path) -> None:
-    from fabula.builders.corrections import correct
+    from fabula.kinds.verbs import correct
 
     build(tmp_path, SEEDS)
     with pytest.raises(RunError, match="kind events"):

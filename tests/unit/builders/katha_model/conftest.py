@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha.model import ModelPlanner
-from fabula.builders.katha.planner import PlannerSettings
 from fabula.builders.katha.rules import Rules
+from fabula.builders.step import PlannerSettings
 from fabula.engine.asking import Answer, Ask, BadReply
 from fabula.engine.stage import Tools
 from fabula.models.chat import ChatRequest, Message

@@ -3,8 +3,9 @@
 import pytest
 
 from fabula.builders.katha.model.repair import faulted, in_words
-from fabula.builders.katha.planner import PlannerSettings, planner_of
+from fabula.builders.katha.planner import planner_of
 from fabula.builders.katha.rule_checks import rule_checks
+from fabula.builders.step import PlannerSettings
 from fabula.engine.asking import NoAnswer
 from fabula.prompts.loader import load_prompt
 from fabula.testing.asked_prompts import prompt_of

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.corrections import correct, withdraw
-from fabula.builders.registry import continue_run
 from fabula.builders.shots import ShotOptions, build_shots
 from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
+from fabula.kinds.verbs import continue_run, correct, withdraw
 from fabula.releases import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_import import import_set

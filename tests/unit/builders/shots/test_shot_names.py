@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.corrections import correct
-from fabula.builders.registry import continue_run
 from fabula.builders.shots import ShotOptions, build_shots
 from fabula.builders.shots.renaming import Renaming
+from fabula.kinds.verbs import continue_run, correct
 from fabula.validators.shots.script_rules import FIELDS
 
 SETTING, STATIC, PLOT = FIELDS["setting"], FIELDS["static"], FIELDS["plot"]

@@ -20,6 +20,7 @@ from fabula.evaluation.judges.outputs import check_outputs
 from fabula.evaluation.judges.pipeline import FRAMES
 from fabula.evaluation.judges.requests import evaluation_request
 from fabula.evaluation.judges.spending import judging_budget
+from fabula.kinds.registry import foreign_sections
 from fabula.media.images import Picture, PictureLimits, open_picture
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
@@ -467,7 +468,7 @@ def test_preset_when_the_settings_file_names_its_members_asks_them(
     names = ("qwen2.5-vl-7b", "qwen2.5-vl-3b", "smolvlm2-2.2b", "smolvlm2-500m")
     lines = [f'"{name}" = "http://localhost:8000/v1#{name}"' for name in names]
     toml.write_text("[judges]\n" + "\n".join(lines) + "\n[draft_scenes]\nscenes = 5\n")
-    options = EvaluateOptions(preset="kathatrace-pool", config=toml)
+    options = EvaluateOptions(preset="kathatrace-pool", config=toml, others=foreign_sections)
     request = evaluation_request(release.path, [boards], tmp_path / "run", options)
     assert list(request.config.models) == sorted(
         ["google:gemini-2.5-flash", "anthropic:claude-haiku-4-5-20251001"]

@@ -5,24 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...engine.calls import model_uses
-from ...engine.config import RunConfig, models_of
-from ...engine.estimate import plan_calls
-from ...engine.execute import RunRequest, execute
-from ...engine.journal import NAME as JOURNAL
-from ...engine.manifest import NAME as MANIFEST
-from ...engine.manifest import read_manifest
-from ...engine.pipeline import load_pipeline
-from ...engine.progress import Event
-from ...engine.report import NAME as REPORT
-from ...engine.report import read_report
-from ...errors import BelowThreshold
-from ...models.settings import ModelSettings
-from ...schemas.base import Own
-from .planner import PlannerSettings
+from ..engine.calls import model_uses
+from ..engine.config import RunConfig, models_of
+from ..engine.estimate import plan_calls
+from ..engine.execute import RunRequest, execute
+from ..engine.journal import NAME as JOURNAL
+from ..engine.manifest import NAME as MANIFEST
+from ..engine.manifest import read_manifest
+from ..engine.pipeline import load_pipeline
+from ..engine.progress import Event
+from ..engine.report import NAME as REPORT
+from ..engine.report import read_report
+from ..errors import BelowThreshold
+from ..models.settings import ModelSettings
+from ..schemas.base import Own
+from .step import PlannerSettings
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ..engine.progress import Reporter
 
 
 REHEARSED = 20

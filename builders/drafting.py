@@ -1,0 +1,75 @@
+"""How a kind's records are drafted: the part that a build of any kind needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..engine.execute import RunRequest
+from ..engine.pipeline import Pipeline, load_pipeline
+from ..engine.run_options import setting_texts
+from ..engine.running import RunKind
+from ..errors import ConfigError
+from ..models.settings import ModelSettings
+from .editing import Editing
+from .step import PlannerSettings, check_planner
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """How the records of a kind are drafted.
+
+    Attributes:
+        run: what executes its builds.
+        editing: how its items are corrected; None where no stage applies corrections.
+        corrected_in_files: how records are corrected that no stage corrects, as imported ones; None where
+            only their sources can be.
+        one_story: called with a file or folder of stories, a run folder and options of the build by name,
+            returns that build; None where nothing is built from stories.
+    """
+
+    run: RunKind
+    editing: Editing | None = None
+    corrected_in_files: str | None = None
+    one_story: Callable[..., RunRequest] | None = None
+
+
+def planner_texts(
+    pipeline: Pipeline,
+    planner: str | None,
+    model: str | None,
+    verifier: str | None = None,
+    *,
+    drafting_only: bool = False,
+) -> list[str]:
+    """Return planner, model and verifier as settings of every stage that has them.
+
+    Args:
+        pipeline: whose stages.
+        planner: who drafts; None for the settings' own.
+        model: the model that drafts, and checks where no verifier is named.
+        verifier: the model that checks.
+        drafting_only: leave stages alone that ask a model for something else than a draft.
+
+    Raises:
+        ConfigError: there is no such planner, or a model is named for the rules.
+    """
+    if planner is not None:
+        check_planner(planner)
+    if planner == "rules" and (model or verifier):
+        raise ConfigError(
+            "--model", what="--planner rules asks no model, and a model is given",
+            fix="leave --model out, or use --planner model",
+        )  # fmt: skip
+    checking = None if drafting_only else verifier if verifier is not None else model
+    given: dict[str, str] = {}
+    for stage in load_pipeline(pipeline).stages:
+        kind, name = stage.spec.settings, stage.name
+        if issubclass(kind, PlannerSettings):
+            if model is not None:
+                given[f"{name}.model"] = model
+            if planner is not None or model is not None:
+                given[f"{name}.planner"] = planner or "model"
+            if "verifier" in kind.model_fields and checking is not None:
+                given[f"{name}.verifier"] = checking
+        elif issubclass(kind, ModelSettings) and checking is not None:
+            given[f"{name}.model"] = checking
+    return setting_texts(given)

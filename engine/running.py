@@ -1,0 +1,87 @@
+"""A kind of run as a value, and going on with one of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import BelowThreshold
+from .execute import Options, RunRequest, execute, last_limit
+from .manifest import read_manifest
+from .pipeline import Pipeline, load_pipeline
+from .progress import Reporter
+from .report import RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class RunKind:
+    """What executes the runs of a kind.
+
+    Attributes:
+        pipeline: its stages.
+        tell: tells a reporter how many calls of models a request makes, and about what they cost.
+        afterwards: what its folder is given once it was executed, besides the outputs of the pipeline.
+    """
+
+    pipeline: Pipeline
+    tell: Callable[[RunRequest, Reporter], None]
+    afterwards: Callable[[Path], object] | None = None
+
+    def execute(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
+        """Execute a request, and give its folder what belongs there afterwards.
+
+        Raises:
+            FabulaError: as :func:`.execute.execute`.
+        """
+        try:
+            report = execute(request, reporter)
+        except BelowThreshold:
+            self._finish(request)  # it says best why so little is left
+            raise
+        self._finish(request)
+        return report
+
+    def _finish(self, request: RunRequest) -> None:
+        if self.afterwards is not None:
+            self.afterwards(request.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How to go on with a run.
+
+    Attributes:
+        retry_failed: run failed items again, and ask once more what got no usable reply.
+        workers: worker processes; None for the settings' number, else one per core.
+        max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
+            last given, if any.
+        sources: where sources are that have moved: the files and folders themselves, or a folder that holds
+            them; they are known by their content.
+    """
+
+    retry_failed: bool = False
+    workers: int | None = None
+    max_cost: float | None = None
+    sources: tuple[Path, ...] = ()
+
+
+def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
+    """Execute a run again with the sources and settings that it was last made with.
+
+    Args:
+        kind: what executes it.
+        run: the run folder.
+        again: how.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: as :func:`.execute.execute`.
+    """
+    manifest, folder = read_manifest(run), Path(run).absolute()
+    limit = last_limit(folder) if again.max_cost is None else again.max_cost
+    options = Options(workers=again.workers, retry_failed=again.retry_failed, max_cost=limit)
+    config = manifest.config(load_pipeline(kind.pipeline))
+    listed = manifest.source_list(folder, again.sources)
+    request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)
+    if reporter is not None:
+        kind.tell(request, reporter)
+    return kind.execute(request, reporter)

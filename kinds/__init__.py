@@ -1,0 +1,1 @@
+"""The kinds of benchmark, and the verbs with the kind looked up."""

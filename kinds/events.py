@@ -1,0 +1,24 @@
+"""StoryEval: suites of event prompts."""
+
+from typing import TYPE_CHECKING
+
+from .kind import Kind
+
+if TYPE_CHECKING:
+    from ..builders.drafting import Drafting
+    from ..evaluation.protocol import Protocol
+
+
+def _drafting() -> "Drafting":
+    from ..builders.events.requests import DRAFTING
+
+    return DRAFTING
+
+
+def _protocol() -> "Protocol":
+    from ..evaluation.completion.requests import PROTOCOL
+
+    return PROTOCOL
+
+
+KIND = Kind("events", _drafting, "events", _protocol)

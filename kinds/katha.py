@@ -1,0 +1,24 @@
+"""KathaBench: stories with scenes, transitions, questions and variants."""
+
+from typing import TYPE_CHECKING
+
+from .kind import Kind
+
+if TYPE_CHECKING:
+    from ..builders.drafting import Drafting
+    from ..evaluation.protocol import Protocol
+
+
+def _drafting() -> "Drafting":
+    from ..builders.katha.requests import DRAFTING
+
+    return DRAFTING
+
+
+def _protocol() -> "Protocol":
+    from ..evaluation.judges.requests import PROTOCOL
+
+    return PROTOCOL
+
+
+KIND = Kind("katha", _drafting, "katha", _protocol)

@@ -1,0 +1,36 @@
+"""What a kind of benchmark is: a value, made of the parts that the rooms below ask for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..builders.drafting import Drafting
+    from ..evaluation.protocol import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of benchmark.
+
+    Parts are functions that import what they return, so that a list of kinds loads none of them.
+
+    Attributes:
+        name: as ``run.json``, ``release.json`` and the command line have it; builds are runs of it.
+        drafting: how its records are drafted and corrected.
+        judged: the noun of its evaluation, as in ``fabula evaluate images``; its evaluations are runs of kind
+            ``evaluate-NOUN``. None where nothing is evaluated against it.
+        protocol: how outputs are evaluated against it; None where nothing is.
+        imported: kinds of run that hold records of this kind which were imported.
+    """
+
+    name: str
+    drafting: Callable[[], "Drafting"]
+    judged: str | None = None
+    protocol: Callable[[], "Protocol"] | None = None
+    imported: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The kinds of run that something executes: builds and evaluations."""
+        return (self.name,) if self.judged is None else (self.name, f"evaluate-{self.judged}")

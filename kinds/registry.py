@@ -1,0 +1,80 @@
+"""The kinds there are: ours in one tuple, users' own by an entry point."""
+
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from ..engine.manifest import read_manifest
+from ..engine.pipeline import load_pipeline
+from ..engine.running import RunKind
+from ..errors import ConfigError, RunError
+from . import entities, events, katha, shots
+from .kind import Kind
+
+OURS = (katha.KIND, events.KIND, shots.KIND, entities.KIND)
+GROUP = "fabula.kinds"
+"""The entry-point group in which a package names its own: ``comics = "comic_pages.kind:KIND"``."""
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return every kind, ours first.
+
+    Raises:
+        ConfigError: an entry point names what is no kind, or one whose name is taken.
+    """
+    known = {kind.name: kind for kind in OURS}
+    runs = {run for kind in OURS for run in (*kind.runs, *kind.imported)}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        kind = entry.load()
+        if not isinstance(kind, Kind) or {kind.name, *kind.runs, *kind.imported} & runs:
+            raise ConfigError(
+                f"entry point {entry.name} of {GROUP}",
+                expected="a Kind with a name, an evaluation and imports of its own",
+                found=repr(kind.name if isinstance(kind, Kind) else kind), fix=f"correct {entry.value}",
+            )  # fmt: skip
+        known[kind.name] = kind
+        runs |= {*kind.runs, *kind.imported}
+    return tuple(known.values())
+
+
+def kind_with(run: str) -> Kind | None:
+    """Return the kind that has a kind of run: a build, an evaluation or an import; None where none has it."""
+    return next((kind for kind in kinds() if run in (*kind.runs, *kind.imported)), None)
+
+
+def run_kinds(kind: Kind) -> tuple[RunKind, ...]:
+    """Return what executes the runs of a kind: its build, and its evaluation where it has one."""
+    drafting = kind.drafting().run
+    return (drafting,) if kind.protocol is None else (drafting, kind.protocol().run)
+
+
+def run_kind_of(run: Path) -> RunKind:
+    """Return what executes a run.
+
+    Raises:
+        RunError: it is no run folder, a newer version made it, or its kind is not known.
+    """
+    name = read_manifest(run).kind
+    kind = kind_with(name)
+    if kind is None or name not in kind.runs:
+        built, judged = zip(*((kind.runs[0], kind.runs[1:]) for kind in kinds()), strict=True)
+        known = [*built, *(name for names in judged for name in names)]
+        raise RunError(
+            str(run),
+            what=f"this is a run of kind {name}, which Fabula does not know; it knows {', '.join(known)}",
+            fix="use the program that made it",
+        )
+    if name == kind.name or kind.protocol is None:
+        return kind.drafting().run
+    return kind.protocol().run
+
+
+def foreign_sections() -> frozenset[str]:
+    """Return every section that a settings file may have for some kind of run."""
+    found: set[str] = set()
+    for kind in kinds():
+        found.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
+        if kind.protocol is not None:
+            found.update(kind.protocol().sections)
+    return frozenset(found)

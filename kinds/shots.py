@@ -1,0 +1,24 @@
+"""ViStoryBench: bilingual shot scripts with characters and their reference images."""
+
+from typing import TYPE_CHECKING
+
+from .kind import Kind
+
+if TYPE_CHECKING:
+    from ..builders.drafting import Drafting
+    from ..evaluation.protocol import Protocol
+
+
+def _drafting() -> "Drafting":
+    from ..builders.shots.requests import DRAFTING
+
+    return DRAFTING
+
+
+def _protocol() -> "Protocol":
+    from ..evaluation.images.requests import PROTOCOL
+
+    return PROTOCOL
+
+
+KIND = Kind("shots", _drafting, "images", _protocol, imported=("import-shots",))
