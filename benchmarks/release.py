@@ -17,9 +17,9 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from measure import fabula
 
-from fabula.builders.katha.rules import Rules
 from fabula.schemas.export import json_schema
 from fabula.schemas.text import normalize_text
+from fabula.testing.katha_rules import Rules
 from fabula.testing.made_stories import write_stories
 
 

@@ -109,12 +109,14 @@ class LoadedPipeline:
 
 
 def load_stage(path: str) -> Stage:
-    """Import one stage, ``package.module`` or ``package.module:attribute``.
+    """Import one stage, ``package.module`` or ``package.module:attribute``; of a module with a STEP, that.
 
     Raises:
         ConfigError: it cannot be found, or it is not a stage.
     """
     found = load_object(path)
+    if hasattr(found, "STEP"):
+        path, found = f"{path}:STEP", found.STEP
     spec, batched = getattr(found, "SPEC", None), hasattr(found, "run_batch")
     run = getattr(found, "run_batch" if batched else "run", None)
     both = batched and hasattr(found, "run")

@@ -20,13 +20,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..builders.katha.rules import Rules
 from ..builders.katha.rules.chance import pick, share
 from ..builders.katha.spans import scene_spans
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
+from .katha_rules import Rules
 from .model_server import Asked
 
 _LINE = re.compile(r"\[\d+\] (.*)")

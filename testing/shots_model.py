@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ..builders.katha.rules import Rules
 from ..builders.katha.rules.chance import pick
 from ..builders.shots.cast import character, named_first, named_in
 from ..builders.shots.design_perspectives import design
@@ -24,6 +23,7 @@ from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
+from .katha_rules import Rules
 from .model_server import Asked
 
 _LINE = re.compile(r"\[\d+\] (.*)")

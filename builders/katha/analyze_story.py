@@ -1,10 +1,16 @@
 """Stage: what rules read off the text once, so that no later stage has to read it again.
 
-Every planner gets it: a model is shown the segments by their numbers.
+A model is shown the segments by their numbers.
 """
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .rules import Rules
+from ...schemas.canonical import Json
+from ...schemas.ids import primary_language
+from .rules.analysis import Analysis
+from .rules.emotions import find_feelings
+from .rules.mentions import MentionFinder
+from .rules.segments import segment_text
+from .rules.words import words_of
 
 SPEC = StageSpec(
     name="analyze_story",
@@ -18,4 +24,16 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the analysis of the story."""
-    return Made({"analysis": Rules().analyze(item["story"])})
+    return Made({"analysis": analyze(item["story"])})
+
+
+def analyze(story: Json) -> Json:
+    """Return the analysis of a story as compact JSON; other languages than English are only segmented."""
+    text, language = story["normalized_text"], story["language"]
+    english = primary_language(language) == "en"
+    segments = segment_text(text, language, english)
+    if not english:
+        return Analysis(False, segments, (), ()).as_json()
+    words = words_of(text)
+    entities = MentionFinder(text, words).find(segments)
+    return Analysis(True, segments, entities, find_feelings(words, segments)).as_json()

@@ -1,28 +1,91 @@
-"""Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8 and 9)."""
+"""Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8, 9 and 10)."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from collections.abc import Sequence
+
+from ...schemas.canonical import Json
 from ...schemas.katha import Transition
-from .parts import fill, given_list, is_complete
-from .planner import PlannerSettings, planner_of
+from ..replies import Problems, by_number, language, needed, optional
+from ..step import PlannerSettings, Step
+from .drafts import Sketch
+from .rules.transitions import describe_transitions, quotas
 
-SPEC = StageSpec(
-    name="annotate_transitions",
+TRANSITION_FIELDS = (
+    "action", "causality", "intention", "emotion", "consequence", "expected_change", "recoverability_target",
+    "transition_type",
+)  # fmt: skip
+"""Fields of a transition that a planner fills, but for the moral target, which follows from the label."""
+"""Fields of a transition that are drafted, but for the moral target, which follows from the label."""
+_NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
+_OPTIONAL = ("intention", "emotion")
+
+
+def show_scenes(sketch: Sketch) -> Json:
+    """Return the inputs of the prompt."""
+    return {
+        "findings": [],
+        "language": language(sketch.story),
+        "moral_label": sketch.moral_label,
+        "previous": [],
+        "quotas": quotas(len(sketch.scenes) - 1),
+        "scenes": sketch.texts,
+        "title": sketch.story["title"],
+    }
+
+
+def transitions_shown(transitions: Sequence[Json]) -> list[Json]:
+    """Return the described fields of transitions."""
+    ends = ("from_scene", "to_scene")
+    return [{name: part[name] for name in (*ends, *TRANSITION_FIELDS)} for part in transitions]
+
+
+def read_transitions(reply: Json, story: Json, count: int, moral: str | None) -> list[Json]:
+    """Return the transitions between ``count`` scenes that a reply to ``katha/annotate_transitions`` has.
+
+    Raises:
+        BadReply: a transition is missing or leads elsewhere than to the next scene, a needed field says
+            nothing, the moral target stands on no transition or on one that is not there, or the values are
+            not in the story's script.
+    """
+    numbers = list(range(1, count))
+    entries = by_number(reply["transitions"], "from_scene", numbers, "transitions from scene")
+    bearer, problems = reply["moral_from_scene"], Problems()
+    if moral is not None and bearer not in numbers:
+        problems.add(
+            f"moral_from_scene must be one of {numbers[0]} to {numbers[-1]}: the transition that supports the"
+            f" moral target {moral} best; found {'null' if bearer is None else bearer}"
+        )
+    transitions = [_transition(entry, story, problems) for entry in entries]
+    problems.check_script(story, [[part[name] for name in _NEEDED] for part in transitions])
+    problems.settle()
+    return [{**part, "moral_target": moral if part["from_scene"] == bearer else None} for part in transitions]
+
+
+def _transition(entry: Json, story: Json, problems: Problems) -> Json:
+    first = entry["from_scene"]
+    where = f"the transition from scene {first}"
+    if entry["to_scene"] != first + 1:
+        problems.add(f"{where} leads to scene {first + 1}; found to_scene {entry['to_scene']}")
+    return {
+        "story_id": story["id"],
+        "from_scene": first,
+        "to_scene": first + 1,
+        "transition_type": entry["transition_type"],
+        **{name: needed(entry, name, where, problems) for name in _NEEDED},
+        **{name: optional(entry, name, where, problems) for name in _OPTIONAL},
+    }
+
+
+STEP: Step[Sketch, PlannerSettings] = Step(
+    id="katha/annotate_transitions",
     version=2,
-    shape="map",
+    writes=("transitions",),
     reads=("story", "given", "analysis", "scenes", "moral_label"),
-    writes=("transitions", "transitions_by"),
-    settings=PlannerSettings,
-    asks=("katha/annotate_transitions",),
+    sketch=Sketch.of,
+    rules=lambda sketch, settings: describe_transitions(sketch.view(), sketch.moral_label),
+    show=lambda sketch, settings: show_scenes(sketch),
+    read=lambda reply, sketch, settings: read_transitions(
+        reply, sketch.story, len(sketch.scenes), sketch.moral_label
+    ),
+    given=lambda sketch, settings: sketch.complete("transitions", Transition),
+    settle=lambda drafted, sketch, settings: sketch.filled("transitions", drafted),
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return T - 1 transitions and who drafted them; hand-written ones keep their fields."""
-    given = given_list(item["given"], "transitions")
-    if given is not None and is_complete(given, Transition):
-        return Made({"transitions": given, "transitions_by": None})
-    drafted = await planner_of(tools).transitions(
-        item["story"], item["analysis"], item["scenes"], item["moral_label"]
-    )
-    transitions = drafted.value if given is None else fill(given, drafted.value)
-    return Made({"transitions": transitions, "transitions_by": drafted.maker})

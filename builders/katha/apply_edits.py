@@ -18,9 +18,20 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.ids import primary_language
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from ...schemas.vocabulary import vocabulary
-from .drafts import IDS, PARTS, REPAIRS, ids_of, make_draft, type_problem, with_repairs
-from .parts import LABELS, LISTS, by_person, maker_of
-from .rules import PRODUCER
+from ..step import RULES
+from .drafts import (
+    IDS,
+    LABELS,
+    LISTS,
+    PARTS,
+    REPAIRS,
+    by_person,
+    ids_of,
+    make_draft,
+    maker_of,
+    type_problem,
+    with_repairs,
+)
 from .rules.questions import relabelled
 from .spans import scene_spans
 
@@ -149,8 +160,8 @@ def _reworded(draft: Json, questions: Sequence[Json]) -> Iterator[Json]:
     for number, (old, new) in enumerate(zip(draft["questions"], questions, strict=True)):
         for key in (key for key in sorted(new) if new[key] != old[key]):
             path = f"$.questions[{number}].{key}"
-            if maker_of(path, draft["producers"]) != PRODUCER:
-                yield {"path": path, "producer": PRODUCER}
+            if maker_of(path, draft["producers"]) != RULES:
+                yield {"path": path, "producer": RULES}
 
 
 def _check_types(draft: Json, where: str) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.base import Own
-from .records import make_bundle
+from .drafts import make_bundle
 
 
 class Settings(Own):

@@ -1,15 +1,32 @@
-"""Stage: divide the story into scenes and fill every scene field that the text tells.
+"""Stage: divide the story into scenes and fill every scene field that the text tells (Table 7).
 
 This is the only stage that knows how many scenes a story gets; every later one counts them. So it is also
 the stage that turns away a story with fewer clauses than scenes.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...engine.stage import Tools
+from ...prompts.loader import load_prompt
+from ...schemas.canonical import Json
 from ...schemas.katha import Scene
-from .parts import fill, given_list, is_complete
-from .planner import PlannerSettings, planner_of
+from ...schemas.text import normalize_answer
+from ...validators.scene_rules import without_article
+from ...validators.view import mentions
+from ..replies import Drafted, Problems, ask, by_number, check_count, language, listed, needed, optional
+from ..step import PlannerSettings, Step, Unfit
+from .drafts import Sketch, scene_texts
+from .rules.analysis import Analysis, segment_texts
+from .rules.scenes import describe_scenes, draft_scene_texts
+
+SCENE_FIELDS = (
+    "characters", "objects", "action", "state", "emotion", "visual_evidence", "visual_must_show",
+)  # fmt: skip
+"""Fields of a scene that a planner fills, but for its prompt, which follows from them."""
+"""Fields of a scene that are drafted, but for its prompt, which follows from them."""
 
 
 class Settings(PlannerSettings):
@@ -18,35 +35,181 @@ class Settings(PlannerSettings):
     scenes: int = Field(default=5, ge=2, le=100, description="Scenes per story, T in the paper.")
 
 
-SPEC = StageSpec(
-    name="draft_scenes",
+def _rules(sketch: Sketch, settings: Settings) -> Json:
+    given, texts = sketch.given_list("scenes"), None
+    if given is not None:
+        texts = scene_texts(given)
+    elif divided := draft_scene_texts(sketch.story["normalized_text"], sketch.analysis, settings.scenes):
+        texts = list(divided)
+    return None if texts is None else describe_scenes(sketch.view(texts))
+
+
+async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
+    """Return the scenes; nothing, without asking, where the story has fewer segments than scenes."""
+    settings, story = tools.settings, sketch.story
+    assert isinstance(settings, Settings)
+    given = sketch.given_list("scenes")
+    if given is not None:
+        return await ask_descriptions(tools, story, scene_texts(given))
+    segments = segment_texts(story, sketch.analysis)
+    if len(segments) < settings.scenes:
+        return Drafted(None, "")
+    return await ask(
+        tools,
+        "katha/draft_scenes",
+        lambda reply: read_division(reply, story, sketch.analysis, settings.scenes),
+        count=settings.scenes,
+        language=language(story),
+        segments=segments,
+        title=story["title"],
+    )
+
+
+async def ask_descriptions(
+    tools: Tools, story: Json, texts: Sequence[str], previous: Json = (), findings: Sequence[str] = ()
+) -> Drafted[list[Json]]:
+    """Return the scenes with given texts; with findings, what was written previously is to be corrected."""
+    return await ask(
+        tools,
+        "katha/describe_scenes",
+        lambda reply: read_descriptions(reply, story, texts),
+        findings=list(findings),
+        language=language(story),
+        previous=list(previous),
+        scenes=list(texts),
+        title=story["title"],
+    )
+
+
+def scenes_shown(scenes: Sequence[Json]) -> list[Json]:
+    """Return the described fields of scenes."""
+    return [
+        {"scene": number, **{name: scene[name] for name in SCENE_FIELDS}}
+        for number, scene in enumerate(scenes, start=1)
+    ]
+
+
+def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[Json]:
+    """Return the scenes that a reply to ``katha/draft_scenes`` makes of a story.
+
+    Their texts are spans of the story that hold all of it but white space, whatever the reply says.
+
+    Raises:
+        BadReply: not as many scenes as asked for, first segments that do not rise from 1 within the story, or
+            a description that :func:`read_descriptions` would not take.
+    """
+    entries, segments = reply["scenes"], Analysis.from_json(analysis).segments
+    check_count(entries, count, "scenes")
+    firsts = [entry["first_segment"] for entry in entries]
+    problems = Problems()
+    if firsts[0] != 1:
+        problems.add(f"scene 1 must have first_segment 1, not {firsts[0]}")
+    for number, (before, first) in enumerate(pairwise(firsts), start=2):
+        if not before < first <= len(segments):
+            problems.add(
+                f"scene {number}: first_segment must be greater than {before}, that of the scene before, and"
+                f" at most {len(segments)}; found {first}"
+            )
+    problems.settle()
+    stops = [*firsts[1:], len(segments) + 1]
+    text = story["normalized_text"]
+    texts = [
+        text[segments[first - 1].start : segments[stop - 2].end]
+        for first, stop in zip(firsts, stops, strict=True)
+    ]
+    return _scenes(entries, story, texts)
+
+
+def read_descriptions(reply: Json, story: Json, texts: Sequence[str]) -> list[Json]:
+    """Return the scenes with given texts, as a reply to ``katha/describe_scenes`` describes them.
+
+    Raises:
+        BadReply: a scene is missing or none of the story's, a needed field says nothing, a character is
+            named that the story does not name, or the values are not in the story's script.
+    """
+    numbers = list(range(1, len(texts) + 1))
+    return _scenes(by_number(reply["scenes"], "scene", numbers, "scenes"), story, texts)
+
+
+def _scenes(entries: Sequence[Json], story: Json, texts: Sequence[str]) -> list[Json]:
+    problems = Problems()
+    scenes = [
+        _scene(entry, story, (number, text), problems)
+        for number, (entry, text) in enumerate(zip(entries, texts, strict=True), start=1)
+    ]
+    _check_characters(scenes, story, problems)
+    problems.check_script(story, [[scene["action"], scene["state"], scene["emotion"]] for scene in scenes])
+    problems.settle()
+    return [with_prompt(scene, story, len(scenes)) for scene in scenes]
+
+
+def _check_characters(scenes: Sequence[Json], story: Json, problems: Problems) -> None:
+    text = normalize_answer(story["normalized_text"])
+    for number, scene in enumerate(scenes, start=1):
+        strange = [name for name in scene["characters"] if not mentions(text, without_article(name))]
+        if strange:
+            problems.add(
+                f"scene {number}: the story does not name {', '.join(map(repr, strange))}; copy the names of"
+                " characters letter for letter from the story, in a form that stands there"
+            )
+
+
+def _scene(entry: Json, story: Json, place: tuple[int, str], problems: Problems) -> Json:
+    number, text = place
+    where = f"scene {number}"
+    must_show = listed(entry, "visual_must_show", where, problems)
+    if not must_show:
+        problems.add(
+            f"{where}: visual_must_show is empty; name two to five things that the picture must show"
+        )
+    return {
+        "story_id": story["id"],
+        "scene_index": number,
+        "scene_text": text,
+        "characters": listed(entry, "characters", where, problems),
+        "objects": listed(entry, "objects", where, problems),
+        "action": needed(entry, "action", where, problems),
+        "state": needed(entry, "state", where, problems),
+        "emotion": optional(entry, "emotion", where, problems),
+        "visual_evidence": optional(entry, "visual_evidence", where, problems),
+        "visual_must_show": must_show,
+    }
+
+
+def with_prompt(scene: Json, story: Json, total: int) -> Json:
+    """Return a scene with the prompt for its picture, which follows from the other fields."""
+    names = ("characters", "objects", "action", "emotion")
+    prompt = load_prompt("scene_image").render(
+        index=scene["scene_index"],
+        total=total,
+        title=story["title"],
+        text=scene["scene_text"],
+        **{name: scene[name] for name in names},
+    )
+    return {**scene, "generation_prompt": prompt}
+
+
+def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
+    if drafted is None:
+        text = sketch.story["normalized_text"]
+        reason = f"fewer clauses than the {settings.scenes} scenes asked for in: {text[:120]!r}"
+        raise Unfit("too_short", reason)
+    return sketch.filled("scenes", drafted)
+
+
+STEP = Step(
+    id="katha/draft_scenes",
     version=2,
-    shape="map",
+    writes=("scenes",),
     reads=("story", "given", "analysis"),
-    writes=("scenes", "scenes_by"),
+    sketch=Sketch.of,
+    rules=_rules,
+    ask=_ask,
+    given=lambda sketch, settings: sketch.complete("scenes", Scene),
+    settle=_settle,
+    asks=("katha/draft_scenes", "katha/describe_scenes"),
+    settings=Settings,
+    reject_codes={"too_short": "The story has fewer sentences and clauses than scenes."},
     libraries=("jinja2",),
     prompts=("scene_image",),
-    reject_codes={"too_short": "The story has fewer sentences and clauses than scenes."},
-    settings=Settings,
-    asks=("katha/draft_scenes", "katha/describe_scenes"),
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the scenes and who drafted them; hand-written ones keep their fields, the rest is drafted."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    story, analysis = item["story"], item["analysis"]
-    given = given_list(item["given"], "scenes")
-    if given is not None and is_complete(given, Scene):
-        return Made({"scenes": given, "scenes_by": None})
-    planner = planner_of(tools)
-    if given is not None:
-        described = await planner.describe(story, analysis, [scene["scene_text"] for scene in given])
-        return Made({"scenes": fill(given, described.value), "scenes_by": described.maker})
-    drafted = await planner.scenes(story, analysis, settings.scenes)
-    if drafted is None:
-        text = story["normalized_text"]
-        reason = f"fewer clauses than the {settings.scenes} scenes asked for in: {text[:120]!r}"
-        return Rejected("too_short", reason)
-    return Made({"scenes": drafted.value, "scenes_by": drafted.maker})

@@ -1,13 +1,216 @@
-"""The draft of a record: its drafted parts put together, and what may be put in their place."""
+"""A record while it is drafted: what a person gave, what was drafted and by whom, and all of it put together.
+
+A hand-written record may hold any of ``narrative_type``, ``moral_label``, ``scenes``, ``transitions``,
+``questions`` and ``variants``, and ``author`` (default: ``unnamed``). A list that is given replaces the
+drafted one; in scenes and transitions, fields left out are filled by the steps that draft them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...engine.stage import Item
+from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
-from ...schemas.paths import format_path
-from .parts import LABELS, LISTS, MAKERS, producers
+from ...schemas.paths import format_path, parse_path
+from ...validators.provenance import record_hashes
+from ...validators.status_rules import is_settled
+from .rules.reading import StoryView
+
+LISTS = ("scenes", "transitions", "questions", "variants")
+LABELS = ("narrative_type", "moral_label")
+MAKERS = ("scenes_by", "labels_by", "transitions_by", "questions_by", "variants_by")
+"""Fields that say who drafted a part, or both labels; null where a person gave all of it."""
+DEFAULT_AUTHOR = "unnamed"
+_EVERY = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A record as far as it is drafted, as its steps see it; plain JSON in the shapes of ``schemas.katha``.
+
+    Attributes:
+        story: ``schemas.story.Story``.
+        analysis: what ``analyze_story`` read off it by rules.
+        given: the hand-written record, if any.
+        scenes: the scenes (Table 7); their texts cover the story in order.
+        transitions: the transitions between adjacent scenes (Table 8).
+        narrative_type: the kind of story, or null.
+        moral_label: its moral target, or null.
+    """
+
+    story: Json
+    analysis: Json = None
+    given: Json = None
+    scenes: Sequence[Json] = ()
+    transitions: Sequence[Json] = ()
+    narrative_type: str | None = None
+    moral_label: str | None = None
+
+    @classmethod
+    def of(cls, item: Item) -> "Sketch":
+        """Return the sketch that the fields of an item make."""
+        return cls(**{part.name: item[part.name] for part in fields(cls) if part.name in item.fields})
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the scenes."""
+        return scene_texts(self.scenes)
+
+    def view(self, texts: Sequence[str] | None = None) -> StoryView:
+        """Return the story as the rules read it, scene by scene; ``texts`` are those of other scenes."""
+        return StoryView(self.story, self.analysis, self.texts if texts is None else texts)
+
+    def given_list(self, name: str) -> list[Json] | None:
+        """Return a list of the hand-written record, or None where it gives none."""
+        return given_list(self.given, name)
+
+    def complete(self, name: str, kind: type[Own]) -> list[Json] | None:
+        """Return a given list that leaves nothing to draft, or None."""
+        given = self.given_list(name)
+        return given if given is not None and is_complete(given, kind) else None
+
+    def filled(self, name: str, drafted: list[Json]) -> list[Json]:
+        """Return a drafted list; the fields that a person gave stand."""
+        given = self.given_list(name)
+        return drafted if given is None else fill(given, drafted)
+
+
+def scene_texts(scenes: Sequence[Json]) -> list[str]:
+    """Return the texts of scenes."""
+    return [scene["scene_text"] for scene in scenes]
+
+
+def given_list(given: Json, name: str) -> list[Json] | None:
+    """Return a list of a hand-written record, or None where it gives none."""
+    value = (given or {}).get(name)
+    return None if value is None else list(value)
+
+
+def given_label(given: Json, name: str) -> str | None:
+    """Return a label of a hand-written record, or None."""
+    value = (given or {}).get(name)
+    return None if value is None else str(value)
+
+
+def fill(given: Sequence[Json], drafted: Sequence[Json]) -> list[Json]:
+    """Return the given elements, each with the fields that it leaves out taken from the drafted one."""
+    return [{**draft, **element} for element, draft in zip(given, drafted, strict=True)]
+
+
+def is_complete(given: Sequence[Json], kind: type[Own]) -> bool:
+    """Return whether given elements leave nothing to draft."""
+    return all(kind.model_fields.keys() <= element.keys() for element in given)
+
+
+def person(given: Json) -> str:
+    """Return the producer of a hand-written record."""
+    return f"hand:{(given or {}).get('author', DEFAULT_AUTHOR)}"
+
+
+def by_person(producer: str | None) -> bool:
+    """Return whether a field was made by a person, or by nobody that is known."""
+    return producer is None or producer == "author" or producer.startswith(("hand:", "edit:"))
+
+
+def producers(
+    draft: Mapping[str, Json], story: Json, given: Json, makers: Mapping[str, str | None]
+) -> list[Json]:
+    """Return who made each field of a draft, as compact paths.
+
+    One entry per field: ``$.scenes[*].action`` where one producer made it in every scene, else one entry
+    per element. Texts of the story itself (title, scene texts of given or drafted scenes) are covered too:
+    the title is the author's; the division into scenes is the planner's or the person's.
+
+    Args:
+        draft: the parts.
+        story: the story, whose author may have set labels.
+        given: the hand-written record, if any.
+        makers: the fields :data:`MAKERS`.
+    """
+    author = person(given)
+    rows = [("$.title", "author")]
+    rows += [(f"$.{name}", _label_producer(name, story, given, makers["labels_by"])) for name in LABELS]
+    for name in LISTS:
+        rows += _list_producers(name, draft[name], given_list(given, name), author, makers[f"{name}_by"])
+    return [{"path": path, "producer": producer} for path, producer in rows]
+
+
+def _label_producer(name: str, story: Json, given: Json, maker: str | None) -> str:
+    if given_label(given, name) is not None:
+        return person(given)
+    return "author" if story.get(name) is not None else str(maker)
+
+
+def _list_producers(
+    name: str, elements: Sequence[Json], given: Sequence[Json] | None, author: str, maker: str | None
+) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key in elements[0] if elements else ():
+        makers = [
+            author if given is not None and key in given[i] else str(maker) for i in range(len(elements))
+        ]
+        if len(set(makers)) == 1:
+            rows.append((f"$.{name}[*].{key}", makers[0]))
+        else:
+            rows += [(f"$.{name}[{i}].{key}", maker) for i, maker in enumerate(makers)]
+    return rows
+
+
+def maker_of(path: str, made: Sequence[Json]) -> str | None:
+    """Return who made what stands at a path, by the last entry about it or something around it, if any."""
+    steps = parse_path(path)
+    makers = [str(entry["producer"]) for entry in made if _covers(str(entry["path"]), steps)]
+    return makers[-1] if makers else None
+
+
+def _covers(path: str, steps: tuple[str | int, ...]) -> bool:
+    # No list has so many elements: the number stands for "every element".
+    entry = parse_path(path.replace("[*]", f"[{_EVERY}]"))
+    pairs = zip(entry, steps, strict=False)
+    return len(entry) <= len(steps) and all(own in (step, _EVERY) for own, step in pairs)
+
+
+REVIEW = {"human_evidence_accepted": False, "resolution": "not_reviewed"}
+
+
+def make_bundle(
+    story: Json, draft: Json, checks: Sequence[Json], split: str, created_at: str, license_id: str | None
+) -> Json:
+    """Return a ``KathaBundle`` as JSON: record, variants, producers, checks.
+
+    The record is ``auto_checked`` where every check is settled, else ``review_needed``; never reviewed.
+    """
+    variants = [{**variant, "subset": split} for variant in draft["variants"]]
+    variants.sort(key=lambda variant: str(variant["variant_id"]))
+    record = {
+        "story_id": story["id"],
+        "title": draft["title"],
+        "language": story["language"],
+        "source_text": story["text"],
+        "story_text": story["normalized_text"],
+        "narrative_type": draft["narrative_type"],
+        "moral_label": draft["moral_label"],
+        "split": split,
+        "scenes": draft["scenes"],
+        "transitions": draft["transitions"],
+        "questions": draft["questions"],
+        "validation_status": "auto_checked" if all(map(is_settled, checks)) else "review_needed",
+        "evidence_status": REVIEW,
+    }
+    record["provenance"] = {
+        "source_dataset": story["source_collection"],
+        "source_reference": story["source_reference"],
+        **record_hashes(record, variants),
+        "contrastive_variant_ids": [variant["variant_id"] for variant in variants],
+        "created_at": created_at,
+        "source_rights_status": story["rights_status"],
+        "dataset_license": license_id,
+    }
+    return {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}
+
 
 PARTS = (*LABELS, *LISTS, *MAKERS)
 """The fields of an item that a draft is made of, beside its story and what was given."""
@@ -31,15 +234,15 @@ _TYPES: dict[str, TypeAdapter[tuple[object, ...]]] = {
 }
 
 
-def make_draft(fields: Mapping[str, Json]) -> Json:
+def make_draft(item: Mapping[str, Json]) -> Json:
     """Return the draft as the planner and given parts made it: title, labels, lists of parts, producers.
 
     Args:
-        fields: ``story``, ``given`` and :data:`PARTS`.
+        item: ``story``, ``given`` and :data:`PARTS`.
     """
-    draft = {"title": fields["story"]["title"], **{name: fields[name] for name in (*LABELS, *LISTS)}}
-    makers = {name: fields[name] for name in MAKERS}
-    return {**draft, "producers": producers(draft, fields["story"], fields["given"], makers)}
+    draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
+    makers = {name: item[name] for name in MAKERS}
+    return {**draft, "producers": producers(draft, item["story"], item["given"], makers)}
 
 
 def with_repairs(draft: Json, repaired: Mapping[str, Json], repaired_by: Mapping[str, Json]) -> Json:

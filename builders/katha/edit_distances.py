@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...schemas.canonical import Json, canonical_text
-from .drafts import IDS
-from .parts import LABELS, LISTS, by_person
+from .drafts import IDS, LABELS, LISTS, by_person
 
 ROWS, SUMMARY = "edit_distances.jsonl", "edit_distances.json"
 """Files of a run: the sums of each story, and those of all by stage."""

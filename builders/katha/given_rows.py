@@ -13,7 +13,7 @@ from ...schemas.story import Story
 from ...schemas.text import normalize_text
 from ...schemas.values import Edit
 from ...schemas.vocabulary import vocabulary
-from .parts import DEFAULT_AUTHOR, LABELS, LISTS
+from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
 from .rows import Reader, Row
 from .spans import scene_spans
 

@@ -1,26 +1,57 @@
-"""Stage: narrative type and moral target: by a person, else the author, else the planner, else null."""
+"""Stage: narrative type and moral target (Tables 6 and 11): of a person, else the author, else drafted."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .parts import LABELS, given_label
-from .planner import PlannerSettings, planner_of
+from ...schemas.canonical import Json
+from ...schemas.ids import primary_language
+from ..replies import language
+from ..step import PlannerSettings, Step
+from .drafts import LABELS, Sketch, given_label
+from .rules.labels import moral_label, narrative_type
 
-SPEC = StageSpec(
-    name="label_story",
+
+def draft_labels(story: Json) -> Json:
+    """Return the labels by rules, each null where cue words do not settle it."""
+    text = story["normalized_text"]
+    if primary_language(story["language"]) != "en":
+        return dict.fromkeys(LABELS)
+    return {"narrative_type": narrative_type(text), "moral_label": moral_label(text)}
+
+
+def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
+    story = sketch.story
+    return {"language": language(story), "story": story["normalized_text"], "title": story["title"]}
+
+
+def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
+    """Return the labels of a reply, whose schema holds them to their vocabularies.
+
+    The turning point, which the model states first in order to choose well, is not kept.
+    """
+    return {name: reply[name] for name in LABELS}
+
+
+def _known(sketch: Sketch) -> Json:
+    return {name: given_label(sketch.given, name) or sketch.story[name] for name in LABELS}
+
+
+def _given(sketch: Sketch, settings: PlannerSettings) -> Json:
+    labels = _known(sketch)
+    return None if None in labels.values() else labels
+
+
+def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
+    return {name: label or drafted[name] for name, label in _known(sketch).items()}
+
+
+STEP = Step(
+    id="katha/label_story",
     version=2,
-    shape="map",
+    writes=LABELS,
+    by="labels_by",
     reads=("story", "given"),
-    writes=(*LABELS, "labels_by"),
-    settings=PlannerSettings,
-    asks=("katha/label_story",),
+    sketch=Sketch.of,
+    rules=lambda sketch, settings: draft_labels(sketch.story),
+    show=_show,
+    read=_read,
+    given=_given,
+    settle=_settle,
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the two labels, each a value of its vocabulary or null, and who drafted what was not given."""
-    story = item["story"]
-    labels = {name: given_label(item["given"], name) or story[name] for name in LABELS}
-    if None not in labels.values():
-        return Made({**labels, "labels_by": None})
-    drafted = await planner_of(tools).labels(story)
-    chosen = {name: label or drafted.value[name] for name, label in labels.items()}
-    return Made({**chosen, "labels_by": drafted.maker})

@@ -13,8 +13,8 @@ from ...validators.codes import label, show
 from ...validators.record_rules import check_story
 from ..editing import Consequence, Editing
 from . import apply_edits
+from .drafts import make_bundle
 from .moved_boundary import neighbour_of_moved
-from .records import make_bundle
 from .spans import scene_spans, with_scene
 
 

@@ -6,20 +6,46 @@ other ids, other scene texts, or fails a check of the rules that the old one pas
 and a verifier the stage does nothing.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import Field
 
 from ...engine.asking import NoAnswer
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
-from .drafts import PARTS, REPAIRS, ids_of, make_draft, type_problem, with_repairs
-from .model.verify import PROMPTS, check_draft
-from .parts import LISTS, fill, given_list
-from .planner import Planner, PlannerSettings, planner_of
+from ..replies import Drafted, ask
+from ..step import PlannerSettings
+from .annotate_transitions import read_transitions, transitions_shown
+from .annotate_transitions import show_scenes as show_transitions
+from .draft_scenes import ask_descriptions, scenes_shown
+from .drafts import (
+    IDS,
+    LABELS,
+    LISTS,
+    PARTS,
+    REPAIRS,
+    Sketch,
+    fill,
+    given_list,
+    ids_of,
+    make_draft,
+    type_problem,
+    with_repairs,
+)
 from .rule_checks import rule_checks
+from .verifying import PROMPTS, check_draft
+from .write_contrastives import read_corrected_variants, variants_shown
+from .write_contrastives import show_scenes as show_variants
+from .write_questions import questions_shown, read_corrected_questions
+from .write_questions import show_scenes as show_questions
 
+_ELEMENT = re.compile(r"\$\.([a-z]+)\[(\d+)\](?:\.([a-z_]+))?")
+_NAMES = {"scenes": "scene", "transitions": "transition", "questions": "question", "variants": "contrast"}
+_NOT_OURS = frozenset(("moral_target",))
+"""Fields that follow from the label, so that no correction of a list changes them."""
 REPAIRING = (
     "scene_image",
     "katha/describe_scenes",
@@ -57,6 +83,10 @@ SPEC = StageSpec(
 )
 
 
+Correct = Callable[[Json, str, Sequence[Json]], Awaitable[Drafted[list[Json]] | None]]
+"""Returns a list of a draft anew, with findings put right; None to leave it: draft, list, findings."""
+
+
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the repaired lists, null where one stays; who made each; and what was tried and why."""
     settings = tools.settings
@@ -65,14 +95,11 @@ async def run(item: Item, tools: Tools) -> Outcome:
     if not settings.models():
         return await repair_lists(item, draft, {})
     findings = await _findings(item["story"], draft, tools)
-    return await repair_lists(item, draft, findings, planner_of(tools))
+    return await repair_lists(item, draft, findings, partial(correct, tools, item["story"]))
 
 
 async def repair_lists(
-    item: Item,
-    draft: Json,
-    findings: Mapping[str, Sequence[Json]],
-    planner: Planner | None = None,
+    item: Item, draft: Json, findings: Mapping[str, Sequence[Json]], correct: Correct | None = None
 ) -> Outcome:
     """Return the fields of the stage, after each list with findings was drafted anew.
 
@@ -80,23 +107,110 @@ async def repair_lists(
         item: the story's fields that the stage reads.
         draft: its draft.
         findings: list -> its failed checks.
-        planner: who drafts; not needed where there are no findings.
+        correct: drafts a list anew; not needed where there are no findings.
 
     Raises:
-        NoAnswer: the planner's model cannot be reached now.
+        NoAnswer: the model cannot be reached now.
     """
     repaired: dict[str, Json] = dict.fromkeys(LISTS)
     makers: dict[str, Json] = dict.fromkeys(LISTS)
     log: list[Json] = []
     for name in LISTS:
-        if planner is None or not findings.get(name) or item[f"{name}_by"] is None:
+        if correct is None or not findings.get(name) or item[f"{name}_by"] is None:
             continue
-        attempt = await _anew(item, draft, name, findings[name], planner)
+        attempt = await _anew(item, draft, name, findings[name], correct)
         log.append({"part": name, "outcome": attempt.outcome, "findings": list(findings[name])})
         if attempt.draft is not None:
             draft = attempt.draft
             repaired[name], makers[name] = draft[name], attempt.maker
     return Made({"repaired": repaired, "repaired_by": makers, "repair_log": log})
+
+
+async def correct(
+    tools: Tools, story: Json, draft: Json, part: str, findings: Sequence[Json]
+) -> Drafted[list[Json]] | None:
+    """Return a list in which the elements that checks fault were asked for anew; the others stay.
+
+    Args:
+        tools: those of the stage.
+        story: the story.
+        draft: title, labels, the four lists and producers, as the stage ``apply_edits`` writes it.
+        part: ``scenes``, ``transitions``, ``questions`` or ``variants``.
+        findings: the failed checks of this part (``schemas.values.Check`` as JSON).
+
+    Returns:
+        The whole list, with the same ids in the same order; scenes keep their texts.
+    """
+    before, words = draft[part], in_words(findings)
+    if not findings or not before:
+        return None
+    names = ("scenes", "transitions", *LABELS)
+    sketch = Sketch(story, **{name: draft[name] for name in names})
+    labels = (sketch.narrative_type, sketch.moral_label)
+    if part == "scenes":
+        drafted = await ask_descriptions(tools, story, sketch.texts, scenes_shown(before), words)
+    elif part == "transitions":
+        drafted = await ask(
+            tools,
+            "katha/annotate_transitions",
+            lambda reply: read_transitions(reply, story, len(sketch.scenes), labels[1]),
+            **{**show_transitions(sketch), "findings": words, "previous": transitions_shown(before)},
+        )
+    elif part == "questions":
+        shown = show_questions(sketch)
+        drafted = await ask(
+            tools,
+            "katha/write_questions",
+            lambda reply: read_corrected_questions(reply, story, sketch.scenes, labels[1], before),
+            **{**shown, "findings": words, "previous": questions_shown(before), "wanted": {}},
+        )
+    else:
+        shown = show_variants(sketch, len(before))
+        drafted = await ask(
+            tools,
+            "katha/write_contrastives",
+            lambda reply: read_corrected_variants(reply, story, sketch.scenes, labels, len(before)),
+            **{**shown, "findings": words, "previous": variants_shown(before)},
+        )
+    return Drafted(corrected(part, before, drafted.value, findings), drafted.maker)
+
+
+def in_words(findings: Sequence[Json]) -> list[str]:
+    """Return findings (checks as JSON) as a model reads them: ``scene 2, action: the fox is not there``."""
+    return [f"{_place(str(finding['path']))}: {finding['note']}" for finding in findings]
+
+
+def _place(path: str) -> str:
+    match = _ELEMENT.match(path)
+    if match is None or match[1] not in _NAMES:
+        return "all of it"
+    number, name = int(match[2]) + 1, _NAMES[match[1]]
+    place = f"transition from scene {number} to {number + 1}" if name == "transition" else f"{name} {number}"
+    return f"{place}, {match[3].replace('_', ' ')}" if match[3] else place
+
+
+def faulted(part: str, findings: Sequence[Json], count: int) -> frozenset[int]:
+    """Return the positions of a list's elements that findings name; all where one names the list itself."""
+    found: set[int] = set()
+    for finding in findings:
+        match = _ELEMENT.match(str(finding["path"]))
+        if match is None or match[1] != part:
+            return frozenset(range(count))
+        found.add(int(match[2]))
+    return frozenset(found)
+
+
+def corrected(part: str, old: Sequence[Json], new: Sequence[Json], findings: Sequence[Json]) -> list[Json]:
+    """Return the old list with the elements that findings name taken from the new one; ids stay.
+
+    A model that rewrites more than it was asked to changes nothing by it.
+    """
+    touched = faulted(part, findings, len(old))
+    kept = IDS | _NOT_OURS
+    return [
+        {**after, **{key: before[key] for key in before if key in kept}} if number in touched else before
+        for number, (before, after) in enumerate(zip(old, new, strict=True))
+    ]
 
 
 async def _findings(story: Json, draft: Json, tools: Tools) -> dict[str, list[Json]]:
@@ -119,15 +233,15 @@ class _Attempt:
     maker: str | None = None
 
 
-async def _anew(item: Item, draft: Json, name: str, findings: Sequence[Json], planner: Planner) -> _Attempt:
-    """Ask the planner for one list anew, and see whether it may take its place.
+async def _anew(item: Item, draft: Json, name: str, findings: Sequence[Json], correct: Correct) -> _Attempt:
+    """Ask for one list anew, and see whether it may take its place.
 
     Raises:
         NoAnswer: the model cannot be reached now.
     """
     story, given = item["story"], given_list(item["given"], name)
     try:
-        drafted = await planner.repair(story, draft, name, findings)
+        drafted = await correct(draft, name, findings)
     except NoAnswer as failure:
         if failure.code == "unavailable":
             raise

@@ -15,7 +15,7 @@ from ...validators.question_rules import answers_label
 from ...validators.record_rules import check_story
 from ...validators.scene_rules import without_article
 from ...validators.view import mentions
-from .records import make_bundle
+from .drafts import make_bundle
 from .rules.lexicon import word_set
 
 _LABEL_QUESTIONS = frozenset(["moral"])

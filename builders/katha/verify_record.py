@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
-from .model.verify import ANSWERABLE, CONSISTENT, PROMPTS, check_draft
 from .rule_checks import rule_checks
+from .verifying import ANSWERABLE, CONSISTENT, PROMPTS, check_draft
 
 
 class VerifySettings(ModelSettings):

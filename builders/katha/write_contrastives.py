@@ -1,10 +1,27 @@
-"""Stage: contrastive variants: one scene changed in its meaning, everything else byte for byte the same."""
+"""Stage: contrastive variants: one scene changed in its meaning, everything else byte for byte the same.
+
+Tables 15 and 31.
+"""
+
+from collections.abc import Sequence
 
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from .parts import given_list
-from .planner import PlannerSettings, planner_of
+from ...engine.asking import BadReply
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, normalize_text
+from ...validators.scene_rules import without_article
+from ...validators.view import mentions
+from ..replies import Problems, check_count, language, needed
+from ..step import PlannerSettings, Step, Unfit
+from .drafts import Sketch
+from .rules.contrast import write_variants
+from .spans import Span, scene_spans, with_scene
+
+LONGEST_GROWTH = 2
+"""How many times as long as the scene a rewritten scene may be, beside a sentence."""
+
+_SENTENCE = 200
 
 
 class Settings(PlannerSettings):
@@ -15,33 +32,171 @@ class Settings(PlannerSettings):
     )
 
 
-SPEC = StageSpec(
-    name="write_contrastives",
+def show_scenes(sketch: Sketch, count: int) -> Json:
+    """Return the inputs of the prompt for so many variants."""
+    return {
+        "casts": [", ".join(scene["characters"]) or "-" for scene in sketch.scenes],
+        "count": count,
+        "findings": [],
+        "language": language(sketch.story),
+        "moral_label": sketch.moral_label,
+        "previous": [],
+        "scenes": sketch.texts,
+        "title": sketch.story["title"],
+    }
+
+
+def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
+    return write_variants(sketch.view(), settings.variants, sketch.narrative_type, sketch.moral_label)
+
+
+def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
+    labels = (sketch.narrative_type, sketch.moral_label)
+    return read_variants(reply, sketch.story, sketch.scenes, labels, settings.variants)
+
+
+def _given(sketch: Sketch, settings: Settings) -> Json:
+    given = sketch.given_list("variants")
+    return [] if given is None and settings.variants == 0 else given
+
+
+def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
+    if len(drafted) < settings.variants:
+        types = ", ".join(variant["change_type"] for variant in drafted) or "none"
+        reason = f"{len(drafted)} of {settings.variants} variants possible ({types})"
+        raise Unfit("not_contrastable", reason)
+    return drafted
+
+
+def variants_shown(variants: Sequence[Json]) -> list[Json]:
+    """Return variants in the form in which a model writes them."""
+    names = ("change_type", "semantic_delta", "contrastive_scene_text", "contrastive_moral")
+    return [
+        {"changed_scene": part["changed_scene_id"], **{name: part[name] for name in names}}
+        for part in variants
+    ]
+
+
+def read_variants(
+    reply: Json,
+    story: Json,
+    scenes: Sequence[Json],
+    labels: tuple[str | None, str | None],
+    count: int,
+) -> list[Json]:
+    """Return ``count`` variants of a reply to ``katha/write_contrastives``.
+
+    The whole text of a variant is made here: every character outside of the changed scene stays.
+
+    Raises:
+        BadReply: too few variants, a scene that is not there, a text that is as before or as that of another
+            variant, a character who is no longer named, or texts that are not in the story's script.
+    """
+    entries = reply["variants"]
+    if len(entries) < count:
+        raise BadReply(f"expected exactly {count} contrasts, found {len(entries)}")
+    return _variants(entries[:count], story, scenes, labels)
+
+
+def read_corrected_variants(
+    reply: Json, story: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None], count: int
+) -> list[Json]:
+    """Return the variants of a reply that corrects ``count`` of them.
+
+    Raises:
+        BadReply: as for :func:`read_variants`, or there are more.
+    """
+    check_count(reply["variants"], count, "contrasts")
+    return _variants(reply["variants"], story, scenes, labels)
+
+
+def _variants(
+    entries: Sequence[Json], story: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None]
+) -> list[Json]:
+    spans = scene_spans(story["normalized_text"], [scene["scene_text"] for scene in scenes])
+    assert spans is not None, "the scenes of a draft cover the story"
+    problems = Problems()
+    for number, entry in enumerate(entries, start=1):
+        if not 1 <= entry["changed_scene"] <= len(scenes):
+            found = entry["changed_scene"]
+            problems.add(f"contrast {number}: changed_scene must be 1 to {len(scenes)}, found {found}")
+    problems.settle()
+    variants = [
+        _variant(entry, number, (story, scenes, spans, labels), problems)
+        for number, entry in enumerate(entries, start=1)
+    ]
+    _check_texts(variants, story, scenes, problems)
+    problems.settle()
+    return variants
+
+
+def _variant(
+    entry: Json,
+    number: int,
+    about: tuple[Json, Sequence[Json], Sequence[Span], tuple[str | None, str | None]],
+    problems: Problems,
+) -> Json:
+    story, scenes, spans, (kind, moral) = about
+    where, changed = f"contrast {number}", entry["changed_scene"]
+    before, text = scenes[changed - 1]["scene_text"], normalize_text(entry["contrastive_scene_text"])
+    if len(text) > LONGEST_GROWTH * len(before) + _SENTENCE:
+        problems.add(f"{where}: the new text is more than twice as long as scene {changed}; change few words")
+    if normalize_answer(text) == normalize_answer(before) or not normalize_answer(text):
+        problems.add(f"{where}: the text of scene {changed} is as before; rewrite it with another meaning")
+    other = entry["contrastive_moral"]
+    return {
+        "variant_id": f"{story['id']}_v{number}",
+        "base_story_id": story["id"],
+        "variant_kind": "temporal_contrast"
+        if entry["change_type"] == "reorder_events"
+        else "semantic_contrast",
+        "subset": None,
+        "narrative_type": kind,
+        "has_variant": True,
+        "pair_id": f"{story['id']}_pair{number}",
+        "changed_scene_id": changed,
+        "change_type": entry["change_type"],
+        "original_moral": moral,
+        # The field holds another label or nothing; the original one again says that there is no other.
+        "contrastive_moral": None if other == moral else other,
+        "semantic_delta": needed(entry, "semantic_delta", where, problems),
+        "contrastive_scene_text": text,
+        "contrastive_story_text": with_scene(story["normalized_text"], spans[changed - 1], text),
+    }
+
+
+def _check_texts(variants: Sequence[Json], story: Json, scenes: Sequence[Json], problems: Problems) -> None:
+    seen: dict[str, int] = {}
+    for number, part in enumerate(variants, start=1):
+        text = normalize_answer(part["contrastive_story_text"])
+        if text in seen:
+            problems.add(f"contrast {number} is the same as contrast {seen[text]}; write another one")
+        seen.setdefault(text, number)
+        _check_cast(number, part, scenes, problems)
+    problems.check_script(story, [[part["contrastive_scene_text"]] for part in variants])
+
+
+def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Problems) -> None:
+    """Note characters that the scene names and its new text does not: stricter than the record rule."""
+    scene = scenes[part["changed_scene_id"] - 1]
+    before, after = (normalize_answer(text) for text in (scene["scene_text"], part["contrastive_scene_text"]))
+    names = [without_article(name) for name in scene["characters"]]
+    lost = [name for name in names if mentions(before, name) and not mentions(after, name)]
+    if lost:
+        problems.add(f"contrast {number}: the new text must still name {', '.join(lost)}")
+
+
+STEP = Step(
+    id="katha/write_contrastives",
     version=2,
-    shape="map",
+    writes=("variants",),
     reads=("story", "given", "analysis", "scenes", "transitions", "narrative_type", "moral_label"),
-    writes=("variants", "variants_by"),
-    reject_codes={"not_contrastable": "The text allows fewer contrastive variants than asked for."},
+    sketch=Sketch.of,
+    rules=_rules,
+    show=lambda sketch, settings: show_scenes(sketch, settings.variants),
+    read=_read,
+    given=_given,
+    settle=_settle,
     settings=Settings,
-    asks=("katha/write_contrastives",),
+    reject_codes={"not_contrastable": "The text allows fewer contrastive variants than asked for."},
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the variants and who drafted them; a hand-written list replaces the drafted one."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
-    given = given_list(item["given"], "variants")
-    if given is not None:
-        return Made({"variants": given, "variants_by": None})
-    if settings.variants == 0:
-        return Made({"variants": [], "variants_by": None})
-    labels = (item["narrative_type"], item["moral_label"])
-    drafted = await planner_of(tools).variants(
-        item["story"], item["analysis"], item["scenes"], labels, settings.variants
-    )
-    if len(drafted.value) < settings.variants:
-        types = ", ".join(variant["change_type"] for variant in drafted.value) or "none"
-        reason = f"{len(drafted.value)} of {settings.variants} variants possible ({types})"
-        return Rejected("not_contrastable", reason)
-    return Made({"variants": drafted.value, "variants_by": drafted.maker})

@@ -1,29 +1,202 @@
 """Stage: the recoverability questions, with answers that come from the text (Tables 13 and 14)."""
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from .parts import given_list
-from .planner import PlannerSettings, planner_of
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-SPEC = StageSpec(
-    name="write_questions",
-    version=2,
-    shape="map",
-    reads=("story", "given", "analysis", "scenes", "transitions", "moral_label"),
-    writes=("questions", "questions_by"),
-    reject_codes={"not_askable": "The text supports no recoverability question."},
-    settings=PlannerSettings,
-    asks=("katha/write_questions",),
+from ...engine.asking import BadReply
+from ...schemas.canonical import Json
+from ...schemas.text import contains_phrase, normalize_answer
+from ...validators.question_rules import (
+    check_answers,
+    check_question_places,
+    check_temporal,
+    offers_choice,
+    says_nothing,
 )
+from ...validators.view import Story
+from ..replies import Problems, check_count, language, listed, needed
+from ..step import PlannerSettings, Step, Unfit
+from .annotate_transitions import transitions_shown
+from .drafts import Sketch
+from .rules.chance import share
+from .rules.questions import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the questions and who drafted them; a hand-written list replaces the drafted one."""
-    given = given_list(item["given"], "questions")
-    if given is not None:
-        return Made({"questions": given, "questions_by": None})
-    drafted = await planner_of(tools).questions(
-        item["story"], item["analysis"], item["scenes"], item["transitions"], item["moral_label"]
-    )
-    if all(question["question_type"] == "moral" for question in drafted.value):
-        return Rejected("not_askable", "no question about its events could be answered from the text")
-    return Made({"questions": drafted.value, "questions_by": drafted.maker})
+def show_scenes(sketch: Sketch) -> Json:
+    """Return the inputs of the prompt: of each type as many questions as the id says."""
+    return {
+        "findings": [],
+        "language": language(sketch.story),
+        "moral_label": sketch.moral_label,
+        "previous": [],
+        "scenes": sketch.texts,
+        "title": sketch.story["title"],
+        "transitions": transitions_shown(sketch.transitions),
+        "wanted": questions_wanted(sketch.story["id"], sketch.moral_label),
+    }
+
+
+def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
+    wanted = questions_wanted(sketch.story["id"], sketch.moral_label)
+    return read_questions(reply, sketch.story, sketch.scenes, sketch.moral_label, wanted)
+
+
+def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
+    if all(question["question_type"] == "moral" for question in drafted):
+        raise Unfit("not_askable", "no question about its events could be answered from the text")
+    return drafted
+
+
+def questions_shown(questions: Sequence[Json]) -> list[Json]:
+    """Return questions in the form in which a model writes them."""
+    return [
+        {
+            "question_type": part["question_type"],
+            "target_scene": part["target_scene"],
+            "target_from_scene": None if part["target_transition"] is None else part["target_transition"][0],
+            "evidence_scenes": list(part["evidence_scenes"]),
+            "question": part["question"],
+            "gold_answer": part["gold_answer"],
+            "other_answers": [text for text in part["accepted_answers"] if text != part["gold_answer"]],
+            "required_evidence": part["required_evidence"],
+        }
+        for part in questions
+    ]
+
+
+def questions_wanted(story_id: str, moral: str | None) -> Mapping[str, int]:
+    """Return how many questions of each type a story gets, so that a benchmark comes out as in Table 14.
+
+    One causal, emotional, moral, consequence and temporal question, no moral one without a label; which
+    stories get a second causal or emotional one, or one about a visible action, is fixed by the id, as it is
+    for the rules.
+    """
+    wanted = {
+        "causal": 1 + (share(story_id, "causal") < EXTRA_CAUSAL),
+        "emotional": 1 + (share(story_id, "emotional") < EXTRA_EMOTIONAL),
+        "moral": int(moral is not None),
+        "consequence": 1,
+        "temporal_order": 1,
+        "action_visibility": int(share(story_id, "action") < ACTION),
+    }
+    return {name: number for name, number in wanted.items() if number}
+
+
+def read_questions(
+    reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, wanted: Mapping[str, int]
+) -> list[Json]:
+    """Return the questions of a reply to ``katha/write_questions``, at most as many of each type as wanted.
+
+    Raises:
+        BadReply: no question about the events is left, places are not in the story, an answer says nothing,
+            is given away by its question or stands alone, or the values are not in the story's script.
+    """
+    left, entries = Counter(wanted), []
+    for entry in reply["questions"]:
+        if left[entry["question_type"]] > 0:
+            left[entry["question_type"]] -= 1
+            entries.append(entry)
+    if all(entry["question_type"] == "moral" for entry in entries):
+        names = ", ".join(name for name in wanted if name != "moral")
+        raise BadReply(f"expected questions of the types {names}, found none of them")
+    return _questions(entries, story, scenes, moral)
+
+
+def read_corrected_questions(
+    reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, before: Sequence[Json]
+) -> list[Json]:
+    """Return the questions of a reply that corrects the ones before: as many, of the same types.
+
+    Raises:
+        BadReply: as for :func:`read_questions`, or their number or a type has changed.
+    """
+    entries = reply["questions"]
+    check_count(entries, len(before), "questions")
+    types = [part["question_type"] for part in before]
+    if [entry["question_type"] for entry in entries] != types:
+        raise BadReply(f"the types of the questions must stay, in this order: {', '.join(types)}")
+    return _questions(entries, story, scenes, moral)
+
+
+def _questions(entries: Iterable[Json], story: Json, scenes: Sequence[Json], moral: str | None) -> list[Json]:
+    problems = Problems()
+    questions = [
+        _question(entry, number, story, moral, problems) for number, entry in enumerate(entries, start=1)
+    ]
+    record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": questions}
+    view = Story("", {**record, "moral_label": moral})
+    problems.add_issues(check_question_places(view))
+    problems.add_issues(check_answers(view))
+    problems.add_issues(check_temporal(view))
+    problems.check_script(story, [[part["question"], part["gold_answer"]] for part in questions])
+    problems.settle()
+    return questions
+
+
+def _question(entry: Json, number: int, story: Json, moral: str | None, problems: Problems) -> Json:
+    where = f"question {number}"
+    kind, first = entry["question_type"], entry["target_from_scene"]
+    if (entry["target_scene"] is None) == (first is None):
+        problems.add(f"{where}: exactly one of target_scene and target_from_scene must be a number")
+    asked, gold = needed(entry, "question", where, problems), needed(entry, "gold_answer", where, problems)
+    others = _other_answers(entry, (where, asked, gold), problems)
+    if kind == "moral" and moral is not None:
+        others = _with_label(moral, gold, others)
+    return {
+        "question_id": f"{story['id']}_q{number:02d}",
+        "story_id": story["id"],
+        "question_type": kind,
+        "question": asked,
+        "gold_answer": gold,
+        "accepted_answers": [gold, *others],
+        "target_scene": entry["target_scene"],
+        "target_transition": None if first is None else [first, first + 1],
+        "evidence_scenes": sorted(set(entry["evidence_scenes"])),
+        "required_evidence": needed(entry, "required_evidence", where, problems),
+        "answerability": "text_supported",
+    }
+
+
+def _other_answers(entry: Json, about: tuple[str, str, str], problems: Problems) -> list[str]:
+    """Return the answers beside the canonical one.
+
+    Left out are those that would accept almost anything, repeat it, or stand in the question: to accept fewer
+    answers is always safe. A question of which nothing else is left goes back.
+    """
+    where, question, gold = about
+    asked = normalize_answer(question)
+    choice = offers_choice(entry["question_type"], asked)
+    kept = []
+    for text in listed(entry, "other_answers", where, problems):
+        plain = normalize_answer(text)
+        leaked = not choice and contains_phrase(asked, plain)
+        if plain != normalize_answer(gold) and not says_nothing(plain) and not leaked:
+            kept.append(text)
+    if not kept:
+        problems.add(
+            f"{where}: other_answers must hold two to five answers that mean the same as the gold answer in"
+            " other words and are not contained in the question"
+        )
+    return kept
+
+
+def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
+    """Return the answers with the label itself among them: judges answer moral questions by it (E.6)."""
+    label = normalize_answer(moral)
+    named = any(contains_phrase(normalize_answer(text), label) for text in (gold, *others))
+    return list(others) if named else [label, *others]
+
+
+STEP = Step(
+    id="katha/write_questions",
+    version=2,
+    writes=("questions",),
+    reads=("story", "given", "analysis", "scenes", "transitions", "moral_label"),
+    sketch=Sketch.of,
+    rules=lambda sketch, settings: ask_questions(sketch.view(), sketch.transitions, sketch.moral_label),
+    show=lambda sketch, settings: show_scenes(sketch),
+    read=_read,
+    given=lambda sketch, settings: sketch.given_list("questions"),
+    settle=_settle,
+    reject_codes={"not_askable": "The text supports no recoverability question."},
+)

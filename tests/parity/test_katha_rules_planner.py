@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.rules import Rules
 from fabula.schemas.text import normalize_answer, normalize_text
+from fabula.testing.katha_rules import Rules
 
 pytestmark = pytest.mark.parity
 

@@ -20,7 +20,8 @@ MAPS = tuple(name for name in STAGES if name not in ("load_stories", "find_dupli
 
 
 def stage(name: str) -> Any:
-    return import_module(f"fabula.builders.katha.{name}")
+    module = import_module(f"fabula.builders.katha.{name}")
+    return getattr(module, "STEP", module)
 
 
 def tools_for(spec: StageSpec, settings: Mapping[str, Any] | None = None, **more: Any) -> Tools:

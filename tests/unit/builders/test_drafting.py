@@ -215,7 +215,7 @@ def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(kat
 
 SCRIPT = """
 import json, sys
-from fabula.builders.katha.rules import Rules
+from fabula.testing.katha_rules import Rules
 planner, story = Rules(), json.loads(sys.stdin.read())
 analysis = planner.analyze(story)
 scenes = planner.scenes(story, analysis, planner.divide(story, analysis, 5))

@@ -1,6 +1,6 @@
 import pytest
 
-from fabula.builders.katha.parts import maker_of
+from fabula.builders.katha.drafts import maker_of
 from fabula.engine.stage import Failed, Made
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.rules import Rules
 from fabula.builders.katha.rules.screening import event_share, personal_data
 from fabula.schemas.canonical import Json
 from fabula.schemas.text import normalize_text
+from fabula.testing.katha_rules import Rules
 
 UNITS = {
     "no full stop": "the fox ran and the hen saw him because he was hungry ",

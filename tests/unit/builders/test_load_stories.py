@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from fabula.builders.katha.parts import person
+from fabula.builders.katha.drafts import person
 from fabula.errors import InputError
 
 GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}

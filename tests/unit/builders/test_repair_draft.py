@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.drafts import make_draft
-from fabula.builders.katha.parts import LISTS, maker_of
+from fabula.builders.katha.drafts import LISTS, make_draft, maker_of
 from fabula.builders.katha.repair_draft import SPEC, RepairSettings, repair_lists
 from fabula.builders.replies import Drafted
 from fabula.engine.asking import NoAnswer
@@ -16,12 +15,12 @@ MODEL = "http://localhost:1/v1#tiny via katha/repair@1"
 
 
 class Repairer:
-    """A planner that repairs with prepared lists, or raises, and notes what it was shown."""
+    """Repairs with prepared lists, or raises, and notes what it was shown."""
 
     def __init__(self, **prepared: Any) -> None:
         self.prepared, self.shown = prepared, []
 
-    async def repair(self, story, draft, part, findings) -> Drafted | None:
+    async def repair(self, draft, part, findings) -> Drafted | None:
         self.shown.append((part, [check["code"] for check in findings], draft[part]))
         value = self.prepared.get(part)
         if isinstance(value, Exception):
@@ -35,7 +34,7 @@ def finding(path: str, code: str = "model_answerable") -> dict[str, Any]:
 
 def repair(fields: dict[str, Any], planner: Repairer, **findings: Any) -> dict[str, Any]:
     item = Item(fields["story"]["id"], {name: fields[name] for name in SPEC.reads})
-    outcome = asyncio.run(repair_lists(item, make_draft(fields), findings, planner))
+    outcome = asyncio.run(repair_lists(item, make_draft(fields), findings, planner.repair))
     assert isinstance(outcome, Made)
     return dict(outcome.fields)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fabula.builders.katha.rules import Rules
 from fabula.builders.katha.rules.analysis import Analysis, Feeling, Segment
 from fabula.builders.katha.rules.answers import accepted_answers
 from fabula.builders.katha.rules.boundaries import divide
@@ -22,6 +21,7 @@ from fabula.builders.katha.rules.reading import StoryView
 from fabula.builders.katha.rules.segments import segment_text, strip_lead
 from fabula.builders.katha.rules.verbs import base_form
 from fabula.builders.katha.spans import scene_spans
+from fabula.testing.katha_rules import Rules
 
 PLANNER = Rules()
 

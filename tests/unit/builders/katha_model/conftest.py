@@ -1,14 +1,23 @@
-"""A model planner whose questions are answered on the spot, without engine, SDK or server."""
+"""Steps whose questions are answered on the spot, without engine, SDK or server."""
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fabula.builders.katha.model import ModelPlanner
-from fabula.builders.katha.rules import Rules
-from fabula.builders.step import PlannerSettings
+from fabula.builders.katha import (
+    annotate_transitions,
+    draft_scenes,
+    label_story,
+    write_contrastives,
+    write_questions,
+)
+from fabula.builders.katha.drafts import Sketch
+from fabula.builders.katha.repair_draft import correct
+from fabula.builders.replies import Drafted
+from fabula.builders.step import PlannerSettings, Step
 from fabula.engine.asking import Answer, Ask, BadReply
 from fabula.engine.stage import Tools
 from fabula.models.chat import ChatRequest, Message
@@ -17,6 +26,7 @@ from fabula.models.settings import ModelSettings
 from fabula.schemas.base import Own
 from fabula.schemas.text import normalize_text
 from fabula.testing.katha_model import KathaModel
+from fabula.testing.katha_rules import Rules
 from fabula.testing.model_server import Asked
 
 Handler = Callable[[Asked], Any]
@@ -46,8 +56,37 @@ class DirectAsker:
         return Answer(ask.read(reply))
 
 
+class Drafting:
+    """Drafts by the steps of a record, with the tools of a test."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.tools = tools
+
+    async def _draft(self, step: Step, sketch: Sketch, **chosen: Any) -> Drafted:
+        settings = step.settings.model_validate({**self.tools.settings.as_json(), **chosen})
+        return await step.draft(sketch, replace(self.tools, settings=settings))
+
+    async def scenes(self, sketch: Sketch, count: int) -> Drafted:
+        return await self._draft(draft_scenes.STEP, sketch, scenes=count)
+
+    async def labels(self, sketch: Sketch) -> Drafted:
+        return await self._draft(label_story.STEP, sketch)
+
+    async def transitions(self, sketch: Sketch) -> Drafted:
+        return await self._draft(annotate_transitions.STEP, sketch)
+
+    async def questions(self, sketch: Sketch) -> Drafted:
+        return await self._draft(write_questions.STEP, sketch)
+
+    async def variants(self, sketch: Sketch, count: int) -> Drafted:
+        return await self._draft(write_contrastives.STEP, sketch, variants=count)
+
+    async def repair(self, story: Any, draft: Any, part: str, findings: Any) -> Drafted | None:
+        return await correct(self.tools, story, draft, part, findings)
+
+
 class Model:
-    """What the tests of the model planner use."""
+    """What the tests of steps that ask a model use."""
 
     BadReply = BadReply
     asked = staticmethod(as_asked)
@@ -59,8 +98,8 @@ class Model:
         return Tools(settings=chosen, created_at="2026-01-01T00:00:00Z", asker=asker)
 
     @classmethod
-    def planner(cls, handler: Handler | None = None) -> ModelPlanner:
-        return ModelPlanner(cls.tools(handler))
+    def planner(cls, handler: Handler | None = None) -> Drafting:
+        return Drafting(cls.tools(handler))
 
     @staticmethod
     def settings(**values: Any) -> ModelSettings:
@@ -99,17 +138,18 @@ class Tale:
         }
         self.analysis = Rules().analyze(self.story)
 
-    async def drafted(
-        self, planner: ModelPlanner, count: int = 5, moral: str = "gratitude"
-    ) -> dict[str, Any]:
+    def sketch(self, **drafted: Any) -> Sketch:
+        return Sketch(self.story, self.analysis, **drafted)
+
+    async def drafted(self, planner: Drafting, count: int = 5, moral: str = "gratitude") -> dict[str, Any]:
         """The draft of the whole record; the stand-in's labels but for the moral."""
-        scenes = await planner.scenes(self.story, self.analysis, count)
-        assert scenes is not None
-        labels = (await planner.labels(self.story)).value
-        transitions = await planner.transitions(self.story, self.analysis, scenes.value, moral)
-        questions = await planner.questions(self.story, self.analysis, scenes.value, transitions.value, moral)
-        kind = labels["narrative_type"]
-        variants = await planner.variants(self.story, self.analysis, scenes.value, (kind, moral), 2)
+        scenes = await planner.scenes(self.sketch(), count)
+        kind = (await planner.labels(self.sketch())).value["narrative_type"]
+        known = {"scenes": scenes.value, "narrative_type": kind, "moral_label": moral}
+        transitions = await planner.transitions(self.sketch(**known))
+        known["transitions"] = transitions.value
+        questions = await planner.questions(self.sketch(**known))
+        variants = await planner.variants(self.sketch(**known), 2)
         return {
             "title": self.story["title"],
             "narrative_type": kind,

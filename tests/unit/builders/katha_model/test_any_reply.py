@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fabula.builders.katha import read_checks
+from fabula.builders.katha.annotate_transitions import read_transitions, transitions_shown
+from fabula.builders.katha.draft_scenes import SCENE_FIELDS, read_descriptions, read_division, scenes_shown
 from fabula.builders.katha.drafts import type_problem
-from fabula.builders.katha.model import read_checks, shown
-from fabula.builders.katha.model.read_questions import read_questions
-from fabula.builders.katha.model.read_scenes import read_descriptions, read_division
-from fabula.builders.katha.model.read_transitions import read_transitions
-from fabula.builders.katha.model.read_variants import read_variants
 from fabula.builders.katha.rule_checks import rule_checks
+from fabula.builders.katha.write_contrastives import read_variants, variants_shown
+from fabula.builders.katha.write_questions import questions_shown, read_questions
 from fabula.engine.asking import BadReply
 from fabula.prompts.loader import load_prompt
 from fabula.testing.endurance import rounds
@@ -77,7 +77,7 @@ def holds(draft: dict[str, Any], story: Any, part: str, made: Any) -> None:
 @given(data=st.data())
 def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
     texts = [scene["scene_text"] for scene in draft["scenes"]]
-    reply = spoiled(data.draw, "describe_scenes", "scenes", shown.scenes_shown(draft["scenes"]))
+    reply = spoiled(data.draw, "describe_scenes", "scenes", scenes_shown(draft["scenes"]))
     try:
         made = read_descriptions(reply, hat.story, texts)
     except BadReply as problem:
@@ -90,7 +90,7 @@ def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> N
 @given(firsts=st.lists(st.integers(-1, 9), min_size=3, max_size=4, unique=True), sort=st.booleans())
 def test_scenes_when_divided_in_any_way_go_back_or_cover_the_story(hat, draft, firsts, sort) -> None:
     numbers = sorted(firsts) if sort else firsts
-    fields = {name: draft["scenes"][0][name] for name in shown.SCENE_FIELDS}
+    fields = {name: draft["scenes"][0][name] for name in SCENE_FIELDS}
     reply = {"scenes": [{"first_segment": first, **fields} for first in numbers]}
     count = len(hat.analysis["segments"])
     sound = len(numbers) == 3 and numbers == sorted(numbers) and numbers[0] == 1 and numbers[-1] <= count
@@ -106,7 +106,7 @@ def test_scenes_when_divided_in_any_way_go_back_or_cover_the_story(hat, draft, f
 @SMALL
 @given(data=st.data())
 def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    good = shown.transitions_shown(draft["transitions"])
+    good = transitions_shown(draft["transitions"])
     reply = spoiled(data.draw, "annotate_transitions", "transitions", good)
     reply["moral_from_scene"] = data.draw(st.integers(0, 6))
     try:
@@ -120,7 +120,7 @@ def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data)
 @SMALL
 @given(data=st.data())
 def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    good = shown.questions_shown(draft["questions"])
+    good = questions_shown(draft["questions"])
     reply = spoiled(data.draw, "write_questions", "questions", good)
     try:
         made = read_questions(reply, hat.story, draft["scenes"], "gratitude", WANTED)
@@ -133,7 +133,7 @@ def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> 
 @SMALL
 @given(data=st.data())
 def test_variants_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    reply = spoiled(data.draw, "write_contrastives", "variants", shown.variants_shown(draft["variants"]))
+    reply = spoiled(data.draw, "write_contrastives", "variants", variants_shown(draft["variants"]))
     labels = (draft["narrative_type"], "gratitude")
     try:
         made = read_variants(reply, hat.story, draft["scenes"], labels, 2)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fabula.builders.katha.model.verify import check_draft
+from fabula.builders.katha.verifying import check_draft
 from fabula.prompts.filters import fenced
 from fabula.prompts.loader import load_prompt
 from fabula.testing.asked_prompts import prompt_of
@@ -29,10 +29,9 @@ HOSTILE = {
 
 
 def requests(model, hostile):
-    tools = model.tools()
-    from fabula.builders.katha.model import ModelPlanner
-
-    draft = model.run(hostile.drafted(ModelPlanner(tools), count=4))
+    planner = model.planner()
+    tools = planner.tools
+    draft = model.run(hostile.drafted(planner, count=4))
     model.run(check_draft(hostile.story, draft, tools))
     return draft, [ask.request for ask in tools.asker.asks]
 
@@ -99,4 +98,4 @@ def test_model_when_it_obeys_the_story_is_caught_by_the_reader(model, tale, kind
         return reply
 
     with pytest.raises(model.BadReply, match="expected exactly 4 scenes, found 2"):
-        model.run(model.planner(obeys).scenes(hostile.story, hostile.analysis, 4))
+        model.run(model.planner(obeys).scenes(hostile.sketch(), 4))

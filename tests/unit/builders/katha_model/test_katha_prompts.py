@@ -57,7 +57,7 @@ def test_planner_when_it_drafts_shows_the_whole_story_once_in_each_request(model
     model.run(hat.drafted(model.planner(tools.asker.handler)))
     planner = model.planner()
     model.run(hat.drafted(planner))
-    asked = [model.asked(ask.request).text for ask in planner._tools.asker.asks]
+    asked = [model.asked(ask.request).text for ask in planner.tools.asker.asks]
     assert len(asked) == 5
     for text in asked:
         for sentence in ("A fisherman sat there with his rod.", "she brought him a basket of fresh bread."):
@@ -65,7 +65,7 @@ def test_planner_when_it_drafts_shows_the_whole_story_once_in_each_request(model
 
 
 def test_verifier_when_it_answers_has_not_seen_answers_labels_or_descriptions(model, hat, draft) -> None:
-    from fabula.builders.katha.model.verify import check_draft
+    from fabula.builders.katha.verifying import check_draft
 
     tools = model.tools()
     model.run(check_draft(hat.story, draft, tools))

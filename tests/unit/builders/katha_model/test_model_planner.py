@@ -1,12 +1,15 @@
-"""The model planner through its own face: one request for each part, and what it says of who made it."""
+"""Steps that ask a model: one request for each part, and what it says of who made it."""
 
 import pytest
 
-from fabula.builders.katha.model.repair import faulted, in_words
-from fabula.builders.katha.planner import planner_of
+from fabula.builders.katha import write_contrastives
+from fabula.builders.katha.draft_scenes import ask_descriptions
+from fabula.builders.katha.label_story import STEP
+from fabula.builders.katha.repair_draft import faulted, in_words
 from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.step import PlannerSettings
 from fabula.engine.asking import NoAnswer
+from fabula.engine.stage import Item
 from fabula.prompts.loader import load_prompt
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
@@ -16,10 +19,13 @@ def finding(path: str, note: str = "not so") -> dict:
     return {"code": "model_consistent", "path": path, "passed": False, "note": note}
 
 
-def test_planner_when_settings_name_a_model_is_the_model_planner(model) -> None:
-    assert type(planner_of(model.tools())).__name__ == "ModelPlanner"
-    rules = model.tools(settings=PlannerSettings(model="openai:tested"))
-    assert type(planner_of(rules)).__name__ == "RulesPlanner"
+def test_step_when_its_planner_is_model_asks_and_else_the_rules_draft(model, hat) -> None:
+    asking, ruled = model.tools(), model.tools(settings=PlannerSettings(model="openai:tested"))
+    assert model.run(STEP.draft(hat.sketch(), asking)).maker.startswith(
+        "openai:tested via katha/label_story@"
+    )
+    assert model.run(STEP.draft(hat.sketch(), ruled)).maker == "rules@1"
+    assert [len(tools.asker.asks) for tools in (asking, ruled)] == [1, 0]
 
 
 def test_draft_when_made_by_the_stand_in_passes_every_rule(hat, draft) -> None:
@@ -27,14 +33,14 @@ def test_draft_when_made_by_the_stand_in_passes_every_rule(hat, draft) -> None:
 
 
 def test_part_when_drafted_names_model_prompt_version_and_hash(model, hat) -> None:
-    drafted = model.run(model.planner().scenes(hat.story, hat.analysis, 5))
+    drafted = model.run(model.planner().scenes(hat.sketch(), 5))
     assert drafted.maker == f"openai:tested via {load_prompt('katha/draft_scenes').label}"
     assert "katha/draft_scenes@1#" in drafted.maker
 
 
 def test_request_when_made_carries_seed_temperature_and_schema(model, hat) -> None:
     tools = model.tools(settings=PlannerSettings(model="openai:tested", planner="model", sample=3))
-    model.run(planner_of(tools).labels(hat.story))
+    model.run(STEP.draft(hat.sketch(), tools))
     (ask,) = tools.asker.asks
     assert (ask.request.temperature, ask.request.seed, ask.sample) == (0.0, 42, 3)
     assert ask.request.schema.name == "katha_label_story"
@@ -44,20 +50,22 @@ def test_request_when_made_carries_seed_temperature_and_schema(model, hat) -> No
 def test_scenes_when_the_story_is_too_short_ask_nothing(model, tale) -> None:
     short = tale("A fox ran.")
     planner = model.planner()
-    assert model.run(planner.scenes(short.story, short.analysis, 5)) is None
-    assert planner._tools.asker.asks == []
+    assert model.run(planner.scenes(short.sketch(), 5)).value is None
+    assert planner.tools.asker.asks == []
 
 
 def test_variants_when_none_are_wanted_ask_nothing(model, hat, draft) -> None:
-    planner = model.planner()
-    made = model.run(planner.variants(hat.story, hat.analysis, draft["scenes"], (None, None), 0))
-    assert made.value == []
-    assert planner._tools.asker.asks == []
+    item = Item("tale_1", {**draft, "story": hat.story, "analysis": hat.analysis, "given": None})
+    settings = write_contrastives.Settings(model="openai:tested", planner="model", variants=0)
+    tools = model.tools(settings=settings)
+    made = model.run(write_contrastives.STEP.run(item, tools))
+    assert made.fields == {"variants": [], "variants_by": None}
+    assert tools.asker.asks == []
 
 
 def test_given_texts_when_described_keep_their_words(model, hat, draft) -> None:
     texts = [scene["scene_text"] for scene in draft["scenes"]]
-    made = model.run(model.planner().describe(hat.story, hat.analysis, texts))
+    made = model.run(ask_descriptions(model.tools(), hat.story, texts))
     assert [scene["scene_text"] for scene in made.value] == texts
     assert "katha/describe_scenes@" in made.maker
 
@@ -65,7 +73,7 @@ def test_given_texts_when_described_keep_their_words(model, hat, draft) -> None:
 def test_planner_when_the_model_gives_no_answer_lets_it_through(model, hat) -> None:
     planner = model.planner(lambda _: NoAnswer("refused", "the model refused"))
     with pytest.raises(NoAnswer, match="refused"):
-        model.run(planner.labels(hat.story))
+        model.run(planner.labels(hat.sketch()))
 
 
 @pytest.mark.parametrize("part", ["scenes", "transitions", "questions", "variants"])
@@ -93,7 +101,7 @@ def test_repair_when_asked_quotes_the_findings_and_what_was_written(model, hat, 
     model.run(
         planner.repair(hat.story, draft, "scenes", [finding("$.scenes[1].state", "the hat is <<< gone")])
     )
-    text = model.asked(planner._tools.asker.asks[0].request).text
+    text = model.asked(planner.tools.asker.asks[0].request).text
     assert "[1] scene 2, state: the hat is <<< gone" in text
     assert draft["scenes"][1]["action"] in text
 
@@ -102,7 +110,7 @@ def test_repair_when_nothing_was_found_or_there_is_nothing_asks_nothing(model, h
     planner = model.planner()
     assert model.run(planner.repair(hat.story, draft, "scenes", [])) is None
     assert model.run(planner.repair(hat.story, {**draft, "variants": []}, "variants", [finding("$")])) is None
-    assert planner._tools.asker.asks == []
+    assert planner.tools.asker.asks == []
 
 
 def test_findings_when_put_in_words_count_from_one() -> None:
@@ -155,7 +163,7 @@ def test_story_when_not_english_is_drafted_whole_in_its_own_script(model, tale, 
     findings = [check for check in rule_checks(foreign.story, made) if check["passed"] is False]
     assert findings == []
     assert all(scene["action"] and scene["state"] for scene in made["scenes"])
-    for ask in planner._tools.asker.asks:
+    for ask in planner.tools.asker.asks:
         assert f"Language of the story: {language}" in model.asked(ask.request).text
 
 
@@ -171,4 +179,4 @@ def test_story_when_not_english_and_answered_in_english_goes_back(model, tale, h
         return reply
 
     with pytest.raises(model.BadReply, match="mostly in latin letters, the story"):
-        model.run(model.planner(in_english).scenes(foreign.story, foreign.analysis, 3))
+        model.run(model.planner(in_english).scenes(foreign.sketch(), 3))

@@ -2,8 +2,12 @@
 
 import pytest
 
-from fabula.builders.katha.model.read_questions import read_corrected_questions, read_questions
-from fabula.builders.katha.model.shown import questions_shown, questions_wanted
+from fabula.builders.katha.write_questions import (
+    questions_shown,
+    questions_wanted,
+    read_corrected_questions,
+    read_questions,
+)
 
 WANTED = {"causal": 1, "moral": 1, "temporal_order": 1}
 

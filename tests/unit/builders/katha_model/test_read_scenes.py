@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from fabula.builders.katha.model.read_scenes import read_descriptions, read_division
+from fabula.builders.katha.draft_scenes import read_descriptions, read_division
 from fabula.builders.katha.spans import scene_spans
 
 TEXTS = (

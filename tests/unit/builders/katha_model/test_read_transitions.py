@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.builders.katha.model.read_transitions import read_transitions
+from fabula.builders.katha.annotate_transitions import read_transitions
 
 
 def entry(first: int, **changes) -> dict:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fabula.builders.katha.model.read_variants import read_corrected_variants, read_variants
-from fabula.builders.katha.model.shown import variants_shown
+from fabula.builders.katha.write_contrastives import read_corrected_variants, read_variants, variants_shown
 
 LABELS = ("causal_transition", "gratitude")
 
