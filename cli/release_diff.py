@@ -12,7 +12,7 @@ from .common import JsonOption, example, guarded, released, show, warn
 
 if TYPE_CHECKING:
     from ..evaluation.judges.affected import Affected
-    from ..releases.diffing import ReleaseDiff
+    from ..releases.diffing.compare import ReleaseDiff
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +48,7 @@ def diff(
     differs; with 1 when the version of the new release is wrong (not higher than the old one, or too low for
     what changed); with 2 when they cannot be compared.
     """
-    from ..releases.diff_report import write_page
+    from ..releases.diffing.page import write_page
 
     try:
         found, affected = _compared(released(old), released(new), evaluation)
@@ -86,10 +86,14 @@ class _Told:
     affected: "Affected | None"
 
     def as_json(self) -> dict[str, Any]:
+        from ..releases.diffing.text import as_json
+
         evaluation = None if self.affected is None else self.affected.as_json()
-        return {**self.found.as_json(), "evaluation": evaluation}
+        return {**as_json(self.found), "evaluation": evaluation}
 
     def lines(self) -> Iterator[str]:
-        yield from self.found.lines()
+        from ..releases.diffing.text import lines
+
+        yield from lines(self.found)
         if self.affected is not None:
             yield from self.affected.lines()

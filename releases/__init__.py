@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .diffing import ReleaseDiff, diff
+    from .diffing.compare import ReleaseDiff, diff
     from .hub.fetch import FetchOptions, fetch, release_folder
     from .hub.publish import PublishOptions, plan_publishing, publish
     from .loading import Release
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "ImportOptions": "official_lines",
-    "ReleaseDiff": "diffing",
-    "diff": "diffing",
+    "ReleaseDiff": "diffing.compare",
+    "diff": "diffing.compare",
     "export_package": "official_export",
     "import_package": "official_import",
     "LeftOut": "selection",

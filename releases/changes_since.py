@@ -11,13 +11,13 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
-from .diffing import ReleaseDiff, diff_sides
-from .diffing_images import ImageChange
-from .diffing_sides import Side, open_side
-from .layout import CHANGES, FORMAT, HIDDEN_SPLIT, KIND, RELEASE
+from .diffing.compare import ReleaseDiff, diff_sides, version_of
+from .diffing.sides import Side, open_side
+from .diffing.text import changes_document
+from .diffing.version import Version, is_enough
+from .layout import CHANGES, HIDDEN_SPLIT, KIND
 from .options import AUTO, PackOptions
 from .suite_facts import stated_languages
-from .version_step import Version, is_enough
 
 _MOST_NAMED = 20
 
@@ -47,7 +47,7 @@ def open_previous(path: Path, options: PackOptions) -> Side:
         ConfigError: it is one of another benchmark, or states no semantic version.
     """
     side = open_side(path)
-    _version(side)
+    version_of(side)
     if side.document.get("visibility") == "hidden":
         raise InputError(
             [
@@ -111,7 +111,7 @@ def compare_with_previous(
         ConfigError: the version is too low for what changed.
         InputError: stories moved between splits and no correction says so, or public ones became hidden.
     """
-    before = _version(previous)
+    before = version_of(previous)
     if options.version == AUTO:
         draft = replace(draft, document={**draft.document, "version": before.text})
     found = diff_sides(previous, draft)
@@ -139,41 +139,6 @@ def _breaks(found: ReleaseDiff) -> Iterator[str]:
             f"the commitments of {found.old.folder} were made with another salt, so nobody can see "
             "which hidden stories stayed the same; with --salt a new run can use the earlier salt"
         )
-
-
-def changes_document(found: ReleaseDiff, version: str) -> dict[str, Json]:
-    """Return the content of ``changes.json``: ids, paths and kinds of changes, no values."""
-    hidden = found.hidden.as_json()
-    return {
-        "format": FORMAT,
-        "version": version,
-        "previous": {"version": found.old_version.text, "sha256": found.old.sha256},
-        "step": str(found.step),
-        "reasons": [{"step": str(step), "why": why} for step, why in found.reasons],
-        "added": {name: list(ids) for name, ids in found.added.items()},
-        "removed": {name: list(ids) for name, ids in found.removed.items()},
-        "gone": [{"id": one.id, "how": one.how, "reason": one.reason} for one in found.gone],
-        "moved": [{"id": one.id, "old": one.old, "new": one.new} for one in found.moved],
-        "changed": [
-            {"file": one.file, "id": one.id, "path": change.path, "kind": change.kind}
-            for one in found.changed
-            for change in one.changes
-        ],
-        "schema": {"old": found.schema[0], "new": found.schema[1]},
-        **({"subsets": [one.as_json() for one in found.subsets]} if found.subsets else {}),
-        **({"images": [_image(one) for one in found.images]} if found.images else {}),
-        "hidden_test": hidden,
-    }
-
-
-def _image(one: ImageChange) -> dict[str, Json]:
-    return {
-        "story_id": one.story_id, "character": one.character, "file": one.file, "kind": one.kind
-    }  # fmt: skip
-
-
-def _version(side: Side) -> Version:
-    return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
 
 
 def _about(side: Side) -> Mapping[str, Any]:

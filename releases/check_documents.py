@@ -8,8 +8,8 @@ from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.plain_files import parse_json, read_plain, read_text
 from ..validators.dataset import REVIEWS
-from .changes import changes_between
 from .compare_facts import false_facts
+from .diffing.changes import changes_between
 from .documents import tools
 from .front_matter import check_front_matter
 from .layout import ANNOTATIONS, CARD, README, RELEASE, SUMS, WITHDRAWN, files_in

@@ -16,7 +16,7 @@ from .additions import Additions, Wanted, add, wanted
 from .changes_since import compare_with_previous, open_previous
 from .commitments import salt_beside, write_salt
 from .composition import SIZES
-from .diffing_sides import Side
+from .diffing.sides import Side
 from .documents import (
     checksums,
     file_entries,

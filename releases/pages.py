@@ -37,15 +37,15 @@ def policy_of(style: str, *, pictures: bool = False) -> str:
 
 
 @cache
-def template_of(name: str) -> Any:  # noqa: ANN401 - jinja2 is imported late
-    """Return a page template of this package; what it is given is escaped."""
+def template_of(name: str, folder: str = __package__) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    """Return a page template of a package, this one if no other is named; what it is given is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["bdi"] = isolated
-    return environment.from_string((files(__package__) / name).read_text("utf-8"))
+    return environment.from_string((files(folder) / name).read_text("utf-8"))
 
 
 def isolated(text: str) -> Any:  # noqa: ANN401 - markupsafe is imported late

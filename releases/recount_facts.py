@@ -185,7 +185,7 @@ def _origin(folder: Path, document: Mapping[str, Any]) -> Origin:
 
 
 def _since(folder: Path, document: Mapping[str, Any]) -> Since | None:
-    """Return what is known of the version before; only :mod:`.check_changes` can say whether it is true."""
+    """Return what is known of the version before; only :mod:`.diffing.check` can say whether it is true."""
     if "previous" not in document:
         return None
     changes = read_json(folder / CHANGES)

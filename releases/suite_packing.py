@@ -16,7 +16,7 @@ from ..schemas.issue import Issue
 from ..validators.dataset import as_user_error
 from ..validators.redacted import find_redacted
 from .changes_since import compare_with_previous, open_previous
-from .diffing_sides import Side
+from .diffing.sides import Side
 from .documents import file_entries, origin_of
 from .flat_kind import FlatKind
 from .licence import one_licence

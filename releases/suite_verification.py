@@ -10,11 +10,11 @@ from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_json
-from .check_changes import check_changes
 from .check_croissant import check_croissant
 from .check_documents import check_documents, made_by_these_tools
 from .check_files import check_listing, check_records, check_release_document, check_sums
 from .check_tables import check_table_bytes, check_tables
+from .diffing.check import check_changes
 from .findings import Findings, VerifyReport, document_of, read_back
 from .flat_kind import FlatKind
 from .layout import (

@@ -10,7 +10,6 @@ from ..schemas.issue import Issue
 from ..schemas.plain_files import read_json
 from ..validators.dataset import IMPORTED
 from .canary import check_canary
-from .check_changes import check_changes
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out, made_by_these_tools
 from .check_files import check_listing, check_records, check_release_document, check_sums
@@ -18,6 +17,7 @@ from .check_hidden import check_commitments, check_hidden, check_hidden_folder, 
 from .check_subsets import check_subsets
 from .check_tables import check_table_bytes, check_tables
 from .commitments import read_salt, salt_beside
+from .diffing.check import check_changes
 from .document_shape import misshapen
 from .findings import Findings, VerifyReport, document_of, read_back
 from .flat_kinds import flat_kind

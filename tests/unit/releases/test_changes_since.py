@@ -12,7 +12,7 @@ from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.changes_since import options_since
-from fabula.releases.check_changes import check_changes
+from fabula.releases.diffing.check import check_changes
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

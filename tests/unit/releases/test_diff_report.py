@@ -8,8 +8,8 @@ import pytest
 
 from fabula.errors import TargetError
 from fabula.releases import PackOptions, pack
-from fabula.releases.diff_report import render_page, write_page
-from fabula.releases.diffing import ReleaseDiff, diff
+from fabula.releases.diffing.compare import ReleaseDiff, diff
+from fabula.releases.diffing.page import render_page, write_page
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 

@@ -13,8 +13,9 @@ import pytest
 from fabula.builders.events import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, pack
-from fabula.releases.diffing import ReleaseDiff, diff
-from fabula.releases.version_step import Step
+from fabula.releases.diffing.compare import ReleaseDiff, diff
+from fabula.releases.diffing.text import as_json, lines
+from fabula.releases.diffing.version import Step
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
@@ -62,7 +63,7 @@ def drop(bundles: list[Json], place: int) -> None:
 def test_diff_when_a_release_is_compared_with_itself_finds_nothing(old: Path) -> None:
     found = diff(old, old)
     assert (found.step, found.problem, found.reasons) == (Step.NONE, None, ())
-    assert not (found.added or found.removed or found.changed or found.statistics or found.documents)
+    assert not (found.added or found.removed or found.changed or any(found.sections.values()))
     assert str(found.due) == OLD
 
 
@@ -115,7 +116,7 @@ def test_diff_when_stories_are_added_asks_for_a_minor_step(old: Path, changed: C
     assert found.added["annotations.jsonl"] == ("kb25k_0009",)
     assert found.step is Step.MINOR
     assert not found.changed
-    counts = {one.path: (one.before, one.after) for one in found.statistics if one.is_count}
+    counts = {one.path: (one.before, one.after) for one in found.sections["statistics"] if one.is_count}
     assert counts["$.totals.stories"] == (8, 9)
 
 
@@ -142,7 +143,7 @@ def test_diff_when_a_story_goes_says_what_the_new_release_says_about_it(
     helpers.edit_json(new / "release.json", lambda one: one.update(withdrawn={"stories": [reason]}))
     (gone,) = diff(old, new).gone
     assert (gone.how, gone.reason) == ("withdrawn", "the source asked for it")
-    assert any("withdrawn: the source asked for it" in line for line in diff(old, new).lines())
+    assert any("withdrawn: the source asked for it" in line for line in lines(diff(old, new)))
 
 
 def test_diff_when_a_story_moves_to_another_split_says_from_where_to_where(
@@ -166,7 +167,7 @@ def test_diff_when_a_hidden_story_changes_tells_its_number_and_nothing_else(
     found = diff(old, new)
     assert (found.hidden.kept, found.hidden.gone, found.hidden.fresh) == (0, 1, 1)
     assert found.reasons[0] == (Step.MAJOR, "1 story of the hidden test changed or gone")
-    shown = json.dumps(found.as_json()) + "\n".join(found.lines())
+    shown = json.dumps(as_json(found)) + "\n".join(lines(found))
     assert "kb25k_0005" not in shown and "secret title" not in shown
     assert diff(old.with_name(f"{old.name}-hidden"), new.with_name(f"{new.name}-hidden")).changed
 
@@ -176,7 +177,7 @@ def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_
 ) -> None:
     found = diff(old, changed(lambda all_: all_[4]["record"].update(title="A secret title"), "0.1.1"))
     assert (found.hidden.kept, found.hidden.reasons()) == (None, [])
-    assert any("nobody outside can tell" in line for line in found.lines())
+    assert any("nobody outside can tell" in line for line in lines(found))
     found = diff(old, changed(lambda all_: drop(all_, 4)))
     assert found.reasons == ((Step.MAJOR, "1 story of the hidden test gone"),)
 
@@ -283,7 +284,7 @@ def test_diff_when_release_json_says_odd_things_refuses_them(
 
 def test_diff_when_written_as_json_names_every_value(old: Path, changed: Callable[..., Path]) -> None:
     new = changed(lambda all_: all_[0]["record"]["scenes"][2].update(action="rests"))
-    document = json.loads(json.dumps(diff(old, new).as_json()))
+    document = json.loads(json.dumps(as_json(diff(old, new))))
     (record,) = document["changed"]
     (change,) = (one for one in record["changes"] if one["path"] == "$.scenes[2].action")
     assert change["new"] == "rests" and change["old"].endswith("faces trouble")

@@ -3,19 +3,21 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from fabula.releases import diff, pack, verify
-from fabula.releases.diff_report import render_page
-from fabula.releases.diffing import ReleaseDiff
+from fabula.releases.diffing.compare import ReleaseDiff
+from fabula.releases.diffing.page import render_page
+from fabula.releases.diffing.text import as_json, lines
+from fabula.releases.diffing.version import Step
 from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import with_provenance, write_facts
 from fabula.releases.shot_import import import_set
 from fabula.releases.shot_tree import FOLDER, read_shot_set
-from fabula.releases.version_step import Step
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -76,12 +78,12 @@ def test_image_when_it_differs_is_told_by_character_and_asks_for_a_major_step(
     releases: Callable[[Change], ReleaseDiff], change: Change, found: tuple[str, ...], why: str
 ) -> None:
     compared = releases(change)
-    (one,) = compared.images
+    (one,) = compared.sections["images"]
     assert (one.story_id, one.character, one.file, one.kind) == found
-    assert not [path for path in compared.documents if "/image/" in path]
+    assert not [path for path, _ in compared.sections["documents"] if "/image/" in path]
     assert (compared.step, compared.problem) == (Step.MAJOR, None)
     assert (Step.MAJOR, why) in compared.reasons
-    assert compared.as_json()["images"] == [one.as_json()]
+    assert as_json(compared)["images"] == [asdict(one)]
     listed = json.loads((compared.new.folder / CHANGES).read_text("utf-8"))["images"]
     assert listed == [dict(zip(("story_id", "character", "file", "kind"), found, strict=True))]
     assert verify(compared.new.folder).ok
@@ -91,14 +93,14 @@ def test_image_when_only_its_name_changes_does_not_differ(
     releases: Callable[[Change], ReleaseDiff],
 ) -> None:
     compared = releases(rename)
-    assert (list(compared.images), compared.step) == ([], Step.PATCH)
+    assert (list(compared.sections["images"]), compared.step) == ([], Step.PATCH)
 
 
 def test_text_when_images_differ_has_a_line_for_each_character(
     releases: Callable[[Change], ReleaseDiff],
 ) -> None:
     compared = releases(lambda folder: (add(folder), exchange(folder), remove(folder)))
-    text = list(compared.lines())
+    text = list(lines(compared))
     start = text.index("characters with other reference images: 3")
     assert text[start + 1 : start + 3] == ["  01 Mira: added 02.png", "  01 Old Tomas: removed 01.png"]
     assert re.fullmatch(r"  02 The Fox: changed 01\.png \([0-9a-f]{8} -> [0-9a-f]{8}\)", text[start + 3])
@@ -127,5 +129,5 @@ def test_images_when_their_story_is_added_ask_for_nothing_of_their_own(tmp_path:
         import_set(source, tmp_path / f"run-{name}", CREATED)
         pack(tmp_path / f"run-{name}", tmp_path / name, OPTIONS)
     compared = diff(tmp_path / "old", tmp_path / "new")
-    assert {one.story_id for one in compared.images} == {"02"}
+    assert {one.story_id for one in compared.sections["images"]} == {"02"}
     assert compared.step is Step.MINOR

@@ -9,8 +9,9 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, pack
-from fabula.releases.diffing import diff
-from fabula.releases.version_step import Step
+from fabula.releases.diffing.compare import diff
+from fabula.releases.diffing.text import as_json, lines
+from fabula.releases.diffing.version import Step
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 
@@ -34,7 +35,7 @@ def test_diff_when_subsets_differ_lists_who_came_and_went(packed: Pack) -> None:
     old = packed("old", "0.1.0", "lite=6", "even=1/category", "small=3")
     new = packed("new", "0.2.0", "lite=8", "even=1/category", "small=none", "more=4", since=old)
     found = diff(old, new)
-    lite, more, small = found.subsets
+    lite, more, small = found.sections["subsets"]
     assert (lite.name, lite.kind, lite.asked, lite.stories) == ("lite", "changed", ("6", "8"), (6, 8))
     assert (len(lite.came), lite.went) == (2, ())
     assert (more.name, more.kind, len(more.came)) == ("more", "added", 4)
@@ -44,19 +45,19 @@ def test_diff_when_subsets_differ_lists_who_came_and_went(packed: Pack) -> None:
         (Step.MINOR, "0 stories left the subset lite, 2 came"),
         (Step.MINOR, "the subset more is new"),
     ]
-    lines = list(found.lines())
-    assert "subsets: 3" in lines
-    assert f"  lite changed: 6 (6) -> 8 (8); came: {', '.join(lite.came)}" in lines
-    assert [one["name"] for one in found.as_json()["subsets"]] == ["lite", "more", "small"]
+    told = list(lines(found))
+    assert "subsets: 3" in told
+    assert f"  lite changed: 6 (6) -> 8 (8); came: {', '.join(lite.came)}" in told
+    assert [one["name"] for one in as_json(found)["subsets"]] == ["lite", "more", "small"]
     kept = json.loads((new / "changes.json").read_bytes())
-    assert kept["subsets"] == found.as_json()["subsets"]
+    assert kept["subsets"] == as_json(found)["subsets"]
 
 
 def test_diff_when_subsets_are_the_same_says_nothing_of_them(packed: Pack) -> None:
     old = packed("old", "0.1.0", "lite=6")
     new = packed("new", "0.1.1", since=old)
     found = diff(old, new)
-    assert (found.subsets, found.step) == ((), Step.PATCH)
+    assert (found.sections["subsets"], found.step) == ((), Step.PATCH)
     assert "subsets" not in json.loads((new / "changes.json").read_bytes())
 
 

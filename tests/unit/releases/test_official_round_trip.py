@@ -7,7 +7,7 @@ from fabula.errors import InputError
 from fabula.evaluation.judges.selection import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
 from fabula.releases import load, verify
-from fabula.releases.diffing import diff
+from fabula.releases.diffing.compare import diff
 from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions

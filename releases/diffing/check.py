@@ -1,25 +1,24 @@
 """Whether ``changes.json`` agrees with the release that it is in: all of it that follows from one version."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
-from ..schemas.canonical import Json
-from ..schemas.issue import Issue
-from ..schemas.plain_files import read_json
+from ...errors import ConfigError
+from ...schemas.canonical import Json
+from ...schemas.issue import Issue
+from ...schemas.plain_files import read_json
+from ..layout import CHANGES, RELEASE, files_in
+from ..subsets import read_subsets
 from .changes import Change, changes_between, has_path
-from .changes_since import changes_document
-from .diffing import MAIN, Move, RecordChange, ReleaseDiff, gone_from
-from .diffing_hidden import HiddenChange, hidden_counts_of
-from .diffing_images import ImageChange
-from .diffing_sides import Side
-from .diffing_steps import ABOUT_CHANGED, due_reasons
-from .diffing_subsets import SubsetChange
-from .layout import ANNOTATIONS, CHANGES, RELEASE, files_in
-from .subsets import read_subsets
-from .version_step import Step, Version, is_enough
+from .compare import Move, RecordChange, ReleaseDiff, gone_from, main_file, with_reasons
+from .images import ImageChange
+from .sections import ABOUT_CHANGED, IMAGES, SECTIONS, HiddenChange, SubsetChange
+from .sides import Side
+from .text import changes_document
+from .version import Step, Version, is_enough
 
 _CURE = "pack the run again, with --since"
 
@@ -89,23 +88,22 @@ def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDi
         Path(),
         {"version": version, "records": {name: dict.fromkeys(ids, "") for name, ids in before.items()}},
     )
-    found: dict[str, Any] = {
-        "added": added,
-        "removed": removed,
-        "gone": gone_from(removed.get(MAIN.get(str(new.document.get("kind")), ANNOTATIONS), ()), new),
-        "changed": _changed(changes),
-        "moved": _moved(changes, new),
-        "schema": (str(changes["schema"]["old"]), str(new.document.get("schema_version"))),
-        "subsets": tuple(_subsets(changes, new)),
-        "images": tuple(ImageChange(**one, old=None, new=None) for one in changes.get("images", ())),
-        "hidden": _hidden(changes["hidden_test"], new),
-        "about": (),
-    }
-    stated = [(Step[str(one["step"]).upper()], str(one["why"])) for one in changes["reasons"]]
-    reasons = _reasons(stated, list(due_reasons(old, new, found)))
+    images = tuple(ImageChange(**image, old=None, new=None) for image in changes.get(IMAGES, ()))
+    sections: dict[str, Sequence[Any]] = dict.fromkeys((section.name for section in SECTIONS), ())
+    compared = with_reasons(
+        ReleaseDiff(
+            old, new, added, removed, gone_from(removed.get(main_file(new), ()), new), _changed(changes),
+            _moved(changes, new),
+            schema=(str(changes["schema"]["old"]), str(new.document.get("schema_version"))),
+            sections=sections | {"subsets": tuple(_subsets(changes, new)), IMAGES: images},
+            hidden=_hidden(changes["hidden_test"], new),
+        )
+    )  # fmt: skip
+    stated = [(Step[str(reason["step"]).upper()], str(reason["why"])) for reason in changes["reasons"]]
+    reasons = _reasons(stated, list(compared.reasons))
     if not exact and _counts(stated) == _counts(reasons):  # in the words of another version
         reasons = stated
-    return ReleaseDiff(old, new, **found, fields={}, documents={}, statistics=(), reasons=tuple(reasons))
+    return replace(compared, reasons=tuple(reasons))
 
 
 _Reasons = list[tuple[Step, str]]
@@ -134,7 +132,7 @@ def _changed(changes: Mapping[str, Any]) -> list[RecordChange]:
 
 def _moved(changes: Mapping[str, Any], new: Side) -> list[Move]:
     ids = [one["id"] for one in changes["moved"]]
-    rows = new.rows(ANNOTATIONS, ids) if ids else {}
+    rows = new.rows(main_file(new), ids) if ids else {}
     return [Move(one["id"], one["old"], rows[one["id"]]["split"]) for one in changes["moved"]]
 
 
@@ -151,7 +149,7 @@ def _subsets(changes: Mapping[str, Any], new: Side) -> Iterator[SubsetChange]:
 
 def _hidden(stated: Mapping[str, Any], new: Side) -> HiddenChange:
     kept = stated["commitments"] or {"kept": None, "gone": None, "new": None}
-    after = hidden_counts_of(new.document)
+    after = new.document.get("hidden_test") or {}
     return HiddenChange(stated["before"], after, kept["kept"], kept["gone"], kept["new"])
 
 
@@ -170,13 +168,13 @@ def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
 def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield what is said of subsets, images and commitments and is not so."""
     subsets = read_subsets(new.folder)
-    for one in found.subsets:
+    for one in found.sections["subsets"]:
         members = set(subsets[one.name][1]) if one.name in subsets else set()
         kind_fits = (one.kind == "removed") == (one.name not in subsets)
         if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
             yield Issue(CHANGES, "$.subsets", "changes", f"{one.name} has other members", _CURE)
     files = set(files_in(new.folder))
-    for image in found.images:
+    for image in found.sections[IMAGES]:
         if (image.kind != "removed") != (image.path in files):
             message = f"{image.path} is said to be {image.kind}"
             yield Issue(CHANGES, "$.images", "changes", message, _CURE)

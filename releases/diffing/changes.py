@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from ..schemas.canonical import Json, canonical_text
-from ..schemas.paths import parsed, value_at
+from ...schemas.canonical import Json, canonical_text
+from ...schemas.paths import parsed, value_at
 
 Kind = Literal["added", "removed", "changed", "reordered"]
 Steps = tuple[str | int, ...]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from ..errors import ConfigError
-from .options import SEMVER
+from ...errors import ConfigError
+from ..options import SEMVER
 
 
 class Step(IntEnum):

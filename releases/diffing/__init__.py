@@ -1,0 +1,1 @@
+"""What changed between two releases of a benchmark, and which version that asks for."""

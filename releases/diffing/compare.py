@@ -1,0 +1,340 @@
+"""What changed between two releases: by record and JSON path, and which version that asks for."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json
+from ..layout import ANNOTATIONS, EPISODES, PRODUCERS, PROMPTS, RELEASE, SHOT_SCRIPTS, VARIANTS
+from .changes import Change, changes_between, pattern_of
+from .sections import ABOUT, SECTIONS, HiddenChange, hidden_change
+from .sides import Side, open_side
+from .version import Step, Version, is_enough, next_version
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """What a diff knows of a JSONL file of records.
+
+    Attributes:
+        noun: what one record is called; ``nouns`` several.
+        main: whether its records are what the benchmark is made of, and others belong to one of them.
+        quiet: fields that say nothing about what a record means: a change of them asks for a patch.
+        aside: whether it is beside the records: whatever changes in it asks for a patch.
+        splits: whether its field ``split`` says where the record stands, which is told apart from changes.
+        owner: the field that names the main record that a record belongs to and makes mean more.
+    """
+
+    noun: str
+    nouns: str
+    main: bool = False
+    quiet: frozenset[str] = frozenset()
+    aside: bool = False
+    splits: bool = False
+    owner: str | None = None
+
+
+RECORD_FILES = {
+    ANNOTATIONS: RecordFile(
+        "story",
+        "stories",
+        main=True,
+        quiet=frozenset(("title", "provenance", "validation_status", "evidence_status")),
+        splits=True,
+    ),
+    VARIANTS: RecordFile("contrastive variant", "contrastive variants", owner="base_story_id"),
+    PRODUCERS: RecordFile("line about producers", "lines about producers", aside=True),
+    PROMPTS: RecordFile("prompt", "prompts", main=True, quiet=frozenset(("origin", "producers"))),
+    EPISODES: RecordFile(f"record of {EPISODES}", f"records of {EPISODES}", main=True),
+    SHOT_SCRIPTS: RecordFile("script", "scripts", main=True, quiet=frozenset(("source_id", "producers"))),
+}
+"""JSONL file -> what a diff knows of it."""
+
+
+def record_file(name: str) -> RecordFile:
+    """Return what a diff knows of a JSONL file, of one that no kind of ours has too."""
+    return RECORD_FILES.get(name) or RecordFile(f"record of {name}", f"records of {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """A record that both releases have, and that differs.
+
+    Attributes:
+        file: the JSONL file.
+        id: the record's id.
+        changes: what differs in it; a story that only moved to another split has none.
+    """
+
+    file: str
+    id: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A story that only the old release has.
+
+    Attributes:
+        id: story id.
+        how: ``withdrawn`` where the new release names it so, ``left_out`` where packing did, or ``removed``.
+        reason: what the new release says about it; None where it says nothing.
+    """
+
+    id: str
+    how: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A story that stands in another split than before."""
+
+    id: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ReleaseDiff:
+    """What changed between two releases.
+
+    Attributes:
+        old: the old release; ``new`` the new one.
+        added: JSONL file -> ids of the records that only the new release has; ``removed`` likewise.
+        gone: the stories among the removed ones, with reasons.
+        changed: the records of both that differ, by file and id.
+        moved: the stories that stand in another split.
+        schema: the versions of the records' schema, old and new.
+        sections: name of a section -> its rows; see :data:`.sections.SECTIONS`.
+        hidden: what can be seen of the hidden test.
+        reasons: step -> why it is due, one sentence each, the largest step first.
+    """
+
+    old: Side
+    new: Side
+    added: Mapping[str, Sequence[str]]
+    removed: Mapping[str, Sequence[str]]
+    gone: Sequence[Gone]
+    changed: Sequence[RecordChange]
+    moved: Sequence[Move]
+    schema: tuple[str, str]
+    sections: Mapping[str, Sequence[Any]]
+    hidden: HiddenChange
+    reasons: Sequence[tuple[Step, str]] = field(default=())
+
+    @property
+    def main(self) -> str:
+        """The JSONL file of the stories, or of what stands in their place."""
+        return main_file(self.new)
+
+    @property
+    def fields(self) -> dict[str, dict[str, str]]:
+        """JSONL file -> field that records have on one side only -> ``added`` or ``removed``.
+
+        List elements are taken together. The schema is another one then.
+        """
+        fields: dict[str, dict[str, str]] = {}
+        for record in self.changed:
+            for change in record.changes:
+                pattern = pattern_of(change.path)
+                if change.kind in ("added", "removed") and not pattern.endswith("[*]"):
+                    fields.setdefault(record.file, {})[pattern] = change.kind
+        return {name: dict(sorted(kinds.items())) for name, kinds in fields.items()}
+
+    @property
+    def step(self) -> Step:
+        """The largest step that is due."""
+        return max((step for step, _ in self.reasons), default=Step.NONE)
+
+    @property
+    def old_version(self) -> Version:
+        """The version that the old release states."""
+        return version_of(self.old)
+
+    @property
+    def due(self) -> Version:
+        """The lowest version that the new release may have."""
+        return next_version(self.old_version, self.step)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the version that the new release states cannot be its own; None where it can."""
+        old, new = self.old_version, version_of(self.new)
+        if is_enough(old, self.step, new):
+            return None
+        if new.order == old.order:
+            return f"both say version {old}, and their content differs; the new one must be {self.due}"
+        if new.order < old.order:
+            return f"the new release says version {new}, which comes before {old}: are the two swapped?"
+        return f"the new release says version {new}; a {self.step} step is due, which makes it {self.due}"
+
+
+def diff(old: str | Path, new: str | Path) -> ReleaseDiff:
+    """Compare two releases of a benchmark, both public or both hidden.
+
+    Every line must be one whose hash is stated; only records whose hashes differ are parsed. Nothing of the
+    hidden test is read, unless the folders compared are the hidden ones.
+
+    Args:
+        old: the folder of the older release.
+        new: the folder of the newer one.
+
+    Raises:
+        InputError: a folder is no release or is damaged, or the two cannot be compared.
+        ConfigError: one of them states no semantic version.
+    """
+    return diff_sides(open_side(old), open_side(new))
+
+
+def diff_sides(old: Side, new: Side) -> ReleaseDiff:
+    """Compare two sides; see :func:`diff`. One may be the draft of a release.
+
+    Raises:
+        InputError: the two are of different kinds, or one public and one hidden, or lines are damaged.
+        ConfigError: one of them states no semantic version.
+    """
+    for name in ("kind", "visibility"):
+        _require_same(name, old, new)
+    version_of(old), version_of(new)
+    added, removed, differing = _compared_ids(old, new)
+    changed, moved = _changed_records(old, new, differing)
+    return with_reasons(
+        ReleaseDiff(
+            old, new, added, removed, gone_from(removed.get(main_file(new), ()), new), changed, moved,
+            schema=(str(old.document.get("schema_version")), str(new.document.get("schema_version"))),
+            sections={section.name: section.compare(old, new) for section in SECTIONS},
+            hidden=hidden_change(old, new),
+        )
+    )  # fmt: skip
+
+
+def with_reasons(compared: ReleaseDiff) -> ReleaseDiff:
+    """Return a diff with the steps of the version that it asks for, the largest first."""
+    old, new = compared.old, compared.new
+    due: list[tuple[Step, str]] = []
+    before, after = compared.schema
+    if before != after:
+        due.append((Step.MAJOR, f"the schema of the records is version {after}, and was {before}"))
+    due += _record_reasons(compared)
+    by_section = {
+        section: list(section.reasons(compared.sections[section.name], old, new)) for section in SECTIONS
+    }
+    about = by_section.pop(ABOUT)
+    due += [*chain.from_iterable(by_section.values()), *compared.hidden.reasons(), *about]
+    if not due and (old.sha256 is None or old.sha256 != new.sha256):
+        due.append((Step.PATCH, "no record changed; the documents beside them may have"))
+    return replace(compared, reasons=tuple(sorted(due, key=lambda reason: -reason[0])))
+
+
+def version_of(side: Side) -> Version:
+    """Return the version that a side states.
+
+    Raises:
+        ConfigError: it is no semantic version.
+    """
+    return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
+
+
+def main_file(side: Side) -> str:
+    """Return the JSONL file of what a benchmark is made of."""
+    return next((name for name in side.records if record_file(name).main), ANNOTATIONS)
+
+
+def _require_same(name: str, old: Side, new: Side) -> None:
+    before, after = old.document.get(name), new.document.get(name)
+    if before != after:
+        what = f"it is {after}, and {before} in {old.folder}"
+        fix = "give two releases of one benchmark, both public or both hidden"
+        raise InputError([UserError(f"{new.folder / RELEASE} $.{name}", what=what, fix=fix)])
+
+
+_Ids = dict[str, tuple[str, ...]]
+
+
+def _compared_ids(old: Side, new: Side) -> tuple[_Ids, _Ids, _Ids]:
+    """Return by file the ids that are only new, only old, and those whose hashes differ; sorted."""
+    added: _Ids = {}
+    removed: _Ids = {}
+    differing: _Ids = {}
+    for name in sorted(old.records.keys() | new.records.keys()):
+        before, after = old.records.get(name, {}), new.records.get(name, {})
+        for table, ids in (
+            (added, after.keys() - before.keys()),
+            (removed, before.keys() - after.keys()),
+            (differing, {id_ for id_ in before.keys() & after.keys() if before[id_] != after[id_]}),
+        ):
+            if ids:
+                table[name] = tuple(sorted(ids))
+    return added, removed, differing
+
+
+def _changed_records(old: Side, new: Side, differing: _Ids) -> tuple[list[RecordChange], list[Move]]:
+    changed, moved = [], []
+    for name, ids in differing.items():
+        before, after = old.rows(name, ids), new.rows(name, ids)
+        for record_id in ids:
+            changes = changes_between(before[record_id], after[record_id])
+            if record_file(name).splits:
+                moves = [change for change in changes if change.path == "$.split"]
+                moved += [Move(record_id, str(move.old), str(move.new)) for move in moves]
+                changes = tuple(change for change in changes if change.path != "$.split")
+            changed.append(RecordChange(name, record_id, changes))
+    return changed, moved
+
+
+def gone_from(removed: Iterable[str], new: Side) -> list[Gone]:
+    """Return the stories that only the old release has, with what the new one says of each."""
+    withdrawn, left_out = (_reasons_in(new.document.get(part)) for part in ("withdrawn", "left_out"))
+    gone = []
+    for story_id in removed:
+        how = "withdrawn" if story_id in withdrawn else "left_out" if story_id in left_out else "removed"
+        gone.append(Gone(story_id, how, withdrawn.get(story_id, left_out.get(story_id))))
+    return gone
+
+
+def _reasons_in(part: Json) -> dict[str, str | None]:
+    """Return story id -> reason of what a part of ``release.json`` lists."""
+    entries = part.get("stories", part.get("prompts")) if isinstance(part, dict) else None
+    return {
+        entry["id"]: str(entry["reason"]) if entry.get("reason") is not None else None
+        for entry in entries or ()
+    }
+
+
+def _record_reasons(compared: ReleaseDiff) -> Iterator[tuple[Step, str]]:
+    counts: Counter[tuple[Step, str, str]] = Counter()
+    counts[Step.MAJOR, "moved to another split", compared.main] += len(compared.moved)
+    for name, ids in compared.removed.items():
+        if not record_file(name).aside:  # else it goes with its story
+            counts[Step.MAJOR, "gone", name] += len(ids)
+    for record in compared.changed:
+        step = max((_step_of(record.file, change) for change in record.changes), default=Step.NONE)
+        what = "changed in meaning" if step is Step.MAJOR else "changed otherwise"
+        counts[step, what, record.file] += 1
+    for name, ids in compared.added.items():
+        if not record_file(name).aside:
+            late = _late(compared, name, ids)
+            counts[Step.MAJOR, "added to stories that were there", name] += late
+            counts[Step.MINOR, "added", name] += len(ids) - late
+    for (step, what, name), count in counts.items():
+        if count and step is not Step.NONE:
+            noun = record_file(name).noun if count == 1 else record_file(name).nouns
+            yield step, f"{count} {noun} {what}"
+
+
+def _step_of(name: str, change: Change) -> Step:
+    top = change.path.removeprefix("$.").partition(".")[0].partition("[")[0]
+    return Step.PATCH if record_file(name).aside or top in record_file(name).quiet else Step.MAJOR
+
+
+def _late(compared: ReleaseDiff, name: str, ids: Sequence[str]) -> int:
+    """Return how many of the added records belong to a story that was there before: it means more now."""
+    owner, fresh = record_file(name).owner, set(compared.added.get(compared.main, ()))
+    if owner is None:
+        return 0
+    return sum(row.get(owner) not in fresh for row in compared.new.rows(name, ids).values())
