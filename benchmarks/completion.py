@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fabula.evaluation.completion.published import Results, import_results
 from fabula.evaluation.completion.score import score_archive
-from fabula.evaluation.completion.voting import Definitions
+from fabula.evaluation.completion.votes import Definitions
 from fabula.releases.suites import load_suite
 
 PROMPTS, VOTES, WORDS = 423, 3, 480

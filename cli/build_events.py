@@ -121,7 +121,7 @@ def _rates(runs: list[Path], judge: str | None, people: Path | None) -> Rates | 
     """Return the completion rates of evaluations; None where none is named."""
     from ..evaluation.completion.rates import rates_of
     from ..evaluation.completion.score import score_folder
-    from ..evaluation.completion.voting import Definitions
+    from ..evaluation.completion.votes import Definitions
 
     if not runs:
         if judge is not None or people is not None:
@@ -134,6 +134,6 @@ def _rates(runs: list[Path], judge: str | None, people: Path | None) -> Rates | 
 
 
 def _people(table: Path) -> Rates:
-    from ..evaluation.completion.human_rates import read_rates
+    from ..evaluation.completion.rates import read_rates
 
     return read_rates(table)

@@ -87,7 +87,7 @@ def check(
         given = given_suite(suite, folder)
         return _check_videos(folders, given, (splits, ocr), everything=everything, as_json=as_json)
     from ..evaluation.judges.outputs import check_methods
-    from ..evaluation.judges.rendered import rendered_in
+    from ..evaluation.judges.secrets import rendered_in
     from ..media.ocr import open_reader
     from ..releases.loading import load
 

@@ -72,8 +72,8 @@ def report(
     images = None
     if define or unranked or stories or methods or megabytes is not None:
         from ..evaluation.report.images import ImageReport
+        from ..evaluation.report.shot_cards import MEGABYTES
         from ..evaluation.report.shot_stories import Choice
-        from ..evaluation.report.snaps import MEGABYTES
 
         images = ImageReport(
             image_definitions(define), tuple(unranked or ()),

@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from ..evaluation.recoverability.matchers import MATCHERS
 
 if TYPE_CHECKING:
-    from ..evaluation.completion.voting import Definitions as EventDefinitions
+    from ..evaluation.completion.votes import Definitions as EventDefinitions
     from ..evaluation.images.definitions import Definitions as ImageDefinitions
     from ..evaluation.images.scores import ImageScores
     from ..evaluation.recoverability.definitions import Definitions
@@ -136,7 +136,7 @@ def event_definitions(
     Raises:
         ConfigError: one of them does not exist.
     """
-    from ..evaluation.completion.voting import Definitions
+    from ..evaluation.completion.votes import Definitions
 
     named = "zero" if nonresponse in (None, "incorrect") else nonresponse
     return Definitions(voting or "unanimous", named, partial or "answered", **uncertainty)  # type: ignore[arg-type]  # checked by the class
@@ -180,8 +180,7 @@ def image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None
     from ..evaluation.archive import read_archive
     from ..evaluation.images.found import read_found
     from ..evaluation.images.score import score_folder
-    from ..evaluation.images.shot_table import scored_shots
-    from ..evaluation.images.writing import write_scores
+    from ..evaluation.images.tables import scored_shots, write_scores
 
     scores = score_folder(run, definitions)
     if tables is not None:

@@ -29,9 +29,8 @@ from .completion.pipeline import KIND as EVENTS
 from .completion.settings import EventJudgeSettings, VideoSelection
 from .hashes import release_sha256
 from .judges.layout import OutputsManifest
-from .judges.load_items import OUTPUTS, RELEASE
-from .judges.prompt_sets import PromptSet, of_sets
-from .judges.selection import chosen_records
+from .judges.load_items import OUTPUTS, RELEASE, chosen_records
+from .judges.presets import PromptSet, of_sets
 from .judges.settings import JudgeSettings, SelectionSettings, public_judge
 from .named_outputs import read_manifest as read_outputs
 from .words import counted

@@ -24,7 +24,7 @@ import numpy as np
 from ..evaluation.archive import Archive, check_hash
 from ..evaluation.completion.score import score_archive, subject_methods
 from ..evaluation.completion.scores import PanelScore
-from ..evaluation.completion.voting import Definitions, NonResponse
+from ..evaluation.completion.votes import Definitions, NonResponse
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
 from ..releases.suites import SUITE, load_suite
 from ..schemas.events import Suite

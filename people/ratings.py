@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..evaluation.stats.agreement import Level, fleiss_kappa, krippendorff_alpha, observed_agreement
-from ..evaluation.stats.signed_rank import SignedRank, signed_rank
+from ..evaluation.stats.paired import SignedRank, signed_rank
 from ..schemas.human import HumanRow
 from ..schemas.katha import Question
 from ..schemas.score import Score

@@ -23,7 +23,7 @@ from ..evaluation.images.found import read_found
 from ..evaluation.images.per_shot import ShotScore
 from ..evaluation.images.score import score_archive
 from ..evaluation.images.scores import ImageScores
-from ..evaluation.images.shot_table import scored_shots
+from ..evaluation.images.tables import scored_shots
 from ..evaluation.metrics.registry import metrics
 from ..evaluation.stats.correlation import NAMES, correlate
 from ..schemas.human import HumanRow

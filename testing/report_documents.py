@@ -22,7 +22,7 @@ from ..evaluation.report.model import (
     ScoreTable,
     Verdict,
 )
-from ..evaluation.report.thumbnails import Thumbnails
+from ..evaluation.report.page import Thumbnails
 from ..schemas.score import Score
 
 HOSTILE = (

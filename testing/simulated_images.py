@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluation.archive import write_archive
-from ..evaluation.images.found import IMAGES
-from ..evaluation.images.looking import packed
+from ..evaluation.images.found import IMAGES, packed
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement
 

@@ -20,7 +20,7 @@ from ...validators.report import IssueBin, ValidationReport
 from ..named_outputs import MANIFEST
 from ..nothing import NOTHING_FOUND, listed_names
 from ..words import counted
-from .frames import frame_count
+from .settings import frame_count
 from .videos import MethodVideos, check_methods, folder_of_each_seed, seeds_of, videos_of
 
 _MOST_THREADS = 4

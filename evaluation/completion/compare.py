@@ -14,7 +14,7 @@ from ..protocols import Difference, check_alike
 from ..stats.paired import Pair, Paired, paired
 from .score import score_folder
 from .scores import PanelScore
-from .voting import Definitions
+from .votes import Definitions
 
 
 @dataclass(frozen=True)

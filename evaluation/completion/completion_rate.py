@@ -14,8 +14,8 @@ Example: votes (1, 0) and (1, 1) under unanimous voting give (1, 0), a rate of 0
 from collections.abc import Sequence
 
 from ...schemas.score import Score
-from ..metrics.quantity import Quantity
-from .voting import Definitions, combine
+from ..metrics.metric import Quantity
+from .votes import Definitions, combine
 
 METRIC = Quantity(name="rate", label="Completed", direction="higher", range=(0, 1))
 NONRESPONSE = Quantity(name="non_response", label="Without response", direction="lower", range=(0, 1))

@@ -11,11 +11,10 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.chat import Image, Message
 from ...prompts.loader import Prompt, load_prompt
 from ...schemas.canonical import Json
-from ..judges.answers import OUTCOMES, attempt, clean
-from ..judges.frames import pictures_of
+from ..judges.answers import OUTCOMES, attempt, clean, pictures_of
 from ..judges.settings import public_judge
-from .parsing import Completion, Unreadable, parse_completion, parsed_completion
 from .settings import EventJudgeSettings
+from .votes import Completion, Unreadable, parse_completion, parsed_completion
 
 DESCRIBE = "events/describe_video"
 SCORE = {"mark": "events/score_events", "structured": "events/score_events_structured"}

@@ -14,7 +14,7 @@ from ...schemas.canonical import sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
 from ..archive import Archive, merged, write_archive
-from .parsing import Unreadable, parse_completion, parsed_completion
+from .votes import Unreadable, parse_completion, parsed_completion
 
 _VOTE = re.compile(r"output(\d{1,3})")
 _NAMED = re.compile(r"(?P<method>.+?)_(?P<judge>[^_]+)(?:_final)?")

@@ -1,6 +1,14 @@
-"""Scoring an archive of event judgements: completion rates per class and overall, and what is missing."""
+"""Which prompts of an unfinished evaluation can be scored: those with all their votes, or without a video.
 
-from collections.abc import Sequence
+The others were not asked about yet, which is no silence of the judge: they count as nothing, not as zero.
+
+Bootstrap intervals of completion rates: prompts are drawn, videos and votes stay as they are.
+
+Scoring an archive of event judgements: completion rates per class and overall, and what is missing.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +18,91 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
 from ..archive import Archive, check_hash, read_archive
+from ..attempts import last_attempts
 from ..lacking import incomplete_notes, lacks
 from .completion_rate import completion_rate
-from .intervals import SILENT, with_intervals
 from .scores import AVERAGE, EventScores, PanelScore, Video
-from .unfinished import finished
-from .votes import Panel, Votes, collect_votes
-from .voting import Definitions
+from .votes import Definitions, Panel, Votes, collect_votes
+
+
+def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Suite:
+    """Return the prompts of a suite that are done for one method and verifier.
+
+    Args:
+        archive: of the evaluation.
+        panel: method and verifier.
+        scope: the prompts that are to be judged.
+        required: how many votes a video needs.
+    """
+    votes = Counter(
+        (one.unit, one.seed)
+        for one in last_attempts(archive.judgements)
+        if (one.kind, one.method, one.judge.spec) == ("completion", panel.method, panel.judge)
+    )
+    methods = archive.manifest.subject.get("methods")
+    about = methods.get(panel.method) if isinstance(methods, Mapping) else None
+    told = about if isinstance(about, Mapping) else {}
+    listed = told.get("invalid")
+    invalid = {
+        (one.get("unit"), one.get("seed"))
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping)
+    }
+    seeds = told.get("seeds") or [None]
+    return Suite({
+        unit: prompt
+        for unit, prompt in scope.prompts.items()
+        if all(votes[unit, seed] >= required or (unit, seed) in invalid for seed in seeds)
+    })  # fmt: skip
+
+
+SILENT = "non_response"
+"""Name of the share of prompts without any answer, which needs no members."""
+
+
+def with_intervals(
+    scores: Mapping[str, Score],
+    videos: Sequence[Video],
+    members: Mapping[str, Sequence[bool]],
+    definitions: Definitions,
+) -> dict[str, Score]:
+    """Return scores with their 95 % intervals over drawings of the prompts.
+
+    All scores see the same drawings.
+
+    Args:
+        scores: score by name; one that is not ok stays as it is.
+        videos: the prompts.
+        members: name -> for each prompt whether it belongs to that score's class; of :data:`SILENT` unused.
+        definitions: how prompts without an answer count.
+    """
+    import numpy as np
+
+    from ..stats.bootstrap import divided, resampled_sums
+
+    answered = np.array([one.rate is not None for one in videos])
+    rates = np.array([one.rate or 0.0 for one in videos])
+    counted = np.ones(len(videos)) if definitions.nonresponse == "zero" else answered.astype(float)
+    columns = []
+    for name in scores:
+        member = np.ones(len(videos)) if name == SILENT else np.array(members[name], dtype=float)
+        top, bottom = (~answered, member) if name == SILENT else (rates * member, counted * member)
+        columns += [np.asarray(top, dtype=float), bottom]
+    if not videos or not definitions.resamples:
+        return dict(scores)
+    sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
+    replicates = divided(sums[:, ::2], sums[:, 1::2])
+    values = np.array([np.nan if one.value is None else one.value for one in scores.values()])
+    prompts = (np.stack(columns[1::2], axis=1) > 0).sum(axis=0)
+    low, high = definitions.ends(values, replicates, prompts, (0.0, 1.0))
+    ends = {name: (low[place], high[place]) for place, name in enumerate(scores)}
+    return {
+        name: score
+        if score.status != "ok" or np.isnan(ends[name][0])
+        else score.model_copy(update={"low": float(ends[name][0]), "high": float(ends[name][1])})
+        for name, score in scores.items()
+    }
+
 
 NO_PROMPT = "no prompt of this class was judged"
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from ...schemas.score import Score
 from ..words import counted
-from .votes import Panel
-from .voting import Definitions
+from .votes import Definitions, Panel
 
 AVERAGE = "average"
 

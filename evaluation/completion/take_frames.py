@@ -4,9 +4,8 @@ from pathlib import Path
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...media.problems import MediaProblem
-from ..judges.images import ImageSettings, keep_pictures
-from .frames import prepare_video
-from .settings import FrameSettings
+from ..judges.pictures import ImageSettings, keep_pictures
+from .settings import FrameSettings, prepare_video
 
 SPEC = StageSpec(
     name="take_frames",

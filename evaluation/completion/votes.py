@@ -1,17 +1,83 @@
-"""The votes of an archive, laid out per method, verifier, video and seed."""
+"""From several votes on the events of one video to one completion score per event.
 
+The votes of an archive, laid out per method, verifier, video and seed.
+
+Reading which events a verifier saw completed from the text of its reply.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from ...errors import InputError, UserError
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json
 from ...schemas.events import Suite
 from ...schemas.judgement import Judgement
 from ..archive import sort_key
 from ..attempts import last_attempts
+from ..stats.uncertainty import Uncertainty
 
-Completion = tuple[int, ...]
+NonResponse = Literal["zero", "excluded"]
+Partial = Literal["answered", "required"]
+_K = re.compile(r"at_least_([1-9][0-9]?)")
+
+
+@dataclass(frozen=True)
+class Definitions(Uncertainty):
+    """The named definitions that a completion score depends on; how sure it is is :class:`.Uncertainty`'s.
+
+    Attributes:
+        voting: ``unanimous`` (an event is completed where every vote says so), ``at_least_K`` (where K votes
+            do; K is at most the number of votes that count), or ``average`` (the mean of the votes).
+        nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
+        partial: which votes of a prompt count: those ``answered``, which reproduces the published tables, or
+            all that are ``required``, where a vote without an answer speaks against every event.
+    """
+
+    voting: str = "unanimous"
+    nonresponse: NonResponse = "zero"
+    partial: Partial = "answered"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.voting not in ("unanimous", "average") and _K.fullmatch(self.voting) is None:
+            raise ConfigError(
+                "voting", expected="unanimous, average or at_least_K", found=self.voting,
+                fix="choose one of them",
+            )  # fmt: skip
+        for name, known in (("nonresponse", get_args(NonResponse)), ("partial", get_args(Partial))):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    name,
+                    expected=" or ".join(known),
+                    found=str(getattr(self, name)),
+                    fix="choose one of them",
+                )
+
+
+def combine(votes: Sequence[Sequence[int]], voting: str) -> tuple[float, ...]:
+    """Return the completion score of each event, in [0, 1].
+
+    Formula: with votes s_1..s_n on an event, ``at_least_K`` is 1 where their sum is at least min(K, n), and
+    ``unanimous`` is K = n (Eq. 1); ``average`` is their mean.
+
+    Args:
+        votes: completion lists of the same length, at least one.
+        voting: see :class:`Definitions`.
+
+    >>> combine([(1, 0), (1, 1), (1, 1)], "unanimous"), combine([(1, 0), (1, 1), (1, 1)], "at_least_2")
+    ((1.0, 0.0), (1.0, 1.0))
+    """
+    sums, count = [sum(column) for column in zip(*votes, strict=True)], len(votes)
+    if voting == "average":
+        return tuple(total / count for total in sums)
+    least = count if voting == "unanimous" else min(count, int(voting.removeprefix("at_least_")))
+    return tuple(float(total >= least) for total in sums)
+
+
+VotedEvents = tuple[int, ...]
 
 
 class Panel(NamedTuple):
@@ -32,7 +98,7 @@ class Votes:
         silent: outcome and reason of the votes without an answer -> how many there are.
     """
 
-    lists: dict[tuple[str, int | None], list[Completion | None]] = field(default_factory=dict)
+    lists: dict[tuple[str, int | None], list[VotedEvents | None]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     silent: Counter[str] = field(default_factory=Counter)
 
@@ -80,14 +146,14 @@ def collect_votes(
     return panels
 
 
-def _completion(one: Judgement) -> Completion | None:
+def _completion(one: Judgement) -> VotedEvents | None:
     listed = one.parsed.get("completion") if one.parsed is not None else None
     if not isinstance(listed, list) or any(flag not in (0, 1) for flag in listed):
         return None
     return tuple(int(flag) for flag in listed)
 
 
-def _counted(lists: list[Completion | None], required: int) -> list[Completion | None]:
+def _counted(lists: list[VotedEvents | None], required: int) -> list[VotedEvents | None]:
     answered = [one for one in lists if one is not None][:required]
     return [*answered, *[None] * (required - len(answered))]
 
@@ -95,3 +161,74 @@ def _counted(lists: list[Completion | None], required: int) -> list[Completion |
 def _problem(one: Judgement, expected: str, found: str) -> UserError:
     where = f"{one.unit}, {one.judge.spec}, vote {one.vote}"
     return UserError(where, expected=expected, found=found, fix="score with the suite that was judged with")
+
+
+MARK = "[COMPLETE_LIST]"
+_MARK = re.compile(r"\[COMPLETE[_ ]LIST\]", re.IGNORECASE)
+# Possessive: a reply may be long and hostile, and nothing is to be tried twice.
+_NUMBER = r"(?<![\w.])[01](?![\w.])"
+_REMARK = rf"\((?![^()\n]*{_NUMBER})[^()\n]{{1,300}}\)"
+_FLAG = rf"[01](?:\s*+{_REMARK})?+"
+_OTHER_FLAG = r"\s*+\((?:or|maybe|perhaps|possibly)?\s*+[01]\b"
+_FLAGS = re.compile(
+    rf"[\s*`_:=-]*+\[?[\s*`_]*+({_FLAG}(?:\s*+,\s*+{_FLAG})*)"
+    rf"(?![\w,]|\.\d|\s*+,\s*+\w|{_OTHER_FLAG})",
+    re.IGNORECASE,
+)
+_EACH = re.compile(rf"([01])(?:\s*+({_REMARK}))?+")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a reply says of the events.
+
+    Attributes:
+        flags: 1 for a completed event, 0 for another.
+        remarks: what stands in brackets behind each flag, such as ``partially``; None where nothing does.
+    """
+
+    flags: tuple[int, ...]
+    remarks: tuple[str | None, ...]
+
+
+class Unreadable(ValueError):
+    """A reply from which no completion list can be read; the message says why."""
+
+
+def parse_completion(text: str, events: int) -> Completion:
+    """Return the completion list of a reply.
+
+    The list stands after the mark ``[COMPLETE_LIST]``, flags separated by commas; markdown around it and
+    words behind it do not matter. A flag counts as it stands, whatever remark in brackets follows it; a
+    remark with another flag in it makes the list unreadable. Where the mark is there more than once, the
+    last list counts: replies often repeat it after their reasons. Nothing is guessed: a list of another
+    length is no answer.
+
+    Args:
+        text: the reply.
+        events: how many events the prompt has.
+
+    Raises:
+        Unreadable: there is no mark, no list behind it, or one of another length.
+
+    >>> parse_completion("The door stays shut. Finally we have **[COMPLETE_LIST]: 1, 0**.", 2).flags
+    (1, 0)
+    """
+    marks = list(_MARK.finditer(text))
+    if not marks:
+        raise Unreadable(f"no {MARK} in the reply")
+    for mark in reversed(marks):
+        found = _FLAGS.match(text, mark.end())
+        if found is None:
+            continue
+        read = [(int(flag), remark[1:-1].strip() or None) for flag, remark in _EACH.findall(found[1])]
+        if len(read) != events:
+            raise Unreadable(f"{len(read)} flags for {events} events")
+        return Completion(tuple(flag for flag, _ in read), tuple(remark for _, remark in read))
+    raise Unreadable(f"no list of 0 and 1 after {MARK}")
+
+
+def parsed_completion(read: Completion) -> dict[str, Json]:
+    """Return the flags as a judgement keeps them, with the remarks where there are any."""
+    flags: dict[str, Json] = {"completion": list(read.flags)}
+    return {**flags, "remarks": list(read.remarks)} if any(read.remarks) else flags

@@ -14,8 +14,8 @@ from ..lacking import notes_of_both
 from ..protocols import Difference, check_alike
 from ..stats.paired import Pair, Paired, paired
 from .definitions import Definitions
-from .pooling import values_of
 from .score import score_folder
+from .score_story import values_of
 from .scores import MethodScores
 
 

@@ -6,7 +6,7 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
-from .looking import BoxRows, boxes_of, open_shot
+from .found import BoxRows, boxes_of, open_shot
 from .settings import DetectSettings
 
 SPEC = StageSpec(

@@ -16,7 +16,7 @@ from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...models.vision.types import Rows
 from ...schemas.canonical import Json
-from .looking import crop_of, open_shot, packed
+from .found import crop_of, open_shot, packed
 from .settings import CropSettings
 
 if TYPE_CHECKING:

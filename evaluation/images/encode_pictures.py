@@ -9,8 +9,8 @@ from ...models.vision.looking import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotScript, TwoTexts
-from .compare_texts import TextMeans, compare_texts
-from .looking import open_shot, packed
+from .found import open_shot, packed
+from .references import TextMeans, compare_texts
 from .settings import PictureSettings
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from ...schemas.canonical import Json
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import LISTS, read_camera
-from ..judges.answers import ask_judges
-from ..judges.frames import pictures_of
+from ..judges.answers import ask_judges, pictures_of
 from ..judges.packets import Packet
 from ..metrics.alignment import MOST
 from .settings import AlignmentSettings

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...schemas.score import Score
 from ..metrics.registry import in_order, lead_of, metric_of
+from ..stats.bootstrap import rank_intervals, ranks
 from ..stats.paired import Paired
-from ..stats.ranks import rank_intervals, ranks
 from .definitions import Definitions
-from .pooling import values_of
+from .score_story import values_of
 from .scores import MethodScores
 
 LEAST = 0.5

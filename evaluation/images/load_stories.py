@@ -15,9 +15,9 @@ from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
 from ..named_outputs import require_distinct
 from ..nothing import nothing_to_judge
-from .generated import generated_references, references_of
 from .layout import Choice
 from .outputs import CheckOptions, ShotOutputs, check_shots
+from .references import generated_references, references_of
 from .settings import ShotSelection
 
 SHOTS, OUTPUTS = "shots", "outputs"

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...media.images import Picture
 from ...schemas.canonical import Json
-from ..judges.images import keep_pictures, prepare_picture
-from .looking import crop_of, open_shot
+from ..judges.pictures import keep_pictures, prepare_picture
+from .found import crop_of, open_shot
 from .settings import ViewSettings
 
 if TYPE_CHECKING:

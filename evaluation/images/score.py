@@ -14,11 +14,9 @@ from ..metrics.registry import metrics
 from ..metrics.story import FoundStory, Story
 from .definitions import Definitions
 from .found import read_found
-from .pooling import pooled, with_intervals
 from .ratings import Panel, actions_of, by_story, collect_panels, stability
-from .score_story import score_story
-from .scores import ImageScores, MethodScores
-from .strata import Actions, strata_of
+from .score_story import pooled, score_story, with_intervals
+from .scores import Actions, ImageScores, MethodScores, strata_of
 
 
 def score_folder(folder: str | Path, definitions: Definitions | None = None) -> ImageScores:

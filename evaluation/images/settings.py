@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from ...models.vision.crop import Definition
 from ...models.vision.looking import VisionSettings
 from ...schemas.base import Own
-from ..judges.images import ImageSettings
+from ..judges.pictures import ImageSettings
 from ..judges.settings import JudgeSettings
 from ..metrics.alignment import DIMENSIONS
 

@@ -10,7 +10,7 @@ from ...schemas.judgement import EvaluationManifest
 from ..recoverability.method import versions
 from ..replies import ReplyTally, identity_of, labels_of
 from .accounting import Accounting
-from .prompt_sets import of_sets
+from .presets import of_sets
 from .settings import public_judge
 
 ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")

@@ -24,9 +24,9 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
 from ..archive import check_hash, read_archive
 from ..hashes import release_sha256
+from .load_items import chosen_records
 from .packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
-from .prompt_sets import FOLDERS, MAIN, PromptSet
-from .selection import chosen_records
+from .presets import FOLDERS, MAIN, PromptSet
 from .settings import SelectionSettings
 
 Fate = Literal["valid", "redo", "gone"]

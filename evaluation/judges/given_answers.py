@@ -8,8 +8,7 @@ from typing import Any
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.katha import Question
-from .answers import last_attempts
-from .frames import record_of
+from .answers import last_attempts, record_of
 
 FIELDS = ("text_answers", "image_answers", "text_image_answers")
 """The fields that hold the judges' answers."""

@@ -1,10 +1,9 @@
 """Stage: which of two nearly equal stories do the pictures show, the source or its contrast? (C.8)."""
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .answers import ask_judges
-from .frames import pictures_of, record_of, variants_of
+from .answers import ask_judges, pictures_of, record_of, variants_of
 from .packets import contrast_packets
-from .prompt_sets import in_all_sets
+from .presets import in_all_sets
 from .settings import WordedSettings
 
 SPEC = StageSpec(

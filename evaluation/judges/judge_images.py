@@ -1,10 +1,9 @@
 """Stage: the judges' answers under the generated pictures alone: the primary diagnostic condition."""
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .answers import ask_judges
-from .frames import pictures_of, record_of
+from .answers import ask_judges, pictures_of, record_of
 from .packets import label_packet, question_packets
-from .prompt_sets import in_all_sets
+from .presets import in_all_sets
 from .settings import LabelledSettings
 
 SPEC = StageSpec(

@@ -4,10 +4,9 @@ They are the same for every method: the same request is answered once.
 """
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .answers import ask_judges
-from .frames import record_of
+from .answers import ask_judges, record_of
 from .packets import label_packet, question_packets
-from .prompt_sets import in_all_sets
+from .presets import in_all_sets
 from .settings import LabelledSettings
 
 SPEC = StageSpec(

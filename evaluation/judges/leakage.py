@@ -1,7 +1,7 @@
 """The leakage scan: what an image-only packet may hold is pixels, index labels and what is asked.
 
 Pure functions. A leak stops the item; rendered text inside a picture is another matter (see
-:mod:`.rendered`).
+:mod:`.secrets`).
 """
 
 import re
@@ -13,7 +13,7 @@ from ...models.chat import Part
 from ...prompts.filters import fenced
 from ...schemas.katha import StoryRecord
 from ...schemas.text import contains_phrase, normalize_answer
-from .metadata import foreign_chunks
+from .pictures import foreign_chunks
 from .secrets import secrets_of
 
 LeakKind = Literal["text", "name", "metadata", "unaccounted"]

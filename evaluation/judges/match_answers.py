@@ -9,8 +9,7 @@ from typing import Any
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
-from .answers import ask_judges
-from .frames import record_of
+from .answers import ask_judges, record_of
 from .given_answers import FIELDS, GivenAnswer, given_answers
 from .packets import Packet, Reader, dimension_instruction
 from .settings import MatcherSettings

@@ -16,7 +16,7 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.text import normalize_answer
 from ...schemas.vocabulary import vocabulary
-from .prompt_sets import MAIN, PromptSet, judge_prompt
+from .presets import MAIN, PromptSet, judge_prompt
 
 Evidence = Literal["text", "image", "text_image"]
 EVIDENCE: tuple[Evidence, ...] = ("text", "image", "text_image")

@@ -5,8 +5,8 @@ from pathlib import Path
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import sha256_file
-from .images import ImageSettings, keep_pictures, prepare_storyboard
 from .outputs import UNREADABLE
+from .pictures import ImageSettings, keep_pictures, prepare_storyboard
 
 SPEC = StageSpec(
     name="prepare_images",

@@ -14,8 +14,7 @@ from ..protocol import Protocol
 from .load_items import OUTPUTS, RELEASE
 from .options import EvaluateOptions
 from .pipeline import PIPELINE
-from .presets import JUDGES, PRESETS, check_they_answer, judge_specs
-from .prompt_sets import check_set
+from .presets import JUDGES, PRESETS, check_set, check_they_answer, judge_specs
 from .spending import tell_judging
 
 LABELLED = ("judge_text", "judge_images", "judge_both")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.filters import fenced
-from .frames import pictures_of, record_of
+from .answers import pictures_of, record_of
 from .leakage import fixed_texts, scan_packet
 from .packets import Packet, label_packet, question_packets
-from .prompt_sets import in_all_sets
+from .presets import in_all_sets
 from .settings import ScanSettings
 
 SPEC = StageSpec(

@@ -13,9 +13,8 @@ from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
 from ..named_outputs import read_manifest
 from .layout import OutputsManifest, list_folder
-from .load_items import OUTPUTS, RELEASE
+from .load_items import OUTPUTS, RELEASE, chosen_records
 from .packets import EVIDENCE
-from .selection import chosen_records
 from .settings import JudgeSettings, LabelledSettings, SelectionSettings
 from .story_folders import find_story_folders
 

@@ -1,8 +1,10 @@
-"""Character Identification Similarity (CIDS), cross and self.
+"""Which crop of a shot shows which expected character: an optimal assignment.
+
+Character Identification Similarity (CIDS), cross and self.
 
 Question: do the generated characters look like their references (cross), and like themselves from shot to
     shot (self)?
-Formula: each shot's crops are assigned to its expected characters (:mod:`.match_characters`). Cross: the mean
+Formula: each shot's crops are assigned to its expected characters (:mod:`.cids`). Cross: the mean
     cosine of matched crop and reference, over a character's references. Self: the mean cosine over all pairs
     of a character's matched crops. A story's value is a mean as the definition has it.
 Input: unit vectors of reference crops and of the crops of each shot, by the encoders of the character's kind.
@@ -29,10 +31,50 @@ import numpy as np
 
 from ...schemas.canonical import Json
 from ...schemas.score import Score
-from .match_characters import match_characters
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
 from .vectors import Floats, Vectors, mean_of_pairs, similarities, vectors_of
+
+_IMPOSSIBLE = (
+    -1e6
+)  # far below any sum of cosines, so that such a pair is only taken when nothing else is left
+
+
+def match_characters(tables: Sequence[Floats], least: float | None = None) -> tuple[int | None, ...]:
+    """Assign each expected character at most one crop, each crop to at most one character.
+
+    As many pairs are matched as can be, and of those the sum of similarities is as large as it can be
+    (Hungarian method); the similarity of a character to a crop is the highest over the character's
+    references. Pairs that are no match take no part in it.
+
+    Args:
+        tables: per character the similarities of its references and the crops, shape (references, crops), the
+            same number of crops in all; ``nan`` where there is none.
+        least: pairs below this similarity are no match; None takes every pair.
+
+    Returns:
+        Per character the place of its crop, or None.
+    """
+    if not tables or not tables[0].shape[1]:
+        return (None,) * len(tables)
+    from scipy.optimize import linear_sum_assignment
+
+    best = np.full((len(tables), tables[0].shape[1]), np.nan)
+    for row, table in enumerate(tables):
+        if len(table):
+            known = ~np.isnan(table)
+            highest = np.where(known, table, -np.inf).max(axis=0)
+            best[row] = np.where(known.any(axis=0), highest, np.nan)
+    found: list[int | None] = [None] * len(tables)
+    if least is not None:
+        best[best < least] = np.nan
+    rows, columns = linear_sum_assignment(np.where(np.isnan(best), _IMPOSSIBLE, best), maximize=True)
+    for row, column in zip(rows, columns, strict=True):
+        value = best[row, column]
+        if not np.isnan(value):
+            found[row] = int(column)
+    return tuple(found)
+
 
 Definition = Literal["paper", "code"]
 DEFINITION: Choice[Definition] = Choice("cids", ("paper", "code"))

@@ -1,12 +1,44 @@
-"""What a metric of shot images is, as one value: what names, needs or shows metrics reads it here."""
+"""What a number of an evaluation is, whatever is evaluated: tables, pages and intervals read it here.
+
+What a metric of shot images is, as one value: what names, needs or shows metrics reads it here.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar, cast
 
 from ...schemas.score import Score
-from .quantity import Quantity
 from .story import Story
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """What a number is.
+
+    Attributes:
+        name: of the number in files.
+        version: raised when its values change.
+        label: name for readers.
+        direction: which end is better; ``none`` for a diagnostic, which is shown and not ranked.
+        range: its lowest and highest value; ``inf`` where there is none.
+    """
+
+    name: str
+    version: int = 1
+    label: str
+    direction: Literal["higher", "lower", "none"]
+    range: tuple[float, float]
+
+    @property
+    def higher(self) -> bool | None:
+        """Whether the higher value is the better one; None of a diagnostic."""
+        return None if self.direction == "none" else self.direction == "higher"
+
+    @property
+    def better(self) -> Literal["low", "high"] | None:
+        """Which end is the good one, as tables say it."""
+        return None if self.higher is None else "high" if self.higher else "low"
+
 
 T = TypeVar("T", bound=str)
 T_co = TypeVar("T_co", bound=str, covariant=True)

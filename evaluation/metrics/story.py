@@ -23,7 +23,7 @@ class FoundShot(Own):
 
 
 class FoundFacts(Own):
-    """What a set says of a story and its characters, for scores by kind (:mod:`.images.strata`)."""
+    """What a set says of a story and its characters, for scores by kind (:mod:`.images.scores`)."""
 
     story_type: str | None = None
     style: str | None = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .items import Items
 from .pooling import Outcomes, per_story, seed_weights
-from .rates import Rate
+from .recoverability import Rate
 
 Floats = NDArray[np.float64]
 

@@ -21,11 +21,10 @@ from .method import (
     story_gaps,
 )
 from .moral_target import CHANCE, NO_LABEL, majority_share, moral_columns
-from .pooling import LEVELS, SETS, Level, Mask, SetName, Sums, sums_of
+from .pooling import LEVELS, SETS, Level, Mask, SetName, Sums, sums_of, triples_of
 from .recoverability import METRICS
 from .robustness import evidence_control
 from .scores import GapScores, GroupScores, MethodScores
-from .triples import triples_of
 from .votes import UNJUDGED, Verdicts
 
 

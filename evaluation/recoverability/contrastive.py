@@ -19,10 +19,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .generations import Generations
+from .coverage import Generations
 from .items import Items
 from .pooling import IMAGE, TEXT, seed_weights
-from .rates import Rate, gap, share
+from .recoverability import Rate, gap, share
 from .replies import CONTRASTIVE, SOURCE
 from .votes import UNJUDGED, Verdicts
 

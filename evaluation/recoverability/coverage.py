@@ -1,11 +1,101 @@
-"""What was asked and what came back, per judge and condition: refusals are counted, never dropped."""
+"""Which generations there are and which of them are valid (Table 57).
+
+What was asked and what came back, per judge and condition: refusals are counted, never dropped.
+"""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
-from ...schemas.judgement import JudgementOutcome
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schemas.judgement import EvaluationManifest, JudgementOutcome
+from .items import Items
 from .replies import Replies
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Generations:
+    """The generations of one method.
+
+    Attributes:
+        requested: which were asked for, shape (seeds, stories).
+        valid: which of them can be judged, shape (seeds, stories).
+    """
+
+    requested: Mask = field(repr=False)
+    valid: Mask = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts of Table 57. A story is valid where at least one of its generations is."""
+        requested, valid = int(self.requested.sum()), int(self.valid.sum())
+        return {
+            "stories_requested": int(self.requested.any(axis=0).sum()),
+            "stories_valid": int(self.valid.any(axis=0).sum()),
+            "generations_requested": requested,
+            "generations_valid": valid,
+            "generations_invalid": requested - valid,
+            "invalid_rate": (requested - valid) / requested if requested else None,
+        }
+
+
+def invalid_generations(manifest: EvaluationManifest, method: str) -> Iterator[tuple[str, int | None]]:
+    """Yield story and seed of each generation of a method that cannot be judged, as the manifest says."""
+    listed = _about(manifest, method).get("invalid")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("story_id"), str):
+            yield one["story_id"], one.get("seed")
+
+
+def generations(manifest: EvaluationManifest, replies: Replies, items: Items) -> dict[str, Generations]:
+    """Return method -> its generations.
+
+    Every scored story is requested of every method with each of the method's seeds: those that the manifest
+    names, else those that judgements are about. All are valid but those that the manifest calls invalid.
+    """
+    places = {seed: place for place, seed in enumerate(replies.seeds)}
+    found = {}
+    for number, method in enumerate(replies.methods):
+        requested = np.zeros((len(places), items.stories), dtype=bool)
+        listed = _about(manifest, method).get("seeds")
+        named = [places[seed] for seed in places if isinstance(listed, list) and seed in listed]
+        requested[named or _judged_seeds(replies, number)] = True
+        valid = requested.copy()
+        for story, seed in invalid_generations(manifest, method):
+            if story in items.story_places and seed in places:
+                valid[places[seed], items.story_places[story]] = False
+        found[method] = Generations(requested, valid)
+    return found
+
+
+def requested_of(manifest: EvaluationManifest) -> tuple[set[str], set[int | None]]:
+    """Return the methods that the manifest names, and the seeds that it names for any of them."""
+    methods = manifest.subject.get("methods")
+    names = set(methods) if isinstance(methods, Mapping) else set()
+    seeds: set[int | None] = set()
+    for name in names:
+        listed = _about(manifest, name).get("seeds")
+        named = listed if isinstance(listed, list) else []
+        seeds.update(seed for seed in named if seed is None or isinstance(seed, int))
+    return names, seeds
+
+
+def _judged_seeds(replies: Replies, method: int) -> list[int]:
+    found: set[int] = set()
+    for rows in replies.columns.values():
+        found.update(rows.seed[rows.method == method].tolist())
+    return sorted(found - {-1})
+
+
+def _about(manifest: EvaluationManifest, method: str) -> Mapping[str, Any]:
+    methods = manifest.subject.get("methods")
+    told = methods.get(method) if isinstance(methods, Mapping) else None
+    return told if isinstance(told, Mapping) else {}
+
 
 OUTCOMES: tuple[str, ...] = get_args(JudgementOutcome)
 

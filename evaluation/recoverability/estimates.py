@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...schemas.score import Score
 from ..stats.bootstrap import resampled_sums
 from .definitions import Definitions
-from .rates import Rate
+from .recoverability import Rate
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,11 @@
-"""Everything that is scored for one method: its columns on the sheet, and the values made of their sums."""
+"""Everything that is scored for one method: its columns on the sheet, and the values made of their sums.
+
+Whether two methods differ: paired over the stories that both have.
+
+Both are held against each other on the questions that are valid for all compared methods. The difference of
+STG is that of the question level, with its interval and p-value over resampled stories; the Wilcoxon test and
+the effect sizes are of the stories' own gaps. A negative difference says that the first method loses less.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..stats.bootstrap import divided
+from ..stats.paired import Pair, Paired, paired
 from . import ambiguity, contrastive, moral_target
 from .ambiguity import ambiguity_columns
 from .contrastive import contrast_columns
+from .coverage import Generations
+from .definitions import Definitions
 from .estimates import Drawn, Estimates, Sheet, estimates
-from .generations import Generations
 from .items import DIMENSIONS, Items
 from .moral_target import moral_columns
 from .pooling import LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
-from .rates import Rate, values_of
-from .recoverability import METRICS, Rates, named
+from .recoverability import METRICS, Rate, Rates, named, values_of
 from .votes import Board, Verdicts
 
 Floats = NDArray[np.float64]
@@ -224,3 +232,36 @@ def _beside() -> dict[str, Rate]:
     """Return the scores that are not of scored questions."""
     moral = {f"moral.{rate.name}": rate for rate in moral_target.METRICS}
     return moral | {f"pairs.{rate.name}": rate for rate in contrastive.METRICS}
+
+
+VALUE = "question.common.gap"
+
+
+def comparisons(
+    pairs: Sequence[tuple[Method, Method]],
+    found: Mapping[str, Estimates],
+    items: Items,
+    definitions: Definitions,
+) -> tuple[Paired, ...]:
+    """Return one comparison of STG per pair of methods, corrected together.
+
+    Args:
+        pairs: the methods to compare; their sets of common questions must be those of all of them together.
+        found: method -> its values; all resampled together.
+        items: the stories.
+        definitions: how intervals and p-values are made.
+    """
+    return paired([_pair(first, second, found, items) for first, second in pairs], "story", definitions)
+
+
+def _pair(first: Method, second: Method, found: Mapping[str, Estimates], items: Items) -> Pair:
+    ours, theirs = found[first.name], found[second.name]
+    gaps = [story_gaps(method, method.outcomes.sets["common"], items) for method in (first, second)]
+    differences = gaps[0] - gaps[1]
+    return Pair(
+        first.name,
+        second.name,
+        differences[~np.isnan(differences)],
+        value=ours.values[VALUE] - theirs.values[VALUE],
+        replicates=ours.replicates[VALUE] - theirs.replicates[VALUE],
+    )

@@ -16,10 +16,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .generations import Generations
+from .coverage import Generations
 from .items import LABELS, Items
 from .pooling import seed_weights
-from .rates import Rate, gap, share
+from .recoverability import Rate, gap, share
 from .votes import UNJUDGED, Verdicts
 
 Floats = NDArray[np.float64]

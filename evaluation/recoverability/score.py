@@ -16,13 +16,11 @@ from ..hashes import release_sha256
 from ..lacking import incomplete_notes
 from ..words import counted
 from .assemble import group_scores, method_scores
-from .compare_methods import comparisons
-from .coverage import coverage_of
+from .coverage import coverage_of, generations, invalid_generations, requested_of
 from .definitions import Definitions
 from .estimates import Estimates, Sheet
-from .generations import generations, invalid_generations, requested_of
 from .items import Items, items_of
-from .method import Method, add_columns, estimates_of, methods_of
+from .method import Method, add_columns, comparisons, estimates_of, methods_of
 from .replies import KINDS, Replies, extended, moved, read_replies
 from .robustness import filtering_control, half_data_control, judge_control, range_over
 from .scores import KathaScores

@@ -10,8 +10,7 @@ from ..stats.paired import Paired
 from ..words import counted
 from .coverage import Coverage
 from .definitions import Definitions
-from .pooling import LEVELS, SETS, Level, SetName
-from .triples import Triple
+from .pooling import LEVELS, SETS, Level, SetName, Triple
 
 
 @dataclass(frozen=True)

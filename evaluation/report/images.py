@@ -1,6 +1,9 @@
-"""The report on an evaluation of shot images."""
+"""Tables of a report on shot images: scores by kind of story and by kind of character.
 
-from collections.abc import Collection, Mapping, Sequence
+The report on an evaluation of shot images.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -17,30 +20,78 @@ from ..images.leaderboard import Leaderboard, leaderboard
 from ..images.per_shot import Key, ShotScore, shot_scores
 from ..images.score import score_archive
 from ..images.scores import ImageScores
-from ..images.shot_table import scored_shots
+from ..images.tables import scored_shots
 from ..metrics.registry import in_order, label_of, metric_of
 from ..metrics.story import FoundStory
 from ..words import counted
 from .accounts import Accounts
-from .model import ReportDocument
+from .model import ReportDocument, ScoreRow, ScoreTable
 from .people import people_of
-from .shot_cards import Looked
+from .shot_cards import MEGABYTES, Looked, Snaps
 from .shot_counts import accounting, by_story, shot_rows, stability
 from .shot_files import ShotFiles
 from .shot_stories import Choice, shown_methods, shown_stories, story_grid, worst_shots
-from .shot_strata import by_strata
-from .shot_tables import comparisons, headline, leaders, polar
-from .shot_words import (
+from .shot_tables import (
     comparison_note_of,
+    comparisons,
     definitions_of,
     facts_of,
+    headline,
+    leaders,
+    measure_of,
     plots_of,
+    polar,
     reading_of,
     title_of,
     warnings_of,
 )
 from .shots_model import ShotsPart
-from .snaps import MEGABYTES, Snaps
+from .showing import label_text
+
+TITLES = {
+    "realism": "By realistic and unrealistic stories",
+    "story_type": "By type of story",
+    "culture": "By culture of the story",
+    "style": "By style of the references",
+    "tag": "By kind of character",
+    "gender": "By gender of characters",
+    "ethnicity": "By ethnicity of characters, as the set's author gives it",
+}
+"""What is told apart -> caption, in order."""
+MOST_CELLS = 4000
+"""Values up to which the page lists a table; ``fabula score --tables`` writes all of them."""
+_OF_STORIES = (
+    "Means over the stories of a kind, with 95 % intervals over them. The inception score grows with the "
+    "number of pictures and is not split by kind."
+)
+_OF_CHARACTERS = (
+    "Scores of single characters, over the characters of a kind; which crop shows whom was decided among "
+    "all characters of a story."
+)
+
+
+def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
+    """Yield a table for each respect in which stories or characters of an evaluation differ."""
+    for by, title in TITLES.items():
+        some = [(one.method, stratum) for one in scores.methods for stratum in one.strata if stratum.by == by]
+        names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
+        if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
+            continue
+        ordered = sorted(some, key=lambda one: one[1].kind)
+        yield ScoreTable(
+            name=f"by_{by}", title=title, heading="Kind and method",
+            note=_OF_STORIES if some[0][1].characters is None else _OF_CHARACTERS,
+            measures=tuple(measure_of(name) for name in names),
+            rows=tuple(
+                ScoreRow(
+                    label=f"{label_text(stratum.kind)} · {method}", scores=dict(stratum.scores),
+                    note=counted(stratum.stories, "story")
+                    if stratum.characters is None
+                    else f"{counted(stratum.characters, 'character')}, {counted(stratum.stories, 'story')}",
+                )
+                for method, stratum in ordered
+            ),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

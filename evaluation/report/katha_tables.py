@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...schemas.score import Score
 from ..recoverability import ambiguity, contrastive, moral_target, recoverability
 from ..recoverability.items import DIMENSIONS
-from ..recoverability.rates import Rate
+from ..recoverability.recoverability import Rate
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
 from ..words import counted
 from .comparing import comparison

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...schemas.base import Own
 from ...schemas.judgement import Protocol
 from ...schemas.score import Score
-from ..metrics.quantity import Quantity
+from ..metrics.metric import Quantity
 from .shots_model import ShotsPart
 
 REPORT_VERSION = "1"

@@ -1,21 +1,60 @@
-"""A report as one HTML page: style, script, plots and pictures inside, nothing to load from anywhere."""
+"""Pictures of a report: small JPEGs as data URLs, opened with limits, without metadata.
+
+A report as one HTML page: style, script, plots and pictures inside, nothing to load from anywhere.
+"""
 
 import base64
 import hashlib
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from ...errors import UserError
+from ...media.images import encode, open_picture
 from ...releases.pages import style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
 from ..words import counted, plural
-from .model import Case, CaseItem, CountTable, Plot, ReportDocument, Unit
+from .model import Case, CaseItem, CountTable, Frame, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
 from .shot_filters import SHOT_FILTERS
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
+
+SIDE, QUALITY = 360, 72
+"""Longer side in pixels, and quality, of an embedded picture."""
+
+
+class Thumbnails:
+    """Makes the small pictures of a report, each file once."""
+
+    def __init__(self) -> None:
+        self._made: dict[Path, tuple[str, int, int] | None] = {}
+
+    def frame(self, path: Path | None, label: str, text: str | None = None) -> Frame:
+        """Return the frame for a file; without its picture where it is gone or cannot be opened."""
+        made = self._of(path) if path is not None else None
+        if made is None:
+            return Frame(label=label, text=text)
+        data, width, height = made
+        return Frame(label=label, text=text, width=width, height=height, data=data)
+
+    def _of(self, path: Path) -> tuple[str, int, int] | None:
+        if path not in self._made:
+            self._made[path] = _thumbnail(path)
+        return self._made[path]
+
+
+def _thumbnail(path: Path) -> tuple[str, int, int] | None:
+    try:
+        picture = open_picture(path)
+    except UserError:
+        return None
+    data = encode(picture, max_side=SIDE, format="jpeg", quality=QUALITY)
+    small = open_picture(data)
+    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}", small.width, small.height
 
 
 def render_page(document: ReportDocument, beside: dict[str, str] | None = None) -> str:

@@ -10,7 +10,7 @@ from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
 from ..judges.outputs import OutputsReport, check_outputs
 from .model import Frame
-from .thumbnails import Thumbnails
+from .page import Thumbnails
 
 FRAMES = "frames.jsonl"
 MOST = 6

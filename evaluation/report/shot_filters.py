@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ...schemas.score import Score
 from ..words import counted
-from .polar import draw_polar, polar_key
+from .plots import draw_polar, polar_key
 from .shots_model import DrawnBox, ShotCard
 from .showing import DASH, MINUS, readable
 

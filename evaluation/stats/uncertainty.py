@@ -1,5 +1,9 @@
-"""How sure a number is: which intervals and p-values it gets, and what they are made of."""
+"""Corrections of p-values for several tests that are made together.
 
+How sure a number is: which intervals and p-values it gets, and what they are made of.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -8,7 +12,29 @@ import numpy as np
 from ...errors import ConfigError
 from ..words import counted
 from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
-from .corrections import CORRECTIONS
+
+
+def bonferroni(p_values: Floats) -> Floats:
+    """Return p-values times their number, at most 1; ``nan`` entries stay and are not counted."""
+    number = int((~np.isnan(p_values)).sum())
+    return np.minimum(1.0, p_values * number)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return Holm's step-down p-values, at most 1; ``nan`` entries stay and are not counted.
+
+    The k-th smallest of m is multiplied by m - k + 1, and none is below one that was smaller. It rejects
+    whatever Bonferroni's correction rejects, and keeps the same error rate (Holm 1979).
+    """
+    corrected = np.full(p_values.shape, np.nan)
+    order = np.argsort(p_values, kind="stable")[: int((~np.isnan(p_values)).sum())]
+    steps = np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * steps))
+    return corrected
+
+
+CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni": bonferroni}
+
 
 Interval = Literal["by-size", "percentile"]
 FEW, LEAST = 30, 6

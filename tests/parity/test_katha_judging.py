@@ -7,7 +7,7 @@ import pytest
 
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
-from fabula.evaluation.judges.images import ImageSettings, prepare_storyboard
+from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
 from fabula.releases.loading import Release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.judges.images import ImageSettings, prepare_storyboard
 from fabula.evaluation.judges.outputs import check_outputs
+from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.katha_samples import sample_bundles
 

@@ -8,7 +8,7 @@ import pytest
 from fabula.evaluation.completion.published import Imported, Results, import_results
 from fabula.evaluation.completion.score import score_archive
 from fabula.evaluation.completion.scores import PanelScore
-from fabula.evaluation.completion.voting import Definitions
+from fabula.evaluation.completion.votes import Definitions
 from fabula.releases.suites import load_suite, read_named, suite_bytes, write_suite
 from fabula.schemas.events import Suite, video_name
 

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.selection import chosen_records
+from fabula.evaluation.judges.load_items import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
 from fabula.releases import load, verify
 from fabula.releases.diffing.compare import diff

@@ -8,7 +8,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive import Archive, write_archive
 from fabula.evaluation.completion.compare import compare_folders
-from fabula.evaluation.completion.voting import Definitions
+from fabula.evaluation.completion.votes import Definitions
 from fabula.releases.suites import write_suite
 from fabula.schemas.events import Suite
 

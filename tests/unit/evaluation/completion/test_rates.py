@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.completion.human_rates import read_rates
-from fabula.evaluation.completion.rates import rates_of
+from fabula.evaluation.completion.rates import rates_of, read_rates
 from fabula.evaluation.completion.score import score_archive
-from fabula.evaluation.completion.voting import Definitions
+from fabula.evaluation.completion.votes import Definitions
 from fabula.schemas.events import Suite
 
 

@@ -13,7 +13,7 @@ from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.completion.requests import EventOptions, events_request
 from fabula.evaluation.completion.score import score_folder
-from fabula.evaluation.completion.voting import Definitions
+from fabula.evaluation.completion.votes import Definitions
 from fabula.evaluation.lacking import lacks
 from fabula.evaluation.running import check_request, run_evaluation
 from fabula.testing.drawn import write_video

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.images import looking, outputs
+from fabula.evaluation.images import found, outputs
 from fabula.media.images import Picture, open_picture
 
 Evaluate = Callable[..., Any]
@@ -26,7 +26,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return opened
 
     monkeypatch.setattr(outputs, "open_picture", counted("check"))
-    monkeypatch.setattr(looking, "open_picture", counted("stages"))
+    monkeypatch.setattr(found, "open_picture", counted("stages"))
     return counts
 
 

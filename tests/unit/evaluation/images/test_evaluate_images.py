@@ -16,8 +16,7 @@ from fabula.evaluation.archive import export_archive, read_archive, read_manifes
 from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.looking import packed
+from fabula.evaluation.images.found import packed, read_found
 from fabula.evaluation.images.requests import ImageOptions
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.vectors import unpacked

@@ -12,7 +12,7 @@ from fabula.evaluation.archive import read_archive
 from fabula.evaluation.images.definitions import Definitions, read_definitions
 from fabula.evaluation.images.found import read_found
 from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.images.shot_table import scored_shots, shot_rows
+from fabula.evaluation.images.tables import scored_shots, shot_rows
 from fabula.evaluation.metrics.registry import names, registered
 from fabula.evaluation.protocols import protocol_differences
 from fabula.evaluation.report.images import ImageReport, images_report

@@ -12,15 +12,12 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive import read_archive
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.groups import kinds_of_story
-from fabula.evaluation.images.looking import packed
+from fabula.evaluation.images.found import kinds_of_story, packed, read_found
 from fabula.evaluation.images.ratings import actions_of, collect_panels
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.images.score_story import score_story
-from fabula.evaluation.images.shot_table import scored_shots
-from fabula.evaluation.images.strata import Stratum, strata_of
-from fabula.evaluation.images.writing import write_scores
+from fabula.evaluation.images.scores import Stratum, strata_of
+from fabula.evaluation.images.tables import scored_shots, write_scores
 from fabula.evaluation.merging import merge_archives
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.report.images import ImageReport, images_report

@@ -6,8 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from fabula.evaluation.metrics.cids import Character, Cids, Settings, ShotCrops, cids
-from fabula.evaluation.metrics.match_characters import match_characters
+from fabula.evaluation.metrics.cids import Character, Cids, Settings, ShotCrops, cids, match_characters
 from fabula.evaluation.metrics.vectors import Vectors
 
 CODE = Settings("code")

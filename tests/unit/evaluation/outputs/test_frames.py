@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.completion.frames import frame_count, prepare_video
-from fabula.evaluation.judges.images import ImageSettings
+from fabula.evaluation.completion.settings import frame_count, prepare_video
+from fabula.evaluation.judges.pictures import ImageSettings
 from fabula.media.problems import MediaProblem
 from fabula.testing.drawn import write_video
 

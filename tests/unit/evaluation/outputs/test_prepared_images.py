@@ -7,8 +7,13 @@ import pytest
 from PIL import Image
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.images import ImageSettings, keep_pictures, kept_picture, prepare_storyboard
-from fabula.evaluation.judges.metadata import foreign_chunks
+from fabula.evaluation.judges.pictures import (
+    ImageSettings,
+    foreign_chunks,
+    keep_pictures,
+    kept_picture,
+    prepare_storyboard,
+)
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn import draw_panel, picture_bytes, write_storyboard
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from PIL.Image import Image
 
 from fabula.evaluation.judges.outputs import check_outputs
-from fabula.evaluation.judges.rendered import RenderedText, rendered_in
+from fabula.evaluation.judges.secrets import RenderedText, rendered_in
 from fabula.schemas.katha import StoryRecord
 
 

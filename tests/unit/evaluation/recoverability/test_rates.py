@@ -6,7 +6,7 @@ import pytest
 from fabula.evaluation.completion import completion_rate
 from fabula.evaluation.recoverability import ambiguity, contrastive, moral_target, recoverability
 from fabula.evaluation.recoverability.items import DIMENSIONS
-from fabula.evaluation.recoverability.rates import Rate, values_of
+from fabula.evaluation.recoverability.recoverability import Rate, values_of
 
 FAMILIES = {
     "recoverability": recoverability.METRICS,

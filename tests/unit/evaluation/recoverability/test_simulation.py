@@ -6,8 +6,8 @@ This tests the statistics, not any model or judge.
 import numpy as np
 import pytest
 
+from fabula.evaluation.recoverability.coverage import generations
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.generations import generations
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.method import methods_of
 from fabula.evaluation.recoverability.replies import KINDS

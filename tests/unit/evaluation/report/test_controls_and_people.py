@@ -9,7 +9,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive import write_archive
 from fabula.evaluation.completion.compare import compare_folders
-from fabula.evaluation.completion.voting import Definitions as EventDefinitions
+from fabula.evaluation.completion.votes import Definitions as EventDefinitions
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.events import events_report

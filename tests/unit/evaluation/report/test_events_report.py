@@ -9,8 +9,7 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.evaluation.archive import write_archive
 from fabula.evaluation.completion.score import score_folder
-from fabula.evaluation.report.events import events_report
-from fabula.evaluation.report.events_cases import EACH
+from fabula.evaluation.report.events import EACH, events_report
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.writing import make_report
 from fabula.releases.suites import SUITE, write_suite

@@ -12,8 +12,8 @@ from fabula.evaluation.stats.bootstrap import (
     resampled_sums,
     two_sided_p,
 )
-from fabula.evaluation.stats.corrections import bonferroni
-from fabula.evaluation.stats.effects import cohen_d
+from fabula.evaluation.stats.paired import cohen_d
+from fabula.evaluation.stats.uncertainty import bonferroni
 
 
 def test_draws_when_made_draw_as_many_stories_as_there_are():

@@ -8,9 +8,8 @@ from scipy.stats import ttest_1samp
 
 from fabula.errors import ConfigError
 from fabula.evaluation.stats.bootstrap import resampled_sums
-from fabula.evaluation.stats.corrections import bonferroni, holm
 from fabula.evaluation.stats.paired import Pair, paired
-from fabula.evaluation.stats.uncertainty import Uncertainty
+from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm
 
 STUDIES, RESAMPLES = 8_000, 500
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.evaluation.stats.bootstrap import draws, resampled_sums
-from fabula.evaluation.stats.ranks import rank_intervals, ranks
+from fabula.evaluation.stats.bootstrap import draws, rank_intervals, ranks, resampled_sums
 
 
 def test_ranks_when_values_differ_count_those_that_are_better() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from fabula.evaluation.stats.signed_rank import EXACT, Alternative, signed_rank
+from fabula.evaluation.stats.paired import EXACT, Alternative, signed_rank
 
 # Darwin's fifteen pairs of plants, in eighths of an inch.
 DARWIN = np.array([6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75], dtype=np.float64)
