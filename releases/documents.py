@@ -5,7 +5,7 @@ What a document says and the data do not, ``release.json`` keeps: whoever has th
 
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -263,10 +263,12 @@ def _times(run: FinishedRun) -> dict[str, Json]:
 
 def tools() -> dict[str, str]:
     """Return the versions of Python and of the libraries on which the bytes of a release depend."""
-    found = {"python": platform.python_version()}
-    for name in _TOOLS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+    return {"python": platform.python_version(), **{name: _version(name) for name in _TOOLS}}
+
+
+@cache
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -95,12 +97,17 @@ def parse_front_matter(card: str) -> dict[str, Any]:
     if block is None:
         raise ValueError("the card does not begin with front matter between two lines of ---")
     try:
-        values = yaml.safe_load(block[1])
+        values = deepcopy(_loaded(block[1]))
     except yaml.YAMLError as error:
         raise ValueError(f"the front matter is not YAML: {error}") from error
     if not isinstance(values, dict):
         raise ValueError("the front matter is not a mapping")
     return values
+
+
+@lru_cache(maxsize=8)  # a release has one card, which several checks read
+def _loaded(text: str) -> Any:  # noqa: ANN401 - what a YAML document holds
+    return yaml.safe_load(text)
 
 
 def check_front_matter(card: str, stories: int, parquet: Iterable[str], shape: Shape = KATHA) -> list[Issue]:

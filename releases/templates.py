@@ -48,31 +48,40 @@ def render(name: str, **values: object) -> str:
         name: file name of the template in this folder.
         values: what the template needs, all of it.
     """
-    return str(_environment(escaped=True).from_string(_source(name)).render(**values))
+    return str(_template(_source(name), escaped=True).render(**values))
 
 
 def render_plain(name: str, **values: object) -> str:
     """Return a document in plain text from its template; arguments as for :func:`render`."""
-    return str(_environment(escaped=False).from_string(_source(name)).render(**values))
+    return str(_template(_source(name), escaped=False).render(**values))
 
 
 def render_properties(name: str, **values: object) -> dict[str, Json]:
     """Return a YAML template as the object that it is, its texts filled in after it was read."""
-    import yaml
-
-    environment = _environment(escaped=False)
 
     def filled(value: Json) -> Json:
         if isinstance(value, list):
             return [filled(part) for part in value]
-        return environment.from_string(value).render(**values) if isinstance(value, str) else value
+        return _template(value, escaped=False).render(**values) if isinstance(value, str) else value
 
-    return {key: filled(value) for key, value in yaml.safe_load(_source(name)).items()}
+    return {key: filled(value) for key, value in _properties(name).items()}
 
 
 @cache
 def _source(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
+
+
+@cache
+def _properties(name: str) -> dict[str, Json]:
+    import yaml
+
+    return dict(yaml.safe_load(_source(name)))
+
+
+@cache
+def _template(source: str, *, escaped: bool) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    return _environment(escaped=escaped).from_string(source)
 
 
 @cache
