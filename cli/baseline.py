@@ -1,41 +1,25 @@
 """``fabula baseline``: outputs of simple methods that every other one is measured against."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from .common import JsonOption, emit, example, guarded, released, say, warn
-
-app = typer.Typer(
-    name="baseline",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Make the outputs of a baseline.",
-)
+from .command import command
+from .common import emit, released, say, warn
 
 
-@app.callback()
-def _baseline() -> None:
-    """Make the outputs of a baseline."""
-
-
-@app.command(
-    "copy-paste", epilog=example("fabula baseline copy-paste --release runs/vistory --out outputs/copy-paste")
-)
-@guarded
-def copy_paste(
-    release: Annotated[Path, typer.Option("--release", help="Set of shot scripts.", show_default=False)],
-    out: Annotated[
-        Path, typer.Option("--out", help="A new folder, or an interrupted one; its name is the method's.")
-    ],
-    as_json: JsonOption = False,
-) -> int:
+@command("baseline copy-paste")
+def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
     """Make shots by copying the characters' reference images.
 
     Each shot shows the first reference image of every character on stage, side by side.
     A command that was stopped goes on when it is given again; pictures that are there stay.
     It copies, so similarity and copy-paste rate are as high as they can be, and the script is not followed.
+
+    Options:
+        release: Set of shot scripts.
+        out: A new folder, or an interrupted one; its name is the method's.
+
+    Examples:
+        fabula baseline copy-paste --release runs/vistory --out outputs/copy-paste
     """
     from ..baselines.copy_paste import write_copy_paste
     from ..releases.shot_tree import read_shot_set

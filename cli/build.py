@@ -1,145 +1,318 @@
 """``fabula build``: source material in, a run of drafted records out."""
 
+import re
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ConfigError
-from . import build_entities, build_events, build_shots
-from .advice import incomplete_lines, summary_first
-from .common import (
-    JsonOption,
-    ReplaceSourcesOption,
-    example,
-    guarded,
-    say,
-    show,
-)
-from .run_choices import RunChoices, takes_run_choices
+from ..errors import BelowThreshold, ConfigError
+from .command import command
+from .common import emit, say, show
 
-app = typer.Typer(
-    name="build", no_args_is_help=True, rich_markup_mode=None, help="Build records from source material."
-)
+if TYPE_CHECKING:
+    from ..builders.entities import EntityOptions
+    from ..builders.events import SuiteOptions
+    from ..builders.katha import BuildOptions
+    from ..builders.shots import ShotOptions
+    from ..engine.report import RunReport
 
-build_entities.register(app)
-build_events.register(app)
-build_shots.register(app)
-
-StoriesArgument = Annotated[
-    list[Path],
-    typer.Argument(help="JSONL or CSV files, or folders of .txt and .md files.", show_default=False),
-]
+SHOWN = 6
+Rates = dict[str, dict[str, float | None]]
 
 
-@app.command(
-    "katha",
-    epilog=example(
-        "fabula build katha stories.jsonl --planner rules --out runs/mine",
-        "fabula build katha tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10",
-        "fabula build katha stories.jsonl --records hand.jsonl --out runs/mine --json",
-        "fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run",
-        "fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine",
-    ),
-)
-@guarded
-@takes_run_choices
+@command("build katha", "builders.katha:BuildOptions")
 def katha(
-    sources: StoriesArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
-    ] = None,
-    planner: Annotated[
-        str | None,
-        typer.Option("--planner", help="Who drafts, in every stage: rules or model [as set, else rules]."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", help="The model that drafts: openai:NAME, http://HOST/v1#NAME, ..."),
-    ] = None,
-    verifier: Annotated[
-        str | None, typer.Option("--verifier", help="The model that checks drafts [the one that drafts].")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what models would be asked, and the cost.")
-    ] = False,
-    sample: Annotated[
-        int,
-        typer.Option(
-            "--sample",
-            min=0,
-            help="With --dry-run: draft N stories with the model first, and estimate from them.",
-        ),
-    ] = 0,
-    records: Annotated[
-        Path | None, typer.Option("--records", help="JSONL of hand-written records for some of the stories.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
-    items: Annotated[
-        list[str] | None, typer.Option("--items", help="Only this story id. Repeatable.")
-    ] = None,
-    stage: Annotated[str | None, typer.Option("--stage", help="Stop after this stage.")] = None,
-    replace_sources: ReplaceSourcesOption = False,
+    sources: Sequence[Path],
     *,
-    run: RunChoices,
-    as_json: JsonOption = False,
+    options: "BuildOptions",
+    out: Path | None = None,
+    dry_run: bool = False,
+    sample: Annotated[int, typer.Option(min=0)] = 0,
+    as_json: bool = False,
 ) -> int:
     """Turn stories into KathaBench records.
 
     A record has scenes, transitions, questions and contrastive variants. Works without a model or network
     unless --planner model is given. It can be stopped at any moment: the same command continues it, and no
     question that was answered is asked again.
+
+    Options:
+        sources: JSONL or CSV files, or folders of .txt and .md files.
+        sample: With --dry-run: draft N stories with the model first, and estimate from them.
+
+    Examples:
+        fabula build katha stories.jsonl --planner rules --out runs/mine
+        fabula build katha tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10
+        fabula build katha stories.jsonl --records hand.jsonl --out runs/mine --json
+        fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
+        fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
-    from ..builders.katha import BuildOptions, build_katha, estimate_katha
+    from ..builders.katha import build_katha, estimate_katha
     from ..engine.progress import choose_reporter
 
-    options = BuildOptions(
-        records=records,
-        planner=planner,
-        model=model,
-        verifier=verifier,
-        limit=limit,
-        items=tuple(items or ()),
-        stage=stage,
-        replace_sources=replace_sources,
-        **run,
-    )
-    reporter = choose_reporter(as_json=as_json)
     if dry_run:
-        with _folder(out, sample) as folder:
-            plan = estimate_katha(sources, folder, options, sample=sample, reporter=reporter)
-        show(plan, as_json=as_json)
+        if sample:
+            what = "--sample, which keeps the drafts that it pays for, needs a run folder"
+            out = run_folder(out, "runs/mine", what)
+        with dry_folder(out) as folder:
+            reporter = choose_reporter(as_json=as_json)
+            show(estimate_katha(sources, folder, options, sample=sample, reporter=reporter), as_json=as_json)
         return 0
     if sample:
         raise ConfigError(
             "--sample", what="this option goes only with --dry-run", fix="to build a part, use --limit"
         )
-    if out is None:
-        raise _no_folder("a build")
-    with summary_first(out, as_json=as_json):
-        report = build_katha(sources, out, options, reporter=reporter)
-    show(report, as_json=as_json)
+    folder = run_folder(out, "runs/mine", "a build needs a run folder")
+    _build(build_katha, sources, folder, options, as_json=as_json)
     if not as_json:
-        for line in incomplete_lines(out):
-            say(line)
-        say(f"run: {out}\nnext: fabula validate {out}")
+        say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {folder}")
+    return 0
+
+
+@command("build shots", "builders.shots:ShotOptions")
+def shots(
+    sources: Sequence[Path],
+    *,
+    options: "ShotOptions",
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Turn stories into shot scripts for image generators.
+
+    Each shot has a plot, a setting, a perspective, the characters on stage and what is seen. Works without a
+    model or network unless --planner model is given; the rules planner writes only the story's language. The
+    official tree is written to ViStory/ in the run folder; findings.jsonl lists what the rules object to.
+
+    Options:
+        sources: JSONL or CSV files, or folders of .txt and .md files.
+
+    Examples:
+        fabula build shots stories.jsonl --planner rules --out runs/shots
+        fabula build shots stories.jsonl --shots 12 --languages en,ch --model openai:gpt-4.1-mini
+            --max-cost 5 --out runs/shots
+        fabula build shots stories.jsonl --scripts cast.jsonl --model openai:gpt-4.1-mini --dry-run
+    """
+    from ..builders.shots import build_shots, estimate_shots
+
+    if options.languages is not None:  # en,ch
+        named = [language.strip() for text in options.languages for language in text.split(",")]
+        options = replace(options, languages=named)
+    if dry_run:
+        with dry_folder(out) as folder:
+            show(estimate_shots(sources, folder, options), as_json=as_json)
+        return 0
+    folder = run_folder(out, "runs/shots")
+    _build(build_shots, sources, folder, options, as_json=as_json)
+    if not as_json:
+        say(f"run: {folder}", f"scripts: {folder / 'ViStory'}")
+    return 0
+
+
+@command("build entities", "builders.entities:EntityOptions")
+def entities(
+    videos: Sequence[Path],
+    *,
+    options: "EntityOptions",
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Turn videos into episodes with a schedule and scripts.
+
+    An episode is a series of shots with its people, places and things, a schedule that says who is in which
+    shot, and scripts. Detectors find the people, or --detections gives a file that says where they are.
+    Without --model, rules only name people and places and say who is seen. The official tree is written to
+    data/ in the run folder; funnel.json counts what was left out at each step. With --dry-run, shots and
+    people are found all the same, to say what the model would be asked.
+
+    Options:
+        videos: Video files, or folders of them.
+
+    Examples:
+        fabula build entities films/ --out runs/episodes
+        fabula build entities films/ --detections people.jsonl --model google:gemini-2.5-flash
+            --max-cost 20 --out runs/episodes
+        fabula build entities films/ --model google:gemini-2.5-flash --dry-run --out runs/episodes
+    """
+    from ..builders.entities import build_entities, estimate_entities
+
+    if dry_run:
+        with dry_folder(out) as folder:
+            show(estimate_entities(videos, folder, options), as_json=as_json)
+        return 0
+    folder = run_folder(out, "runs/episodes")
+    try:
+        _build(build_entities, videos, folder, options, as_json=as_json)
+    except BelowThreshold:
+        if not as_json:
+            say(*_funnel(folder, advice=True))
+        raise
+    if not as_json:
+        say(*_funnel(folder), f"run: {folder}", f"episodes: {folder / 'data'}")
+    return 0
+
+
+@command("build events", "builders.events:SuiteOptions")
+def events(
+    seeds: Sequence[Path],
+    *,
+    options: "SuiteOptions",
+    out: Path | None = None,
+    results: Sequence[Path] = (),
+    judge: str | None = None,
+    people: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Make a suite of event prompts from seeds.
+
+    Seeds are captions of real videos and prompts written by people or by a model. The suite is written to
+    all_prompts.json in the official form. Difficulty comes later, from judged videos: give the same command
+    with --results. It leaves out prompts that cannot be judged well and labels the others easy, medium or
+    hard. Its thresholds are the settings of grade_prompts (docs/events.md).
+
+    Options:
+        seeds: Files of seeds (.jsonl), or a suite (.json).
+        results: Evaluation of the suite's videos to grade by.
+        judge: With --results: the judge whose votes count, if several voted.
+        people: With --results: table of people's rates, with method, unit and rate.
+
+    Examples:
+        fabula build events seeds.jsonl --out runs/suite
+        fabula build events seeds.jsonl --model openai:gpt-4.1-mini --generate 600 --most 500
+            --max-cost 5 --out runs/suite
+        fabula build events seeds.jsonl --results runs/eval-b --set grade_prompts.easy=20
+            --out runs/suite
+    """
+    from ..builders.events import build_suite, estimate_suite
+
+    rated = replace(
+        options, results=_rates(results, judge, people), people=None if people is None else _people(people)
+    )
+    if dry_run:
+        with dry_folder(out) as folder:
+            plan = estimate_suite(seeds, folder, rated)
+        if as_json:
+            emit(plan.as_json())
+        else:
+            say(*plan.lines(sample=False))
+        return 0
+    folder = run_folder(out, "runs/suite")
+    _build(build_suite, seeds, folder, rated, as_json=as_json)
+    if not as_json:
+        say(f"run: {folder}", f"suite: {folder / 'all_prompts.json'}")
     return 0
 
 
 @contextmanager
-def _folder(out: Path | None, sample: int) -> Iterator[Path]:
-    """Give the run folder of a dry run; without a sample nothing is written, so it need not be there."""
-    if out is not None:
-        yield out
-        return
-    if sample:
-        raise _no_folder("--sample, which keeps the drafts that it pays for,")
+def dry_folder(out: Path | None) -> Iterator[Path]:
+    """Give the run folder of a dry run; nothing is written, so it need not be there."""
     with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
-        yield Path(scratch) / "run"
+        yield out or Path(scratch) / "run"
 
 
-def _no_folder(found: str) -> ConfigError:
-    return ConfigError("--out", what=f"{found} needs a run folder", fix="for example --out runs/mine")
+def run_folder(out: Path | None, such_as: str, what: str = "the run folder is not given") -> Path:
+    """Return the run folder that was given.
+
+    Raises:
+        ConfigError: none was given.
+    """
+    if out is None:
+        raise ConfigError("--out", what=what, fix=f"for example --out {such_as}")
+    return out
+
+
+def _build(
+    build: Callable[..., "RunReport"], sources: Sequence[Path], out: Path, options: object, *, as_json: bool
+) -> None:
+    """Build, and show the report."""
+    from ..engine.progress import choose_reporter
+
+    with summary_first(out, as_json=as_json):
+        report = build(sources, out, options, reporter=choose_reporter(as_json=as_json))
+    show(report, as_json=as_json)
+
+
+@contextmanager
+def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
+    """Print the run's report before the error of a run that came out below its threshold."""
+    try:
+        yield
+    except BelowThreshold:
+        from ..engine.report import read_report
+
+        if not as_json:
+            say(*read_report(run).lines())
+        raise
+
+
+def incomplete_lines(run: Path) -> Iterator[str]:
+    """Yield lines about the records of a run that lack a required string; none if all are complete.
+
+    Reads the check ``incomplete`` that the build left with each record.
+    """
+    from ..schemas.plain_files import open_plain, parse_json
+    from ..validators.dataset import RECORDS
+
+    path = run / RECORDS
+    if not path.exists():
+        return
+    stories, lacking = 0, 0
+    absent: Counter[str] = Counter()
+    with open_plain(path, follow=True) as lines:
+        for line in lines:
+            checks = parse_json(line)["payload"]["checks"]
+            notes = [check["note"] for check in checks if check["code"] == "incomplete"]
+            stories += 1
+            lacking += bool(notes)
+            paths = {path for note in notes for path in re.findall(r"\$[^\s,]*", note)}
+            absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in paths})
+    if lacking:
+        yield (
+            f"{lacking} of {stories} records are incomplete and stay out of a release until they are filled:"
+        )
+        yield from (f"  {name}: missing in {count} stories" for name, count in absent.most_common(SHOWN))
+        yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
+
+
+def _funnel(out: Path, *, advice: bool = False) -> list[str]:
+    """Return the funnel of a run as lines for people; with advice, which settings decided about it."""
+    from ..builders.entities.funnel import Step, advice_lines, funnel_lines
+    from ..builders.entities.pipeline import FUNNEL
+    from ..schemas.plain_files import read_json
+
+    if not (out / FUNNEL).is_file():
+        return []
+    names = ("name", "unit", "before", "after", "codes")
+    rows = read_json(out / FUNNEL, follow=True)
+    steps = [Step(**{name: row[name] for name in names}) for row in rows]
+    return [*funnel_lines(steps), *(advice_lines(steps) if advice else ())]
+
+
+def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rates | None:
+    """Return the completion rates of evaluations; None where none is named."""
+    from ..evaluation.completion.rates import rates_of
+    from ..evaluation.completion.score import score_folder
+    from ..evaluation.completion.votes import Definitions
+
+    if not runs:
+        if judge is not None or people is not None:
+            raise ConfigError(
+                "--judge, --people", what="these options go only with --results",
+                fix="name the evaluation, or leave the option out",
+            )  # fmt: skip
+        return None
+    return rates_of([score_folder(run, definitions=Definitions(resamples=0)) for run in runs], judge)
+
+
+def _people(table: Path) -> Rates:
+    from ..evaluation.completion.rates import read_rates
+
+    return read_rates(table)

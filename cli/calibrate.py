@@ -1,89 +1,74 @@
 """``fabula calibrate``: an evaluation beside what people said."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
-from .common import JsonOption, example, guarded, released, show
-from .scoring import DefineOption, NonresponseOption, image_definitions
+from .command import command
+from .common import released, show
 
-ConfidenceOption = Annotated[
-    list[str] | None,
-    typer.Option("--confidence", help="Probability a level stands for, as high=0.9; repeatable."),
-]
+if TYPE_CHECKING:
+    from ..people.study import Exclusion
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(
-        "calibrate",
-        epilog=example(
-            "fabula calibrate runs/eval-a --human human.jsonl",
-            "fabula calibrate runs/eval-b --human people.csv --key key.json --json",
-            "fabula calibrate runs/eval-c --human people.csv --define clip-text=mean",
-        ),
-    )(calibrate)
-
-
-@guarded
+@command("calibrate", "people.study:Exclusion")
 def calibrate(
-    run: Annotated[Path, typer.Argument(help="Evaluation folder.", show_default=False)],
-    human: Annotated[Path, typer.Option("--human", help="People's answers: .jsonl or .csv.")],
-    release: Annotated[
-        Path | None,
-        typer.Option("--release", help="Release that was judged [where the evaluation found it]."),
-    ] = None,
-    suite: Annotated[
-        Path | None, typer.Option("--suite", help="Suite that was judged [the evaluation's copy].")
-    ] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="Key of anonymised tasks.")] = None,
-    valid: Annotated[
-        str,
-        typer.Option("--valid", help="Whose text+image answers make a question valid: people, judges; all."),
-    ] = "people",
-    nonresponse: NonresponseOption = None,
-    confidence: ConfidenceOption = None,
-    min_seconds: Annotated[
-        float | None, typer.Option("--min-seconds", help="Leave out answers that were given faster.")
-    ] = None,
-    attention_failures: Annotated[
-        int, typer.Option("--attention-failures", help="Most attention checks that a person may fail.")
-    ] = 0,
-    min_consistency: Annotated[
-        float | None,
-        typer.Option("--min-consistency", help="Least share of repeated controls answered as before."),
-    ] = None,
-    fit_weights: Annotated[
-        Path | None,
-        typer.Option("--fit-weights", help="Write judges' weights here, fitted on the validation split."),
-    ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples.")] = 10_000,
-    define: DefineOption = None,
-    save: Annotated[
-        bool, typer.Option("--save", help="Keep it beside the evaluation, so that fabula report shows it.")
-    ] = False,
-    as_json: JsonOption = False,
+    run: Path,
+    *,
+    options: "Exclusion",
+    human: Path,
+    release: Path | None = None,
+    suite: Path | None = None,
+    key: Path | None = None,
+    valid: str = "people",
+    nonresponse: str | None = None,
+    confidence: Sequence[str] = (),
+    fit_weights: Path | None = None,
+    resamples: Annotated[int, typer.Option(min=0)] = 10_000,
+    define: Sequence[str] = (),
+    save: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Compare judges with people; no model is asked.
 
     Also shows what people answered. For shot images, every score is compared with people's ratings of stories
     and shots.
+
+    Options:
+        run: Evaluation folder.
+        human: People's answers: .jsonl or .csv.
+        release: Release that was judged [where the evaluation found it].
+        suite: Suite that was judged [the evaluation's copy].
+        key: Key of anonymised tasks.
+        valid: Whose text+image answers make a question valid: people, judges; all.
+        nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
+        confidence: Probability a level stands for, as high=0.9.
+        fit_weights: Write judges' weights here, fitted on the validation split.
+        resamples: Bootstrap resamples.
+        define: Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3.
+        save: Keep it beside the evaluation, so that fabula report shows it.
+
+    Examples:
+        fabula calibrate runs/eval-a --human human.jsonl
+        fabula calibrate runs/eval-b --human people.csv --key key.json --json
+        fabula calibrate runs/eval-c --human people.csv --define clip-text=mean
     """
     from ..evaluation.archive import read_manifest
+    from ..evaluation.images.definitions import read_definitions
     from ..evaluation.report.people import write_calibration
     from ..people.against import LEVELS
     from ..people.calibrate import calibrate as compare
     from ..people.calibrate import write_weights
     from ..people.participants import Resampling
-    from ..people.study import Exclusion, StudySettings
+    from ..people.study import StudySettings
 
     settings = StudySettings(
-        exclusion=Exclusion(attention_failures, min_seconds, min_consistency),
+        exclusion=options,
         resampling=Resampling(resamples),
-        levels={**LEVELS, **_levels(confidence or [], tuple(LEVELS))},
+        levels={**LEVELS, **_levels(confidence, tuple(LEVELS))},
         valid=valid,
         nonresponse=nonresponse,  # type: ignore[arg-type]  # checked by the class
         fit_split=None if fit_weights is None else "validation",
@@ -100,9 +85,8 @@ def calibrate(
         images=images,
     )  # fmt: skip
     source = release if release is not None else suite
-    report = compare(
-        run, human, source, settings, key, image_definitions(define, resamples=0) if images else None
-    )
+    chosen = read_definitions(define, resamples=0) if images else None
+    report = compare(run, human, source, settings, key, chosen)
     if fit_weights is not None:
         write_weights(report, fit_weights)
     if save:
@@ -126,7 +110,7 @@ def _check_options(given: Mapping[str, object], *, images: bool) -> None:
         )  # fmt: skip
 
 
-def _levels(texts: list[str], known: tuple[str, ...]) -> dict[str, float]:
+def _levels(texts: Sequence[str], known: tuple[str, ...]) -> dict[str, float]:
     """Return level -> probability from texts such as ``high=0.9``."""
     found = {}
     for text in texts:

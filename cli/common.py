@@ -1,68 +1,24 @@
-"""What every command shares: the error guard, output, and the options that mean the same everywhere."""
+"""What every command shares: output, findings as lines, and the guard that turns errors into exit codes."""
 
 import errno
-import functools
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 import typer
 
 from ..errors import ExitCode, FabulaError, UserError
-from .findings import finding_lines
 
 if TYPE_CHECKING:
     from ..schemas.issue import Issue
     from .folders import Misfit
 
 P = ParamSpec("P")
+PLACES, VALUES = 3, 10
+"""So many places of a finding that repeats are named, and so many different findings of one rule."""
 Place = TypeVar("Place", bound=Path | None)
-
-_NAMES: dict[Callable[..., object], str] = {}
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-
-
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Settings file; fabula.toml here is used if present.")
-]
-MaxCostOption = Annotated[
-    float | None, typer.Option("--max-cost", help="Most USD that the run may cost in all [no limit].")
-]
-ReuseOption = Annotated[
-    list[Path] | None,
-    typer.Option("--reuse", help="Use the replies of this run instead of asking again. Repeatable."),
-]
-SettingsOption = Annotated[
-    list[str] | None, typer.Option("--set", help="One setting, as stage.key=value. Repeatable.")
-]
-WorkersOption = Annotated[int | None, typer.Option("--workers", help="Worker processes [all cores].")]
-RetryFailedOption = Annotated[
-    bool,
-    typer.Option(
-        "--retry-failed", help="Run failed items again; ask once more what got no usable reply, nothing else."
-    ),
-]
-ReplaceSourcesOption = Annotated[
-    bool,
-    typer.Option("--replace-sources", help="Replace the run's sources by these."),
-]
-ReplaceOption = Annotated[
-    bool,
-    typer.Option(
-        "--replace", help="Remove earlier replies from the folder that this command does not ask for."
-    ),
-]
-CreatedAtOption = Annotated[
-    str | None, typer.Option("--created-at", help="Creation time of the run, RFC 3339.")
-]
-
-
-def example(*lines: str) -> str:
-    """Return the epilog that shows a command's examples, one a line."""
-    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
 
 
 def emit(value: object) -> None:
@@ -70,9 +26,10 @@ def emit(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
 
 
-def say(text: str) -> None:
-    """Print a line for people on standard output."""
-    sys.stdout.write(text + "\n")
+def say(*lines: str) -> None:
+    """Print lines for people on standard output."""
+    for line in lines:
+        sys.stdout.write(line + "\n")
 
 
 class Shown(Protocol):
@@ -92,8 +49,7 @@ def show(result: Shown, *, as_json: bool) -> None:
     if as_json:
         emit(result.as_json())
     else:
-        for line in result.lines():
-            say(line)
+        say(*result.lines())
 
 
 class Findings(Protocol):
@@ -121,15 +77,40 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False, ever
     if as_json:
         emit(report.as_json())
     else:
-        say_findings(report, everything=everything)
+        say(*finding_lines(report.issues, everything=everything), report.summary())
     return int(any(strict or issue.level == "error" for issue in report.issues))
 
 
-def say_findings(report: Findings, *, everything: bool, owner: str = "") -> None:
-    """Print the findings of a report and its summary; see :func:`.findings.finding_lines`."""
-    for line in finding_lines(report.issues, everything=everything, owner=owner):
-        say(line)
-    say(report.summary())
+def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "") -> Iterator[str]:
+    """Yield findings as lines, in their order.
+
+    Args:
+        issues: the findings.
+        everything: print each by itself; otherwise those of one rule with one message are told once, and
+            after the first few messages of a rule the rest is counted.
+        owner: whose findings they are, such as a method; stands before each place.
+    """
+    groups: dict[tuple[str, ...], list[Issue]] = {}
+    for number, issue in enumerate(issues):
+        alone = (str(number),) if everything else ()
+        groups.setdefault((issue.level, issue.code, issue.message, issue.cure, *alone), []).append(issue)
+    shown: dict[str, int] = {}
+    unshown: dict[str, list[Issue]] = {}
+    for group in groups.values():
+        first = group[0]
+        shown[first.code] = shown.get(first.code, 0) + 1
+        if shown[first.code] > VALUES and not everything:
+            unshown.setdefault(first.code, []).extend(group)
+        elif len(group) == 1:
+            yield f"{first.level}: {owner}{first}"
+        else:
+            yield f"{first.level}: [{first.code}] {first.message}, in {len(group)} places:"
+            yield from (f"  {owner}{issue.where} {issue.path}" for issue in group[:PLACES])
+            if len(group) > PLACES:
+                yield f"  ... and {len(group) - PLACES} more places; --all prints them"
+            yield f"  fix: {first.cure}"
+    for code, rest in unshown.items():
+        yield f"... and {len(rest)} more of [{code}]; --all prints them"
 
 
 def released(given: Place) -> Place:
@@ -141,29 +122,35 @@ def released(given: Place) -> Place:
     return cast("Place", release_folder(given, warn))
 
 
-def warn(text: str) -> None:
-    """Print a line for people on standard error."""
-    sys.stderr.write(text + "\n")
+def warn(*lines: str) -> None:
+    """Print lines for people on standard error."""
+    for line in lines:
+        sys.stderr.write(line + "\n")
 
 
-def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
+def guarded(command: Callable[P, int | None], name: str = "") -> Callable[P, None]:
     """Turn what a command returns or raises into its exit code.
 
-    Errors that the user can fix are printed without a traceback. Anything unforeseen is our bug: it keeps its
-    traceback and exits with 70.
+    Errors that the user can fix are printed without a traceback, with what a folder is where the command
+    takes none such. Anything unforeseen is our bug: it keeps its traceback and exits with 70.
+
+    Args:
+        command: what it does.
+        name: what it is called after ``fabula``, such as ``release pack``.
     """
 
-    @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        from .folders import misfits, refuse_misfits
+
         as_json = bool(kwargs.get("as_json"))
         try:
-            _refuse_misfits(run, kwargs)
+            refuse_misfits(name, kwargs)
             code = command(*args, **kwargs) or ExitCode.OK
-            for found in _misfits(run, kwargs) if code == ExitCode.FINDINGS else ():
-                warn(f"note: {found.text}")
+            if code == ExitCode.FINDINGS:
+                warn(*(f"note: {misfit.text}" for misfit in misfits(name, kwargs)))
             sys.stdout.flush()
         except FabulaError as error:
-            text, code = _with_folders(run, error, kwargs)
+            text, code = _with_folders(list(misfits(name, kwargs)), error)
             _report(error, text, code, as_json=as_json)
         except KeyboardInterrupt:
             warn("interrupted")
@@ -191,46 +178,17 @@ def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
     return ExitCode.BUG
 
 
-def _with_folders(
-    command: Callable[..., None], error: FabulaError, given: Mapping[str, object]
-) -> tuple[str, ExitCode]:
+def _with_folders(found: "Sequence[Misfit]", error: FabulaError) -> tuple[str, ExitCode]:
     """Return what is said of an error, and its code: with what a path is, where the command takes none such.
 
     A folder of another kind is what went wrong, whatever the command stumbled over.
     """
     if not isinstance(error, UserError):
         return str(error), error.exit_code
-    found = _misfits(command, given)
     code = ExitCode.USAGE if found and error.exit_code == ExitCode.MISSING else error.exit_code
-    if any(one.alone for one in found) or code != error.exit_code:
-        return "\n".join(one.text for one in found), code
-    return "\n  note: ".join([str(error), *(one.text for one in found)]), code
-
-
-def name_commands(app: typer.Typer) -> None:
-    """Note what each command of the program is called after ``fabula``, such as ``release pack``."""
-    nouns = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
-    for noun in (app, *nouns):
-        for info in noun.registered_commands:
-            if info.callback is not None:
-                _NAMES[info.callback] = str(info.name) if noun is app else f"{noun.info.name} {info.name}"
-
-
-def name_of(command: Callable[..., object]) -> str:
-    """Return the name that was noted for a command; empty for a stranger."""
-    return _NAMES.get(command, "")
-
-
-def _refuse_misfits(command: Callable[..., None], given: Mapping[str, object]) -> None:
-    from .folders import refuse_misfits
-
-    refuse_misfits(name_of(command), given)
-
-
-def _misfits(command: Callable[..., None], given: Mapping[str, object]) -> list["Misfit"]:
-    from .folders import misfits
-
-    return list(misfits(name_of(command), given))
+    if any(misfit.alone for misfit in found) or code != error.exit_code:
+        return "\n".join(misfit.text for misfit in found), code
+    return "\n  note: ".join([str(error), *(misfit.text for misfit in found)]), code
 
 
 def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:

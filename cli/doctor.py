@@ -3,23 +3,21 @@
 import sys
 from pathlib import Path
 
-import typer
-
-from .common import JsonOption, emit, example, guarded, say
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("doctor", epilog=example("fabula doctor", "fabula doctor --json"))(doctor)
+from .command import command
+from .common import emit, say
 
 
-@guarded
-def doctor(as_json: JsonOption = False) -> int:
+@command("doctor")
+def doctor(*, as_json: bool = False) -> int:
     """Check this machine: Python, libraries, extras, keys, disk.
 
     System libraries and the cache are checked too. Keys are never shown.
 
     Exits with 3 if something that the core needs is missing.
+
+    Examples:
+        fabula doctor
+        fabula doctor --json
     """
     from .checkup import checkup
 

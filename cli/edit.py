@@ -3,48 +3,27 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from .common import JsonOption, emit, example, guarded, say
+from .command import command
+from .common import emit, say
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(
-        "edit",
-        epilog=example(
-            "fabula edit runs/mine kb25k_0001 '$.questions[0].gold_answer' --new '\"the net broke\"' "
-            "--who ana --why 'names the event'",
-            "fabula edit runs/shots hat '$.Shots[2][\"Setting Description\"].en' --new '\"A dry river bed\"' "
-            "--who ana --why 'the text says so'",
-            "fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'",
-            "fabula run retry runs/mine",
-        ),
-    )(edit)
-
-
-@guarded
+@command("edit")
 def edit(
-    run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
-    item: Annotated[str, typer.Argument(help="Record id.", show_default=False)],
-    path: Annotated[
-        str | None, typer.Argument(help="JSON path of the field, as in $.title.", show_default=False)
-    ] = None,
-    new: Annotated[
-        str | None, typer.Option("--new", help="New value, as JSON (a string needs its quotes).")
-    ] = None,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take the whole record out, for good; the reason is published.")
-    ] = False,
-    who: Annotated[str, typer.Option("--who", help="Who makes the correction.")] = "",
-    why: Annotated[str, typer.Option("--why", help="The reason.")] = "",
-    as_json: JsonOption = False,
+    run: Path,
+    item: str,
+    path: str | None = None,
+    *,
+    new: str | None = None,
+    withdraw: bool = False,
+    who: str = "",
+    why: str = "",
+    as_json: bool = False,
 ) -> int:
     """Correct one field of a record, or withdraw the record.
 
@@ -57,6 +36,23 @@ def edit(
     code 0), because a second correction may be needed to complete it.
 
     A withdrawn record leaves its place in the splits empty, and its id is never used again.
+
+    Options:
+        run: Run folder.
+        item: Record id.
+        path: JSON path of the field, as in $.title.
+        new: New value, as JSON (a string needs its quotes).
+        withdraw: Take the whole record out, for good; the reason is published.
+        who: Who makes the correction.
+        why: The reason.
+
+    Examples:
+        fabula edit runs/mine kb25k_0001 '$.questions[0].gold_answer' --new '"the net broke"' --who ana
+            --why 'names the event'
+        fabula edit runs/shots hat '$.Shots[2]["Setting Description"].en' --new '"A dry river bed"' --who
+            ana --why 'the text says so'
+        fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'
+        fabula run retry runs/mine
     """
     from ..kinds import verbs
 

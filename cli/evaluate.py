@@ -1,117 +1,38 @@
 """``fabula evaluate``: have judges look at generated outputs; scoring is another command."""
 
-import tempfile
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
-from . import evaluate_events, evaluate_images
-from .advice import summary_first
-from .common import (
-    JsonOption,
-    ReplaceOption,
-    example,
-    guarded,
-    released,
-    say,
-    show,
-    warn,
-)
-from .run_choices import RunChoices, takes_run_choices
+from ..errors import ConfigError, InputError, UserError
+from .build import dry_folder, run_folder, summary_first
+from .command import command
+from .common import Shown, released, say, show, warn
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
-    from ..evaluation.judges.spending import JudgingBudget
+    from ..evaluation.completion.requests import EventOptions
+    from ..evaluation.images.requests import ImageOptions
+    from ..evaluation.judges import EvaluateOptions
+    from ..schemas.judgement import EvaluationManifest
 
-app = typer.Typer(
-    name="evaluate",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Have judges look at generated outputs.",
-)
+OF_BUILDS = ("replace_sources", "items")
 
 
-@app.callback()
-def _evaluate() -> None:
-    """Have judges look at generated outputs."""
-
-
-evaluate_events.register(app)
-evaluate_images.register(app)
-
-
-@app.command(
-    "katha",
-    epilog=example(
-        "fabula evaluate katha --release dist/mine-0.1.0 --judge openai:gpt-4.1-mini --limit 50 --dry-run",
-        "fabula evaluate katha --release dist/mine-0.1.0 --outputs storyboards/model-x"
-        " --judge google:gemini-2.5-flash --out runs/eval-a",
-        "fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --outputs boards/y"
-        " --judge openai:gpt-4.1-mini --subset strict_gold_400 --max-cost 20 --out runs/eval-b",
-        "fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini"
-        " --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h",
-    ),
-)
-@guarded
-@takes_run_choices
+@command("evaluate katha", "evaluation.judges:EvaluateOptions", without=OF_BUILDS)
 def katha(
-    release: Annotated[
-        Path, typer.Option("--release", help="Release folder, or user/name@tag.", show_default=False)
-    ],
-    outputs: Annotated[
-        list[Path] | None,
-        typer.Option("--outputs", help="Storyboards of one method; see `outputs check`. Repeatable."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Run folder; made if missing, continued if there.")
-    ] = None,
-    judges: Annotated[
-        list[str] | None,
-        typer.Option("--judge", help="A judge: openai:NAME, http://HOST/v1#NAME, ... Repeatable."),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", help="A published ensemble: kathatrace-main, kathatrace-pool.")
-    ] = None,
-    votes: Annotated[
-        int | None, typer.Option("--votes", help="How often each judge answers each question [1].")
-    ] = None,
-    split: Annotated[
-        list[str] | None, typer.Option("--split", help="Only stories of this split. Repeatable.")
-    ] = None,
-    subset: Annotated[
-        str | None, typer.Option("--subset", help="Only stories of this list, such as strict_gold_400.")
-    ] = None,
-    stories: Annotated[
-        list[str] | None, typer.Option("--story", help="Only this story id. Repeatable.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N stories.")] = None,
-    matcher: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--matcher",
-            help="Also compare answers with accepted ones by a model or embedding:MODEL; one of each.",
-        ),
-    ] = None,
-    prompts: Annotated[
-        str | None,
-        typer.Option("--prompts", help="The judges' prompts: main, or heldout for another wording [main]."),
-    ] = None,
-    questions_only: Annotated[
-        bool, typer.Option("--questions-only", help="Leave out moral targets and contrastive pairs.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be asked, and the cost.")
-    ] = False,
-    replace: ReplaceOption = False,
     *,
-    run: RunChoices,
-    as_json: JsonOption = False,
+    release: Path,
+    options: "EvaluateOptions",
+    outputs: Sequence[Path] = (),
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Ask judges the questions of a release about storyboards.
 
@@ -119,97 +40,291 @@ def katha(
     Every reply is kept. Scoring needs only the release and the two files written here, judgements.jsonl and
     evaluation.json. It can be stopped at any moment: the same command continues it, and no question that was
     answered is asked again.
+
+    Options:
+        release: Release folder, or user/name@tag.
+        outputs: Storyboards of one method; see `outputs check`.
+
+    Examples:
+        fabula evaluate katha --release dist/mine-0.1.0 --judge openai:gpt-4.1-mini --limit 50 --dry-run
+        fabula evaluate katha --release dist/mine-0.1.0 --outputs storyboards/model-x
+            --judge google:gemini-2.5-flash --out runs/eval-a
+        fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --outputs boards/y
+            --judge openai:gpt-4.1-mini --subset strict_gold_400 --max-cost 20 --out runs/eval-b
+        fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini
+            --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+    from ..evaluation.judges import estimate_evaluation, evaluate_katha
     from ..evaluation.judges.requests import evaluation_request
     from ..evaluation.judges.spending import judging_budget
 
-    options = EvaluateOptions(
-        judges=tuple(judges or ()),
-        preset=preset,
-        votes=votes,
-        split=tuple(split or ()),
-        subset=subset,
-        stories=tuple(stories or ()),
-        limit=limit,
-        matcher=tuple(matcher or ()) or None,
-        prompts=prompts,
-        questions_only=questions_only,
-        replace=replace,
-        **run,
-    )
-    folders = outputs or []
     release = released(release)
     if dry_run:
-        with _folder(out) as folder:
-            budget = judging_budget(evaluation_request(release, folders, folder, options))
-            plan = estimate_evaluation(release, folders, folder, options) if folders else None
-        show(_Forecast(budget, plan), as_json=as_json)
+        with dry_folder(out) as folder:
+            budget = judging_budget(evaluation_request(release, outputs, folder, options))
+            plan = estimate_evaluation(release, outputs, folder, options) if outputs else None
+        show(Forecast(budget, plan, "with --outputs, tokens and cost are estimated too"), as_json=as_json)
         return 0
-    if not folders:
-        raise _missing("--outputs", "a folder of storyboards", "fabula outputs check says what it must hold")
-    if out is None:
-        raise _missing("--out", "a run folder", "for example --out runs/eval-a")
+    if not outputs:
+        fix = "fabula outputs check says what it must hold"
+        raise ConfigError("--outputs", what="a folder of storyboards is needed", fix=fix)
+    folder = run_folder(out, "runs/eval-a", "a run folder is needed")
     if not as_json:
-        for line in judging_budget(evaluation_request(release, folders, out, options)).lines():
-            warn(line)
-    with summary_first(out, as_json=as_json):
-        report = evaluate_katha(release, folders, out, options, reporter=choose_reporter(as_json=as_json))
+        warn(*judging_budget(evaluation_request(release, outputs, folder, options)).lines())
+    with summary_first(folder, as_json=as_json):
+        report = evaluate_katha(release, outputs, folder, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
-    return _tell_subject(out, as_json=as_json)
+    return _tell_storyboards(folder, as_json=as_json)
+
+
+@command("evaluate events", "evaluation.completion.requests:EventOptions", without=OF_BUILDS)
+def events(
+    *,
+    outputs: Sequence[Path],
+    options: "EventOptions",
+    suite: Path | None = None,
+    release: Path | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Ask judges which events of its prompt each video completes.
+
+    In each vote (StoryEval), a judge first describes the frames and then scores the events. If a judge
+    refuses, the vote is asked again, up to judge_events.retries times. Every reply is kept. The same command
+    continues a run.
+
+    Options:
+        outputs: Videos of one method, named as in the suite.
+
+    Examples:
+        fabula evaluate events --suite suite.json --outputs videos/x --judge openai:gpt-4o --dry-run
+        fabula evaluate events --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y
+            --judge openai:gpt-4o --votes 3 --out runs/eval-b
+    """
+    from ..engine.progress import choose_reporter
+    from ..evaluation.completion.requests import estimate_events, events_request, tell_events, video_budget
+    from ..evaluation.running import check_request, run_evaluation
+
+    place = given_suite(suite, release)
+    if dry_run:
+        with dry_folder(out) as folder:
+            request = events_request(place, outputs, folder, options)
+            show(Forecast(video_budget(request), estimate_events(request)), as_json=as_json)
+        return 0
+    folder = run_folder(out, "runs/eval-b")
+    request = events_request(place, outputs, folder, options)
+    if not as_json:
+        warn(*video_budget(request).lines())
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(folder, as_json=as_json):
+        check_request(request, replace=options.replace, reporter=reporter)
+        tell_events(request, reporter)
+        report = run_evaluation(request, reporter)
+    show(report, as_json=as_json)
+    if not as_json:
+        _tell_videos(folder)
+    return 0
+
+
+@command("evaluate images", "evaluation.images.requests:ImageOptions", without=OF_BUILDS)
+def images(
+    *,
+    release: Path,
+    outputs: Sequence[Path],
+    options: "ImageOptions",
+    out: Path | None = None,
+    lite: bool = False,
+    mode: str | None = None,
+    language: str | None = None,
+    timestamp: str | None = None,
+    first_shot: Annotated[int, typer.Option(min=0, max=1)] = 1,
+    references: str = "dataset",
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Measure generated shots with the metrics of ViStoryBench.
+
+    First it checks that the libraries and weights of the chosen metrics are there, and lists all that are
+    missing. Each picture is encoded once; all metrics and later runs use the same vectors. Everything found
+    and every rating is kept. The same command continues a run.
+
+    Options:
+        release: Set of shot scripts.
+        outputs: Shots of one method; see `outputs check`.
+        metrics: Names with commas between them, all or some of {evaluation.metrics.registry:NAMES} [all].
+        lite: Only the stories of the official Lite subset that are there.
+        references: Compare with references of the dataset, or generated by the method (Table S8).
+
+    Examples:
+        fabula evaluate images --release runs/vistory --outputs outputs/my-model --judge openai:gpt-4.1
+            --dry-run
+        fabula evaluate images --release runs/vistory --outputs outputs/my-model
+            --outputs outputs/copy-paste --metrics cids,csd,occm,copy-paste --out runs/eval
+        fabula evaluate images --release runs/vistory --outputs outputs/my-model --metrics alignment
+            --judge openai:gpt-4.1 --votes 3 --out runs/eval
+    """
+    from ..engine.progress import choose_reporter
+    from ..evaluation.images.keeping import check_kept
+    from ..evaluation.images.needs import check_weights
+    from ..evaluation.images.requests import estimate_images, image_budget, images_request, tell_images
+    from ..evaluation.running import run_evaluation
+
+    scripts = released(release)
+    read = {"mode": mode, "language": language, "timestamp": timestamp, "first_shot": first_shot}
+    read |= {} if references == "dataset" else {"references": references}
+    chosen = dataclasses.replace(
+        options,
+        stories=_lite(scripts, options.stories) if lite else options.stories,
+        outputs={name: value for name, value in read.items() if value is not None},
+    )
+    if dry_run:
+        with dry_folder(out) as folder:
+            request = images_request(scripts, outputs, folder, chosen)
+            budget, plan = image_budget(request), estimate_images(request)
+        show(Forecast(budget, plan, told=bool(budget.judges)), as_json=as_json)
+        return 0
+    request = images_request(scripts, outputs, run_folder(out, "runs/eval"), chosen)
+    check_weights(request.config)
+    if not options.replace:
+        check_kept(request)
+    if not as_json:
+        warn(*image_budget(request).lines())
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(request.folder, as_json=as_json):
+        tell_images(request, reporter)
+        report = run_evaluation(request, reporter)
+    show(report, as_json=as_json)
+    if not as_json:
+        _tell_shots(request.folder)
+    return 0
 
 
 @dataclass(frozen=True)
-class _Forecast:
-    """What judging would ask: panels and calls by rule, and the cost where there are outputs."""
+class Forecast:
+    """What an evaluation would ask.
 
-    budget: "JudgingBudget"
+    Attributes:
+        budget: how much it looks at, and calls by rule.
+        plan: about what that costs; None where nothing can say.
+        instead: what people are told where there is no plan.
+        told: whether people are told the plan.
+    """
+
+    budget: Shown
     plan: "CallPlan | None"
+    instead: str = ""
+    told: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        plan = None if self.plan is None else self.plan.as_json()
-        return {"budget": self.budget.as_json(), "plan": plan}
+        """Return it as plain JSON."""
+        return {"budget": self.budget.as_json(), "plan": None if self.plan is None else self.plan.as_json()}
 
     def lines(self) -> Iterator[str]:
+        """Yield it as lines for people."""
         yield from self.budget.lines()
-        if self.plan is not None:
+        if self.plan is None:
+            yield self.instead
+        elif self.told:
             yield from self.plan.lines(sample=False)
-        else:
-            yield "with --outputs, tokens and cost are estimated too"
 
 
-def _tell_subject(out: Path, *, as_json: bool) -> int:
-    """Tell which generations could not be judged; return 1 where the leakage scan stopped one."""
+def given_suite(suite: Path | None, release: Path | None) -> Path:
+    """Return the file of the suite that was given; a release must be as it was packed.
+
+    Raises:
+        ConfigError: not exactly one of the two was given. InputError: the release is no release of events, or
+            its files are not those that its checksums are of.
+    """
+    if suite is not None and release is None:
+        return suite
+    if suite is not None or release is None:
+        raise ConfigError(
+            "--suite, --release", what=f"{'one' if suite is None else 'only one'} of the two must be given",
+            fix="name a file with --suite, or a release of events with --release",
+        )  # fmt: skip
+    from ..evaluation.running import check_intact
+    from ..releases.layout import EVENTS, SUITE
+    from ..releases.loading import read_release_document
+
+    folder = released(release)
+    document = read_release_document(folder, EVENTS)
+    stated = document.get("files")
+    if not isinstance(stated, dict) or SUITE not in stated:
+        what, fix = f"its release.json does not list {SUITE}", "fetch or pack the release again"
+        raise InputError([UserError(str(folder), what=what, fix=fix)])
+    check_intact(folder)
+    return folder / SUITE
+
+
+def _lite(scripts: Path, stories: Sequence[str]) -> tuple[str, ...]:
+    """Return the stories of the Lite subset that a set has, and of those the ones that are asked for."""
+    from ..releases.shot_tree import read_shot_set
+    from ..schemas.shots import LITE
+
+    there = read_shot_set(scripts)[0].by_id
+    missing = [story for story in LITE if story not in there]
+    if missing:
+        warn(f"the set has {len(LITE) - len(missing)} of the {len(LITE)} stories of Lite")
+    chosen = tuple(story for story in LITE if story in there and (not stories or story in stories))
+    if not chosen:
+        raise ConfigError("--lite", what="the set has no story of the Lite subset", fix="leave it out")
+    return chosen
+
+
+def _tell_storyboards(out: Path, *, as_json: bool) -> int:
+    """Tell which storyboards could not be judged; return 1 where the leakage scan stopped one."""
     from ..evaluation.archive import EVALUATION, read_manifest
 
-    leaking = 0
     manifest = read_manifest(out)
-    if not as_json:
-        evaluate_events.tell_replies(manifest)
+    leaking = sum(len(method["leaks"]) for method in manifest.subject["methods"].values())
+    if as_json:
+        return int(leaking > 0)
+    _tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
-        leaking += len(method["leaks"])
-        if not as_json:
-            valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
-            scanned = f"{method['packets_scanned']} packets scanned"
-            say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards held back because of leaks")
-            codes = Counter(code for one in method["invalid"] for code in one["codes"])
-            for code, count in sorted(codes.items()):
-                warn(f"{name}: {count} {code}; {EVALUATION} lists which")
-    if not as_json:
-        say(f"run: {out}\nnext: fabula score {out}")
+        valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
+        scanned = f"{method['packets_scanned']} packets scanned"
+        say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards held back because of leaks")
+        codes = Counter(code for generation in method["invalid"] for code in generation["codes"])
+        warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
+    say(f"run: {out}\nnext: fabula score {out}")
     return int(leaking > 0)
 
 
-@contextmanager
-def _folder(out: Path | None) -> Iterator[Path]:
-    """Give the run folder of a dry run; nothing is written, so it need not be there."""
-    if out is not None:
-        yield out
-        return
-    with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
-        yield Path(scratch) / "run"
+def _tell_videos(out: Path) -> None:
+    """Tell which videos could not be judged."""
+    from ..evaluation.archive import EVALUATION, read_manifest
+
+    manifest = read_manifest(out)
+    _tell_replies(manifest)
+    for name, method in manifest.subject["methods"].items():
+        say(f"{name}: {method['valid']} of {method['requested']} videos judged, {method['frames']} frames")
+        codes = Counter(video["code"] for video in method["invalid"])
+        warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
+        warn(*(f"{name}: {stray} belongs to no prompt of the suite" for stray in method["strays"][:5]))
+    say(f"run: {out}\nnext: fabula score {out}")
 
 
-def _missing(option: str, expected: str, fix: str) -> ConfigError:
-    return ConfigError(option, what=f"{expected} is needed", fix=fix)
+def _tell_shots(out: Path) -> None:
+    """Tell how many shots were looked at, and what was wrong with them."""
+    from ..evaluation.archive import read_manifest
+
+    manifest = read_manifest(out)
+    _tell_replies(manifest)
+    for name, method in manifest.subject["methods"].items():
+        say(f"{name}: {method['shots_valid']} of {method['shots_requested']} shots looked at")
+        for code, count in method["findings"].items():
+            warn(f"{name}: {count} {code}; fabula outputs check lists them")
+    say(f"run: {out}\nnext: fabula score {out}")
+
+
+def _tell_replies(manifest: "EvaluationManifest") -> None:
+    """Tell of each judge whose replies are not all answers what they are; a judge never fails a run."""
+    for judge, counts in manifest.environment["judges"].items():
+        outcomes = dict(counts["outcomes"])
+        answered, asked = outcomes.pop("answered", 0), sum(counts["outcomes"].values())
+        if outcomes:
+            others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+            warn(f"{judge}: {answered} of {asked} replies are answers ({others})")
+            warn("to ask once more for the others, give the same command with --retry-failed")

@@ -1,84 +1,52 @@
 """``fabula import``: published data and results become folders that are used like our own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
-from . import entity_sets, import_archive, shot_material, shot_sets
-from .common import JsonOption, emit, example, guarded, say, show, warn
+from .command import command
+from .common import emit, finding_lines, say, show, show_findings, warn
 
 if TYPE_CHECKING:
+    from ..builders.shots.references import Sees
     from ..evaluation.completion.published import Imported
-
-app = typer.Typer(
-    name="import", no_args_is_help=True, help="Bring published data and results into folders like our own."
-)
+    from ..releases.official_lines import ImportOptions
 
 
-@app.callback()
-def _import() -> None:
-    """Bring published data and results into folders like our own."""
-
-
-import_archive.register(app)
-shot_sets.register_import(app)
-shot_material.register_import(app)
-entity_sets.register_import(app)
-
-
-@app.command(
-    "katha",
-    epilog=example(
-        "fabula import katha KathaBench-25K --out dist/kathabench",
-        "fabula import katha user/kathabench@v1 --out dist/kathabench",
-        "fabula import katha downloads/package --field story_text=story --language en --out dist/package",
-    ),
-)
-@guarded
+@command("import katha", "releases.official_lines:ImportOptions")
 def katha(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FOLDER|REPO@VERSION",
-            help="The official package, with annotations.jsonl.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
-    name: Annotated[str | None, typer.Option("--name", help="Short name [from the source].")] = None,
-    version: Annotated[
-        str | None, typer.Option("--version", help="Semantic version [from the package, else 0.0.0].")
-    ] = None,
-    language: Annotated[
-        str, typer.Option("--language", help="Language of stories whose records do not name one.")
-    ] = "en",
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            metavar="OURS=THEIRS",
-            help="The package calls our field OURS by the name THEIRS. Repeatable.",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
+    source: Annotated[str, typer.Argument(metavar="FOLDER|REPO@VERSION")],
+    *,
+    options: "ImportOptions",
+    out: Path,
+    field: Annotated[Sequence[str], typer.Option(metavar="OURS=THEIRS")] = (),
+    as_json: bool = False,
 ) -> int:
     """Import an official KathaBench package.
 
     The new folder loads, validates and is judged like a release. The package is a folder, or REPO@VERSION: a
     repository on the Hub with a tag or commit. Nothing is lost: unknown fields are set aside and reported,
     and `fabula export katha` writes them back.
+
+    Options:
+        source: The official package, with annotations.jsonl.
+        out: A new folder.
+        field: The package calls our field OURS by the name THEIRS.
+
+    Examples:
+        fabula import katha KathaBench-25K --out dist/kathabench
+        fabula import katha user/kathabench@v1 --out dist/kathabench
+        fabula import katha downloads/package --field story_text=story --language en --out dist/package
     """
     from ..releases.official_import import import_package
-    from ..releases.official_lines import ImportOptions
 
-    options = ImportOptions(
-        name=name, version=version, language=language, fields=dict(map(_pair, field or ()))
-    )
+    whole = replace(options, fields=dict(map(_pair, field)))
     tell: Callable[[str], None] = (lambda _: None) if as_json else warn
-    show(import_package(source, out, options, tell), as_json=as_json)
+    show(import_package(source, out, whole, tell), as_json=as_json)
     return 0
 
 
@@ -91,30 +59,31 @@ def _pair(text: str) -> tuple[str, str]:
     return ours, theirs
 
 
-@app.command(
-    "storyeval-results",
-    epilog=example(
-        "fabula import storyeval-results pika1.5_gpt4o_final.json --suite all_prompts.json --out runs/pika",
-        "fabula import storyeval-results mine.json --method my-model --judge openai:gpt-4o"
-        " --suite all_prompts.json --out runs/mine",
-    ),
-)
-@guarded
+@command("import storyeval-results")
 def storyeval_results(
-    files: Annotated[list[Path], typer.Argument(help="Published result files.", show_default=False)],
-    suite: Annotated[
-        Path, typer.Option("--suite", help="The suite that they belong to.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False)],
-    method: Annotated[
-        str | None, typer.Option("--method", help="The video model [from the file name].")
-    ] = None,
-    judge: Annotated[str | None, typer.Option("--judge", help="The judge [from the file name].")] = None,
-    as_json: JsonOption = False,
+    files: Sequence[Path],
+    *,
+    suite: Path,
+    out: Path,
+    method: str | None = None,
+    judge: str | None = None,
+    as_json: bool = False,
 ) -> int:
     """Import published StoryEval result files.
 
     Every reply is kept; its completion list is read from its text.
+
+    Options:
+        files: Published result files.
+        suite: The suite that they belong to.
+        out: A new folder.
+        method: The video model [from the file name].
+        judge: The judge [from the file name].
+
+    Examples:
+        fabula import storyeval-results pika1.5_gpt4o_final.json --suite all_prompts.json --out runs/pika
+        fabula import storyeval-results mine.json --method my-model --judge openai:gpt-4o --suite
+            all_prompts.json --out runs/mine
     """
     from ..evaluation.completion.published import Results, import_results, save_import
     from ..releases.suites import load_suite
@@ -136,3 +105,152 @@ def storyeval_results(
 
 def _differences(imported: "Imported") -> list[dict[str, object]]:
     return [dict(vars(one)) for one in imported.differences]
+
+
+@command("import archive")
+def archive(
+    folders: Sequence[Path],
+    *,
+    out: Path,
+    allow: Sequence[str] = (),
+    first_wins: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Merge evaluations into one; no model is asked.
+
+    They must have been made under the same protocol, and may differ in judges, methods, stories or machines.
+    What is in several of them is kept once. If one judge answered one question differently in two of them,
+    the merge is refused and both answers are shown, unless --first-wins is given. The new folder is scored
+    like any other.
+
+    Options:
+        folders: Evaluation folders, two or more.
+        out: A new folder.
+        allow: Part of the protocol that may differ, such as decoding.
+        first_wins: Where answers to one question differ, keep the first folder's.
+
+    Examples:
+        fabula import archive runs/judge-a runs/judge-b --out runs/both
+        fabula import archive machine-1/eval machine-2/eval --first-wins --out runs/all
+    """
+    from ..evaluation.archive import read_manifest
+    from ..evaluation.merging import merge_archives
+
+    merged = merge_archives(folders, out, allowed=allow, first_wins=first_wins)
+    if as_json:
+        emit({"out": str(out), **merged.as_json()})
+    else:
+        show(merged, as_json=False)
+        release = " --release RELEASE" if read_manifest(out).kind == "katha" else ""
+        say(f"next: fabula score {out}{release}")
+    return 0
+
+
+@command("import vistory")
+def import_vistory(
+    source: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    *,
+    out: Path,
+    created_at: str | None = None,
+    everything: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Import shot scripts in the official ViStoryBench tree.
+
+    Scripts stay the same field by field, images byte for byte. Everything that is wrong is listed, and the
+    command then exits with 1; what can be used is written all the same, and can be packed as a release.
+
+    Options:
+        source: The official tree, or the folder above it.
+        out: A new folder.
+        created_at: Creation time of the run, RFC 3339.
+
+    Examples:
+        fabula import vistory /data/ViStory --out runs/vistory
+    """
+    from ..releases.shot_import import import_set
+
+    made = import_set(source, out, created_at)
+    if not as_json:
+        for line in finding_lines(made.report.issues, everything=everything):
+            say(line)
+    show(made, as_json=as_json)
+    return int(not made.report.ok)
+
+
+@command("import entitybench")
+def import_entitybench(
+    source: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    *,
+    out: Path,
+    created_at: str | None = None,
+    everything: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Import episodes in the official EntityBench form.
+
+    The new folder is used like a run. Files stay the same byte for byte. Findings are counted by code; fabula
+    validate lists them. Exits with 1 if a file could not be used, or an episode cannot be released as it is.
+
+    Options:
+        source: Folder with scripts/ and splits/, or a folder of scripts.
+        out: A new folder.
+        created_at: Creation time of the run, RFC 3339.
+
+    Examples:
+        fabula import entitybench EntityBench/data --out runs/eb
+    """
+    from ..releases.entity_import import import_episodes
+
+    made = import_episodes(source, out, created_at)
+    if not as_json:
+        for line in finding_lines(made.lost, everything=everything):
+            say(line)
+    show(made, as_json=as_json)
+    return int(bool(made.lost))
+
+
+@command("import references", out="--to")
+def references(
+    folder: Path,
+    *,
+    out: Path,
+    source: str | None = None,
+    rights: str | None = None,
+    detector: str | None = None,
+    everything: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Add reference images to a set of shot scripts.
+
+    Each image is checked: readable, large enough, not there already, at most 10 per character. Source and
+    rights come from --source and --rights, or for single files from references.jsonl in the folder. Exits
+    with 1 if an image could not be added; an image that is there already is only reported.
+
+    Options:
+        folder: Images, as STORY/CHARACTER/*.jpg.
+        out: The run or set to add them to.
+        source: Where the images come from, unless references.jsonl says it.
+        rights: Under which licence or right they may be used, unless references.jsonl says it.
+        detector: Report images in which this detector finds nobody.
+
+    Examples:
+        fabula import references drawings/ --to runs/shots --rights "CC0-1.0" --source "drawn by Ana"
+        fabula import references stills/ --to runs/shots --detector faces-scrfd-10g
+    """
+    from ..builders.shots.references import Terms, import_references
+
+    terms = Terms(source=source, rights=rights)
+    report = import_references(folder, out, terms, None if detector is None else _looks(detector))
+    return show_findings(report, as_json=as_json, everything=everything)
+
+
+def _looks(name: str) -> "Sees":
+    """Return what looks at a picture with a detector."""
+    from ..models.vision.devices import Place
+    from ..models.vision.registry import open_vision
+    from ..models.vision.types import Detector
+
+    model = open_vision(name, Place(), kind="detector")
+    assert isinstance(model, Detector)
+    return lambda image: bool(model.detect([image])[0])

@@ -2,12 +2,10 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..errors import TargetError
-from .common import JsonOption, emit, example, guarded, say
+from .command import command
+from .common import emit, say
 
 SETTINGS = """\
 # Settings of Fabula. Every line is optional; those behind a # show the defaults.
@@ -59,13 +57,6 @@ STORY = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("init", epilog=example("fabula init my-benchmark", "fabula init my-benchmark --samples"))(
-        init
-    )
-
-
 def _stories(samples: bool) -> dict[str, list[bytes]]:
     """Return the story files to write: one example, or the samples that come with the package."""
     from importlib.resources import files
@@ -81,16 +72,18 @@ def _stories(samples: bool) -> dict[str, list[bytes]]:
     }
 
 
-@guarded
-def init(
-    folder: Annotated[Path, typer.Argument(help="Folder to make the files in.")] = Path(),
-    samples: Annotated[
-        bool,
-        typer.Option("--samples", help="Write the 24 sample fables and their hand-written records instead."),
-    ] = False,
-    as_json: JsonOption = False,
-) -> int:
-    """Write a commented fabula.toml and an example stories.jsonl. Never overwrites a file."""
+@command("init")
+def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False) -> int:
+    """Write a commented fabula.toml and an example stories.jsonl. Never overwrites a file.
+
+    Options:
+        folder: Folder to make the files in.
+        samples: Write the 24 sample fables and their hand-written records instead.
+
+    Examples:
+        fabula init my-benchmark
+        fabula init my-benchmark --samples
+    """
     from ..schemas.canonical import write_atomic
 
     contents = {"fabula.toml": [SETTINGS.encode()], **_stories(samples)}

@@ -5,24 +5,22 @@ from typing import Annotated
 
 import typer
 
-from . import (
+from . import (  # noqa: F401 - each notes its commands
     baseline,
     build,
     calibrate,
-    compare,
     correlate,
     doctor,
     edit,
     evaluate,
-    export,
+    exports,
     extend,
-    fetch,
+    hub,
     imports,
     init,
     models,
     outputs,
     prompts,
-    publish,
     release,
     report,
     run,
@@ -31,7 +29,36 @@ from . import (
     stats,
     validate,
 )
-from .common import example, name_commands
+from .command import COMMANDS, examples
+
+VERBS = {
+    "init": "",
+    "doctor": "",
+    "build": "Build records from source material.",
+    "import": "Bring published data and results into folders like our own.",
+    "export": "Copy data and results into a folder of their own.",
+    "run": "Look at a run; check its journal; retry failures.",
+    "edit": "",
+    "extend": "",
+    "validate": "",
+    "stats": "",
+    "release": "Package, verify and compare releases.",
+    "publish": "",
+    "fetch": "",
+    "outputs": "Check generated storyboards and videos.",
+    "evaluate": "Have judges look at generated outputs.",
+    "score": "",
+    "compare": "",
+    "correlate": "",
+    "calibrate": "",
+    "report": "",
+    "baseline": "Make the outputs of a baseline.",
+    "prompts": "The prompt files.",
+    "models": "Check language models and models that look at pictures.",
+    "schemas": "The published JSON Schemas, and the words that fields may hold.",
+}
+"""Verb -> what its nouns do, in the order of --help; empty for a verb that has none."""
+OPTIONS = {"no_args_is_help": True, "add_completion": False, "rich_markup_mode": None}
 
 app = typer.Typer(
     name="fabula",
@@ -39,30 +66,18 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     help="Build, validate, release and evaluate visual-story benchmarks.",
-    epilog=example(
+    epilog=examples(
         "fabula build katha stories.jsonl --planner rules --out runs/mine",
         "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0",
     ),
 )
-for noun in (build, release, run, schemas, prompts, models, outputs, imports, evaluate, export, baseline):
-    app.add_typer(noun.app)
-for verb in (
-    init,
-    doctor,
-    edit,
-    extend,
-    publish,
-    fetch,
-    stats,
-    validate,
-    correlate,
-    calibrate,
-    score,
-    compare,
-    report,
-):
-    verb.register(app)
-name_commands(app)
+for _verb, _about in VERBS.items():
+    _group = typer.Typer(name=_verb, no_args_is_help=True, rich_markup_mode=None, help=_about)
+    for _command in COMMANDS:
+        if _command.name.split()[0] == _verb:
+            _command.add_to(_group if _about else app)
+    if _about:
+        app.add_typer(_group)
 
 
 def _version(wanted: bool) -> None:

@@ -1,51 +1,22 @@
 """``fabula models``: see whether language models, and those that look at pictures, can be worked with."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ..errors import ConfigError, ExitCode
-from .common import ConfigOption, JsonOption, example, guarded, show
-
-app = typer.Typer(
-    name="models", no_args_is_help=True, rich_markup_mode=None,
-    help="Check language models and models that look at pictures.",
-)  # fmt: skip
+from .command import command
+from .common import show
 
 
-@app.callback()
-def _group() -> None:
-    """The language models that draft."""
-
-
-@app.command(
-    "check",
-    epilog=example(
-        "fabula models check openai:gpt-4.1-mini",
-        "fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json",
-        "fabula models check embedding:openai:text-embedding-3-small",
-        "fabula models check vision --model clip-vit-l-14",
-    ),
-)
-@guarded
+@command("models check")
 def check(
-    spec: Annotated[
-        str,
-        typer.Argument(
-            help="openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it;"
-            " or vision: the models that look at pictures.",
-            show_default=False,
-        ),
-    ],
-    model: Annotated[
-        list[str] | None, typer.Option("--model", help="With vision: only this model. Repeatable.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="With vision: cpu, cuda, mps, or auto for the fastest here.")
-    ] = "cpu",
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
+    spec: str,
+    *,
+    model: Sequence[str] = (),
+    device: str = "cpu",
+    config: Path | None = None,
+    as_json: bool = False,
 ) -> int:
     """Ask a model one small question to see if it can be used.
 
@@ -53,9 +24,22 @@ def check(
     be used, with 3 if its key is missing. `models check vision` loads the models that look at pictures
     instead (on first use it downloads them) and runs them on two drawings; it exits with 3 if libraries or
     weights are missing.
+
+    Options:
+        spec: openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it; or
+            vision: the models that look at pictures.
+        model: With vision: only this model.
+        device: With vision: cpu, cuda, mps, or auto for the fastest here.
+        config: Settings file; fabula.toml here is used if present.
+
+    Examples:
+        fabula models check openai:gpt-4.1-mini
+        fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json
+        fabula models check embedding:openai:text-embedding-3-small
+        fabula models check vision --model clip-vit-l-14
     """
     if spec == "vision":
-        return _check_vision(model or [], device, config, as_json)
+        return _check_vision(model, device, config, as_json)
     if model or device != "cpu":
         raise ConfigError(
             "--model, --device", what="these options are for `fabula models check vision`",
@@ -68,7 +52,7 @@ def check(
     return 0 if found.passed else 1
 
 
-def _check_vision(names: list[str], device: str, config: Path | None, as_json: bool) -> int:
+def _check_vision(names: Sequence[str], device: str, config: Path | None, as_json: bool) -> int:
     from ..engine.config import read_settings
     from ..models.vision.checkup import check_models
     from ..models.vision.devices import Place, choose

@@ -3,28 +3,24 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from .common import ConfigOption, JsonOption, emit, example, guarded, say
+from .command import command
+from .common import emit, say
 
 if TYPE_CHECKING:
     from ..builders.preview import Preview
     from ..prompts.loader import Prompt
 
-app = typer.Typer(name="prompts", no_args_is_help=True, rich_markup_mode=None, help="The prompt files.")
 
-PromptArgument = Annotated[
-    str, typer.Argument(help="Prompt id, as fabula prompts list shows it.", show_default=False)
-]
+@command("prompts list")
+def list_prompts(*, as_json: bool = False) -> int:
+    """List every prompt with its version and content hash.
 
-
-@app.command("list", epilog=example("fabula prompts list --json"))
-@guarded
-def list_prompts(as_json: JsonOption = False) -> int:
-    """List every prompt with its version and content hash."""
+    Examples:
+        fabula prompts list --json
+    """
     from ..prompts.loader import load_prompt, prompt_ids
 
     prompts = [load_prompt(name) for name in prompt_ids()]
@@ -37,14 +33,18 @@ def list_prompts(as_json: JsonOption = False) -> int:
     return 0
 
 
-@app.command(
-    "show", epilog=example("fabula prompts show katha/draft_scenes", "fabula prompts show scene_image --json")
-)
-@guarded
-def show_prompt(prompt_id: PromptArgument, as_json: JsonOption = False) -> int:
+@command("prompts show")
+def show_prompt(prompt_id: str, *, as_json: bool = False) -> int:
     """Show the file of one prompt and the stages that use it.
 
     With --json, the reply schema is shown as it is sent, with the word lists filled in.
+
+    Options:
+        prompt_id: Prompt id, as fabula prompts list shows it.
+
+    Examples:
+        fabula prompts show katha/draft_scenes
+        fabula prompts show scene_image --json
     """
     from ..prompts.loader import prompt_source
 
@@ -60,29 +60,30 @@ def show_prompt(prompt_id: PromptArgument, as_json: JsonOption = False) -> int:
     return 0
 
 
-@app.command(
-    "render",
-    epilog=example(
-        "fabula prompts render katha/draft_scenes --story kb25k_0001 --stories stories.jsonl",
-        "fabula prompts render katha/write_questions --story kb25k_0001 --run runs/mine --json",
-    ),
-)
-@guarded
+@command("prompts render", stories="--stories")
 def render(
-    prompt_id: PromptArgument,
-    story: Annotated[str, typer.Option("--story", help="Id of the story.")],
-    stories: Annotated[
-        Path | None, typer.Option("--stories", help="File or folder with the story [the sample stories].")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Run that has the story; its drafts are put into the prompt.")
-    ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
+    prompt_id: str,
+    *,
+    story: str,
+    stories: Path | None = None,
+    run: Path | None = None,
+    config: Path | None = None,
+    as_json: bool = False,
 ) -> int:
     """Show a prompt filled in for one story. Nothing is sent.
 
     Parts of the record that the prompt needs come from --run; without it, the rules planner drafts them.
+
+    Options:
+        prompt_id: Prompt id, as fabula prompts list shows it.
+        story: Id of the story.
+        stories: File or folder with the story [the sample stories].
+        run: Run that has the story; its drafts are put into the prompt.
+        config: Settings file; fabula.toml here is used if present.
+
+    Examples:
+        fabula prompts render katha/draft_scenes --story kb25k_0001 --stories stories.jsonl
+        fabula prompts render katha/write_questions --story kb25k_0001 --run runs/mine --json
     """
     from ..kinds.verbs import preview_run, preview_story
 

@@ -1,80 +1,26 @@
 """``fabula release``: package a run as a release, verify a release; :mod:`.release_diff` compares two."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from ..errors import ExitCode, InputError
+from .command import command
+from .common import emit, released, say, show, show_findings, warn
 
-from . import release_diff
-from .common import JsonOption, emit, example, guarded, released, say, show_findings
-from .findings import AllOption
+if TYPE_CHECKING:
+    from ..evaluation.judges.affected import Affected
+    from ..releases.diffing.compare import ReleaseDiff
 
-app = typer.Typer(
-    name="release", no_args_is_help=True, rich_markup_mode=None, help="Package, verify and compare releases."
+
+@command(
+    "release pack",
+    "releases.options:PackOptions",
+    without=("usual_license", "citation"),
+    languages="--language",
 )
-release_diff.register(app)
-
-
-@app.command(
-    "pack",
-    epilog=example(
-        "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0",
-        "fabula release pack runs/mine --version 0.1.0 --license CC0-1.0 --out dist/mine-0.1.0 --name mine"
-        " --creator 'Ana Lee'",
-        "fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0",
-        "fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset lite=200"
-        " --subset even=125/category --subset strict=50/category:even",
-    ),
-)
-@guarded
-def pack(
-    run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
-    version: Annotated[
-        str, typer.Option("--version", help="Semantic version, or auto: the next one after --since.")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", help="New release folder; hidden-test stories go to OUT-hidden.")
-    ],
-    name: Annotated[
-        str | None, typer.Option("--name", help="Short name, as in a repository address.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Full title.")] = None,
-    creators: Annotated[list[str] | None, typer.Option("--creator", help="Who made it. Repeatable.")] = None,
-    license_id: Annotated[
-        str | None,
-        typer.Option(
-            "--license",
-            help="SPDX id [as records, fabula.toml or the earlier release state].",
-        ),
-    ] = None,
-    url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None,
-    contact: Annotated[str | None, typer.Option("--contact", help="How to reach the maintainers.")] = None,
-    languages: Annotated[
-        list[str] | None,
-        typer.Option("--language", help="Language tag of the prompts or scripts. Repeatable."),
-    ] = None,
-    since: Annotated[
-        Path | None,
-        typer.Option("--since", help="The earlier release: a folder, or user/name@tag."),
-    ] = None,
-    subsets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--subset",
-            help="Draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.",
-        ),
-    ] = None,
-    reviews: Annotated[
-        Path | None,
-        typer.Option("--reviews", help="Summaries of human reviews (Table 16); gold subsets need them."),
-    ] = None,
-    salt: Annotated[
-        Path | None,
-        typer.Option("--salt", help="The salt file of an earlier version, for a run that has none yet."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> int:
+def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) -> int:
     """Write a release folder from a finished run.
 
     It holds JSONL, Parquet, a dataset card, Croissant metadata, statistics and checksums. A release needs a
@@ -82,28 +28,25 @@ def pack(
     [assemble_records] in fabula.toml. With --since, changes.json lists every change by id and JSON path;
     name, title, creators, contact, licence and prompt languages are taken over, and a version that is too low
     for what changed is refused.
+
+    Options:
+        out: New release folder; hidden-test stories go to OUT-hidden.
+
+    Examples:
+        fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0
+        fabula release pack runs/mine --version 0.1.0 --license CC0-1.0 --out dist/mine-0.1.0 --name mine
+            --creator 'Ana Lee'
+        fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0
+        fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset
+            lite=200 --subset even=125/category --subset strict=50/category:even
     """
     from ..releases import PackOptions, pack
     from ..releases.changes_since import options_since
 
-    since = released(since)
-    given: dict[str, Any] = {
-        "name": name,
-        "title": title,
-        "creators": tuple(creators) if creators else None,
-        "license": license_id,
-        "url": url,
-        "contact": contact,
-        "languages": tuple(languages) if languages else None,
-        "since": since,
-        "subsets": tuple(subsets) if subsets else None,
-        "reviews": reviews,
-        "salt": salt,
-    }
-    known = {} if since is None else options_since(since)
-    known |= _licence_of(Path("fabula.toml"), run)
-    known |= {key: value for key, value in given.items() if value is not None}
-    options = PackOptions(version, **known)
+    if "since" in given:
+        given["since"] = released(given["since"])
+    known = options_since(given["since"]) if "since" in given else {}
+    options = PackOptions(**{**known, **_licence_of(Path("fabula.toml"), run), **given})
     result = pack(run, out, options)
     if as_json:
         emit(result.as_json())
@@ -126,31 +69,15 @@ def _licence_of(path: Path, run: Path) -> dict[str, str]:
     return {"usual_license": stated} if isinstance(stated, str) else {}
 
 
-@app.command(
-    "verify",
-    epilog=example(
-        "fabula release verify dist/mine-0.1.0",
-        "fabula release verify old/release.json --hidden dist/mine-0.1.0-hidden"
-        " --salt dist/mine-0.1.0-hidden.salt",
-    ),
-)
-@guarded
+@command("release verify")
 def verify(
-    path: Annotated[
-        Path, typer.Argument(help="Release folder, user/name@tag, or a release.json.", show_default=False)
-    ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Check only checksums, schemas, rules and tables.")
-    ] = False,
-    hidden: Annotated[
-        Path | None, typer.Option("--hidden", help="The hidden-test folder [PATH-hidden if it exists].")
-    ] = None,
-    salt: Annotated[
-        Path | None,
-        typer.Option("--salt", help="The salt file of the commitments [PATH-hidden.salt if it exists]."),
-    ] = None,
-    everything: AllOption = False,
-    as_json: JsonOption = False,
+    path: Path,
+    *,
+    quick: bool = False,
+    hidden: Path | None = None,
+    salt: Path | None = None,
+    everything: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Check a release: checksums, rules, documents, loaders.
 
@@ -161,6 +88,17 @@ def verify(
     With the hidden-test folder, it also checks that no public file contains hidden text; with the salt too,
     that the hidden stories are those that release.json commits to. For that proof a release.json alone is
     enough.
+
+    Options:
+        path: Release folder, user/name@tag, or a release.json.
+        quick: Check only checksums, schemas, rules and tables.
+        hidden: The hidden-test folder [PATH-hidden if it exists].
+        salt: The salt file of the commitments [PATH-hidden.salt if it exists].
+
+    Examples:
+        fabula release verify dist/mine-0.1.0
+        fabula release verify old/release.json --hidden dist/mine-0.1.0-hidden --salt
+            dist/mine-0.1.0-hidden.salt
     """
     from ..releases import verify
 
@@ -169,3 +107,75 @@ def verify(
     if folder != path:  # a version on a Hub is called by its name, wherever the cache has it
         report = replace(report, path=path)
     return show_findings(report, as_json=as_json, everything=everything)
+
+
+@command("release diff")
+def diff(
+    old: Path, new: Path, *, html: Path | None = None, evaluation: Path | None = None, as_json: bool = False
+) -> int:
+    """Compare two releases and say which version step is due.
+
+    Differences are listed by record and JSON path. Exits with 0 when the releases were compared, whatever
+    differs; with 1 when the version of the new release is wrong (not higher than the old one, or too low for
+    what changed); with 2 when they cannot be compared.
+
+    Options:
+        old: The older release: a folder, or user/name@tag.
+        new: The newer one.
+        html: Also write the comparison as a page here.
+        evaluation: Say which parts of this evaluation of OLD stay valid.
+
+    Examples:
+        fabula release diff dist/mine-0.1.0 dist/mine-0.2.0
+        fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --html diff.html
+        fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --evaluation runs/eval-a --json
+    """
+    from ..releases.diffing.page import write_page
+
+    try:
+        found, affected = _compared(released(old), released(new), evaluation)
+    except InputError as error:
+        raise NotCompared(error.problems) from error
+    if html is not None:
+        write_page(html, found, () if affected is None else affected.table())
+        warn(f"written: {html}")
+    show(_Told(found, affected), as_json=as_json)
+    return int(found.problem is not None)
+
+
+class NotCompared(InputError):
+    """One of the two is no sound release, or there is no such evaluation: nothing was compared."""
+
+    exit_code = ExitCode.USAGE
+
+
+def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
+    from ..releases import diff
+
+    found = diff(old, new)
+    if evaluation is None:
+        return found, None
+    from ..evaluation.judges.affected import affected_judgements
+
+    return found, affected_judgements(evaluation, old, new)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A diff, and what it means for an evaluation."""
+
+    found: "ReleaseDiff"
+    affected: "Affected | None"
+
+    def as_json(self) -> dict[str, Any]:
+        from ..releases.diffing.text import as_json
+
+        evaluation = None if self.affected is None else self.affected.as_json()
+        return {**as_json(self.found), "evaluation": evaluation}
+
+    def lines(self) -> Iterator[str]:
+        from ..releases.diffing.text import lines
+
+        yield from lines(self.found)
+        if self.affected is not None:
+            yield from self.affected.lines()

@@ -1,58 +1,45 @@
 """``fabula run``: look at a run, look at one item, retry what failed."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from .advice import incomplete_lines, summary_first
-from .common import JsonOption, MaxCostOption, WorkersOption, example, guarded, say, show
-
-app = typer.Typer(
-    name="run",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Look at a run; check its journal; retry failures.",
-)
-
-RunArgument = Annotated[Path, typer.Argument(help="Run folder.", show_default=False)]
+from .build import incomplete_lines, summary_first
+from .command import command
+from .common import say, show
 
 
-@app.command(
-    "status",
-    epilog=example(
-        "fabula run status runs/mine", "fabula run status runs/mine --explain --set draft_scenes.scenes=6"
-    ),
-)
-@guarded
-def status(
-    run: RunArgument,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say for each stage what would run again, and why.")
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="With --explain: as if this setting were changed. Repeatable."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Show how far each stage of a run is. Changes nothing; works while the run is in progress."""
+@command("run status")
+def status(run: Path, *, explain: bool = False, settings: Sequence[str] = (), as_json: bool = False) -> int:
+    """Show how far each stage of a run is. Changes nothing; works while the run is in progress.
+
+    Options:
+        run: Run folder.
+        explain: Say for each stage what would run again, and why.
+        settings: With --explain: as if this setting were changed.
+
+    Examples:
+        fabula run status runs/mine
+        fabula run status runs/mine --explain --set draft_scenes.scenes=6
+    """
     from ..engine.status import run_status
     from ..kinds.verbs import pipeline_of
 
-    result = run_status(run, pipeline_of(run), explain=explain, sets=settings or ())
+    result = run_status(run, pipeline_of(run), explain=explain, sets=settings)
     show(result, as_json=as_json)
     return 0
 
 
-@app.command("show", epilog=example("fabula run show runs/mine kb25k_0001"))
-@guarded
-def show_one(
-    run: RunArgument,
-    item: Annotated[str, typer.Argument(help="Item id.", show_default=False)],
-    as_json: JsonOption = False,
-) -> int:
-    """Show what each stage read, got and wrote for one item."""
+@command("run show")
+def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
+    """Show what each stage read, got and wrote for one item.
+
+    Options:
+        run: Run folder.
+        item: Item id.
+
+    Examples:
+        fabula run show runs/mine kb25k_0001
+    """
     from ..engine.inspect import show_item
     from ..kinds.verbs import pipeline_of
 
@@ -61,23 +48,21 @@ def show_one(
     return 0
 
 
-@app.command(
-    "check", epilog=example("fabula run check runs/mine", "fabula run check runs/mine --salvage --json")
-)
-@guarded
-def check(
-    run: RunArgument,
-    salvage: Annotated[
-        bool,
-        typer.Option("--salvage", help="Write a new journal with all undamaged rows; keep the damaged one."),
-    ] = False,
-    as_json: JsonOption = False,
-) -> int:
+@command("run check")
+def check(run: Path, *, salvage: bool = False, as_json: bool = False) -> int:
     """Check the journal of a run for damage.
 
     Every row is checked, both replies of models and results. Exits with 1 if something is damaged. With
     --salvage, the damaged journal is put aside and a new one takes its place; it then exits with 0. The next
     build or retry makes again what was lost, and nothing else.
+
+    Options:
+        run: Run folder.
+        salvage: Write a new journal with all undamaged rows; keep the damaged one.
+
+    Examples:
+        fabula run check runs/mine
+        fabula run check runs/mine --salvage --json
     """
     if salvage:
         from ..engine.salvage import salvage as salvaged
@@ -91,35 +76,32 @@ def check(
     return int(bool(report.findings))
 
 
-@app.command(
-    "retry",
-    epilog=example(
-        "fabula run retry runs/mine --failed",
-        "fabula run retry runs/mine --max-cost 5",
-        "fabula run retry runs/mine --sources /data/stories",
-    ),
-)
-@guarded
+@command("run retry")
 def retry(
-    run: RunArgument,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Run failed items again; ask once more what got no usable reply.")
-    ] = False,
-    sources: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--sources",
-            help="New place of sources that were moved: files, or a folder with them. Repeatable.",
-        ),
-    ] = None,
-    workers: WorkersOption = None,
-    max_cost: MaxCostOption = None,
-    as_json: JsonOption = False,
+    run: Path,
+    *,
+    failed: bool = False,
+    sources: Sequence[Path] = (),
+    workers: int | None = None,
+    max_cost: float | None = None,
+    as_json: bool = False,
 ) -> int:
     """Continue a run with its own sources and settings.
 
     It works on all items: --limit, --items and --stage of the first command are not kept. To stay within
     them, give the first command again. The limit of --max-cost stays unless you give another one.
+
+    Options:
+        run: Run folder.
+        failed: Run failed items again; ask once more what got no usable reply.
+        sources: New place of sources that were moved: files, or a folder with them.
+        workers: Worker processes [all cores].
+        max_cost: Most USD that the run may cost in all [no limit].
+
+    Examples:
+        fabula run retry runs/mine --failed
+        fabula run retry runs/mine --max-cost 5
+        fabula run retry runs/mine --sources /data/stories
     """
     from ..engine.progress import choose_reporter
     from ..kinds.verbs import continue_run
@@ -131,7 +113,7 @@ def retry(
             retry_failed=failed,
             workers=workers,
             max_cost=max_cost,
-            sources=sources or (),
+            sources=sources,
             reporter=reporter,
         )
     show(report, as_json=as_json)

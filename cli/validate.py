@@ -1,41 +1,26 @@
 """``fabula validate``: every finding about a run, a release, a JSONL file or a suite, in one pass."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from .common import JsonOption, example, guarded, released, show_findings
-from .findings import AllOption
+from .command import command
+from .common import released, show_findings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(
-        "validate",
-        epilog=example(
-            "fabula validate runs/mine",
-            "fabula validate annotations.jsonl --json",
-            "fabula validate runs/shots",
-            "fabula validate runs/eb",
-            "fabula validate all_prompts.json",
-        ),
-    )(validate)
+@command("validate")
+def validate(path: Path, *, strict: bool = False, everything: bool = False, as_json: bool = False) -> int:
+    """Check schemas and every rule. Exits with 1 if there are findings.
 
+    Options:
+        path: Run, release, JSONL file, suite (.json), shot scripts, episodes.
+        strict: Warnings count as findings too.
 
-@guarded
-def validate(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="Run, release, JSONL file, suite (.json), shot scripts, episodes.", show_default=False
-        ),
-    ],
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as findings too.")] = False,
-    everything: AllOption = False,
-    as_json: JsonOption = False,
-) -> int:
-    """Check schemas and every rule. Exits with 1 if there are findings."""
+    Examples:
+        fabula validate runs/mine
+        fabula validate annotations.jsonl --json
+        fabula validate runs/shots
+        fabula validate runs/eb
+        fabula validate all_prompts.json
+    """
     from ..releases.entity_tree import holds_episodes, read_entity_set
     from ..releases.shot_statistics import holds_scripts
     from ..releases.shot_tree import read_shot_set

@@ -20,15 +20,15 @@ class RunOptions:
 
     Attributes:
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: USD that the run may cost in all; None for no limit.
-        reuse: other run folders; what models answered there is not asked again.
-        config: settings file; ``fabula.toml`` of the working folder where it is there and none is named.
-        settings: single settings, each as ``stage.key=value``, or as a mapping of such keys to values; they
+        max_cost: most USD that the run may cost in all [no limit].
+        reuse: a run whose replies are used instead of asking again.
+        config: settings file; ``fabula.toml`` of the working folder is used if it is there and none is named.
+        settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
             go before everything else.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
+        workers: worker processes [one per core]; 0 works in this process.
         created_at: creation time of a new run, RFC 3339.
-        retry_failed: run failed items again, and ask once more what got no usable reply.
-        replace_sources: of a build: let sources take the place of others, though items are gone in them.
+        retry_failed: run failed items again, and ask once more what got no usable reply, nothing else.
+        replace_sources: replace the run's sources by these, though items are gone in them.
         others: gives the sections that the settings file may have for other kinds of run.
     """
 

@@ -31,9 +31,9 @@ class Exclusion:
 
     Attributes:
         attention_failures: most attention checks that a person may fail; with more, all their lines go.
-        min_seconds: a line answered faster than this goes; None: none does.
+        min_seconds: leave out lines that were answered faster [none].
         min_consistency: least share of repeated controls answered as before; below it, all lines of the
-            person go; None: nobody goes for that.
+            person go [none].
     """
 
     attention_failures: int = 0

@@ -29,13 +29,14 @@ class RequestOptions:
     """How scripts are adapted to a generator.
 
     Attributes:
-        header: one of :data:`HEADERS`. Descriptions are those of the registry, the prompt's own with
-            ``official``; what the registry does not have cannot be described.
-        ids: types whose names are replaced by ids such as ``[character1]``.
-        max_chars: most characters of a prompt; what is beyond is cut at a space and counted. None for all.
-        per: a line per ``shot``, or one per ``episode`` for generators that take all shots at once.
-        tier: only episodes of this tier; None for all of the set.
-        split: the split file that says so; see :meth:`.entity_tree.EntitySet.tiers`.
+        header: entities that a prompt describes: ``official`` (as in the file), ``none``, ``all``, or
+            ``first`` (new ones). Other descriptions are those of the registry; what it does not have cannot
+            be described.
+        ids: write ids such as ``[character1]`` for names of this type: character, location, object.
+        max_chars: most characters of a prompt; what is beyond is cut at a space and counted [all].
+        per: a line per ``shot``, or per ``episode`` for generators that take all shots at once.
+        tier: only episodes of this tier [all].
+        split: split file that says the tier [that of most episodes].
         seed: seed of the first shot of each episode; every shot adds 1.
     """
 

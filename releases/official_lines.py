@@ -27,9 +27,9 @@ class ImportOptions:
     """What a person says about a package.
 
     Attributes:
-        name: short name of the data set; without one, that of the folder or repository.
-        version: semantic version; without one, that of the package's metadata, else ``0.0.0``.
-        language: BCP 47 tag of the stories whose record names none.
+        name: short name of the data set [that of the folder or repository].
+        version: semantic version [that of the package's metadata, else 0.0.0].
+        language: language tag of stories whose records do not name one.
         fields: field of ours -> field of the package that holds its value, for whole records.
     """
 

@@ -22,20 +22,21 @@ class PackOptions:
     """What a person says about a release.
 
     Attributes:
-        version: semantic version, such as ``0.1.0``; ``auto`` counts on from the release that it follows.
-        name: short name, as a repository on the Hub would be called.
-        title: name for people.
-        license: SPDX or Hub id of its licence; None takes the one that the records state.
+        version: semantic version, such as ``0.1.0``, or ``auto``: the next one after the release that it
+            follows.
+        name: short name, as in a repository address.
+        title: full title, for people.
+        license: SPDX or Hub id of its licence [as the records, fabula.toml or the earlier release state].
         usual_license: that of records that state none, where ``license`` is None.
         creators: who made the benchmark.
         url: where it is published; without one a URN of name and version stands in.
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
-        languages: language tags of the prompts of a suite; stories say their own.
-        since: the release of the version before, whose canary and subsets go on; None for a first release.
-        subsets: the subsets to draw, such as ``lite=200``; see :mod:`.subset_requests`.
-        reviews: summaries of human reviews (Table 16), as JSON Lines.
-        salt: the salt of an earlier version's commitments; see :mod:`.commitments`.
+        languages: language tag of the prompts or scripts; stories say their own.
+        since: the earlier release, a folder or user/name@tag, whose canary and subsets go on.
+        subsets: draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.
+        reviews: summaries of human reviews (Table 16), as JSON Lines; gold subsets need them.
+        salt: the salt file of an earlier version, for a run that has none yet.
     """
 
     version: str

@@ -23,15 +23,15 @@ class RequestOptions:
     """How scripts are adapted to a generator.
 
     Attributes:
-        language: of the prompt, ``en`` or ``ch``.
-        parts: which parts the prompt has, in this order.
-        max_chars: most characters of a prompt; what is beyond is cut at a space and counted. None for all.
-        references: most reference images of a shot; None for all. Of too many characters those that appear
-            most often in the script go first, and among equals those that the script names first.
+        language: language of the prompts, ``en`` or ``ch``.
+        parts: part of the prompt: perspective, plot, static, characters, setting; in this order [all].
+        max_chars: most characters of a prompt; what is beyond is cut at a space and counted [all].
+        references: most reference images of a shot [all]. Of too many characters those that appear most often
+            in the script go first, and among equals those that the script names first.
         per_character: reference images of each character, its first ones.
         previous: how many earlier shots the generator is shown.
-        width: of the picture, in pixels; with the height 16:9 or nearly so.
-        height: of the picture, in pixels.
+        width: width of the pictures, in pixels; with the height 16:9 or nearly so.
+        height: height of the pictures, in pixels.
         seed: seed of the first shot of each story; every shot adds 1.
     """
 

@@ -12,11 +12,12 @@ class EntityOptions(RunOptions):
     """How to build episodes. What every run may choose comes as keywords.
 
     Attributes:
-        detections: file of detections that is used instead of detectors; see docs/identities.md.
-        planner: who writes, in every stage: ``rules`` or ``model``; None for the settings' own.
-        model: spec of the model that writes; implies the planner ``model``.
+        detections: file of people that you found yourself, used instead of detectors; see docs/identities.md.
+        planner: who writes, in every stage: ``rules`` or ``model`` [as set, else rules].
+        model: the model that looks at frames and writes, such as ``google:gemini-2.5-flash``; implies the
+            planner ``model``.
         limit: only the first so many videos.
-        items: only these videos, by id.
+        items: only this video, by id.
     """
 
     detections: Path | None = None

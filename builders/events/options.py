@@ -11,11 +11,11 @@ class SuiteOptions(RunOptions):
     """How to build a suite. What every run may choose comes as keywords.
 
     Attributes:
-        model: spec of the model that captions, writes and lists events; None: people's prompts alone.
-        generate: prompts that the model is asked for; None for the settings' number, else none.
-        keep_all: whether every prompt of a suite that is given as seeds stays, even where it breaks a
-            condition or is a near-duplicate; None for what the settings say, else not.
-        most: most prompts of the suite; None for the settings' number, else all.
+        model: the model that captions videos, writes prompts and lists events [none: people's prompts alone].
+        generate: how many prompts the model is asked to write [as set, else 0].
+        keep_all: if the seeds are a suite: keep every prompt, also those that break a condition or are
+            near-duplicates.
+        most: keep at most this many prompts [as set, else all].
         results: method -> file name -> completion rate of judged videos; None for those that the run has, if
             it has any. They filter the prompts and say how hard each is.
         people: the same by people, for the filter that compares them with the judge.

@@ -46,14 +46,14 @@ class ExtendOptions:
 
     Attributes:
         records: JSONL of hand-written records for some of the new stories.
-        created_at: the time that the new records bear, RFC 3339; by default as for a new run:
-            ``SOURCE_DATE_EPOCH``, else the clock.
-        workers: worker processes; None for the settings' number, else one per core; 0 works in this process.
-        max_cost: USD that the run may cost in all, what it has cost included; None for its last limit.
-        dry_run: only look whether the new stories can be taken in, and which the stages would turn away.
+        created_at: creation time of the new records, RFC 3339 [``SOURCE_DATE_EPOCH``, else now].
+        workers: worker processes [as set, else one per core]; 0 works in this process.
+        max_cost: most USD that the run may cost in all, what it has cost included [its last limit].
+        dry_run: only check whether the stories can be added, and which the stages would turn away; write
+            nothing.
         retry_failed: run failed stories of the run again, and ask once more what got no usable reply.
-        moved: where sources of the run are that have moved: the files and folders themselves, or a folder
-            that holds them; they are known by their content.
+        moved: new place of the run's sources that were moved: files, or a folder that holds them; they are
+            known by their content.
     """
 
     records: Path | None = None

@@ -13,12 +13,13 @@ class BuildOptions(RunOptions):
 
     Attributes:
         records: JSONL of hand-written records for some of the stories.
-        planner: who drafts, for every stage that a planner drafts for: ``rules``, which needs neither model
-            nor network, or ``model``; None for the settings' own, which are ``rules`` by default.
-        model: spec of the model that drafts, such as ``openai:gpt-4.1-mini``; implies the planner ``model``.
-        verifier: spec of the model that checks the drafts; by default the one that drafts.
+        planner: who drafts, in every stage: ``rules``, which needs neither model nor network, or ``model``
+            [as set, else rules].
+        model: the model that drafts, such as ``openai:gpt-4.1-mini`` or ``http://HOST/v1#NAME``; implies the
+            planner ``model``.
+        verifier: the model that checks the drafts [the one that drafts].
         limit: only the first so many stories.
-        items: only these story ids.
+        items: only this story id.
         stage: stop after this stage.
     """
 

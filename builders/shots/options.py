@@ -12,13 +12,14 @@ class ShotOptions(RunOptions):
     """How to build shot scripts. What every run may choose comes as keywords.
 
     Attributes:
-        scripts: JSONL with what authors give about stories: labels and characters; see :mod:`.given`.
-        shots: shots of every story; None for the settings' number, else by its length.
-        languages: keys of the languages to write, ``en`` and ``ch``; None for the settings', else both.
-        planner: who drafts, in every stage: ``rules`` or ``model``; None for the settings' own.
-        model: spec of the model that drafts; implies the planner ``model``.
+        scripts: JSONL with what authors give about stories: labels and characters; see docs/shots.md.
+        shots: number of shots of every story, 4 to 30 [as set, else by its length].
+        languages: languages to write, ``en`` and ``ch``, with a comma between them [as set, else both].
+        planner: who drafts, in every stage: ``rules`` or ``model`` [as set, else rules].
+        model: the model that drafts, such as ``openai:gpt-4.1-mini`` or ``http://HOST/v1#NAME``; implies the
+            planner ``model``.
         limit: only the first so many stories.
-        items: only these story ids.
+        items: only this story id.
     """
 
     scripts: Path | None = None

@@ -32,12 +32,13 @@ class EventOptions(RunOptions):
     """How to judge videos. What every run may choose comes as keywords.
 
     Attributes:
-        judges: model specs of the verifiers, or names that the section ``[judges]`` gives.
-        votes: votes of each verifier on each video; None for the settings' number, else by rule.
-        labels: only prompts with one of these labels.
-        units: only these file names of the suite.
+        judges: a judge: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section ``[judges]`` of
+            the settings file gives.
+        votes: votes of each judge on each video [as set, else 3; 2 for a model on your own server].
+        labels: only prompts with this label.
+        units: only the prompt with this file name.
         limit: only the first so many prompts.
-        replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
+        replace: remove earlier replies from the folder that this evaluation does not ask for.
     """
 
     judges: Sequence[str] = ()

@@ -29,11 +29,11 @@ class Definitions(Uncertainty):
     """The named definitions that a completion score depends on; how sure it is is :class:`.Uncertainty`'s.
 
     Attributes:
-        voting: ``unanimous`` (an event is completed where every vote says so), ``at_least_K`` (where K votes
-            do; K is at most the number of votes that count), or ``average`` (the mean of the votes).
+        voting: events: ``unanimous`` (every vote says that an event is completed), ``at_least_K`` (K votes
+            do; K is at most the number of votes that count), or ``average`` of the votes [unanimous].
         nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
-        partial: which votes of a prompt count: those ``answered``, which reproduces the published tables, or
-            all that are ``required``, where a vote without an answer speaks against every event.
+        partial: events: which votes of a prompt count: those ``answered``, as in the published tables, or all
+            that are ``required``, where a vote without an answer speaks against every event [answered].
     """
 
     voting: str = "unanimous"

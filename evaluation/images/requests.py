@@ -39,14 +39,15 @@ class ImageOptions(RunOptions):
     """How to evaluate shot images. What every run may choose comes as keywords.
 
     Attributes:
-        metrics: some of the names of :mod:`..metrics.registry`, or ``all``.
-        judges: model specs, or names that the section ``[judges]`` gives; for prompt alignment.
-        votes: ratings of each judge of each shot and dimension: the runs of H.6.
-        stories: only these stories.
-        limit: only the first so many.
+        metrics: names of metrics, or ``all``; several in one text have commas between them.
+        judges: a judge of alignment: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section
+            ``[judges]`` gives.
+        votes: how often each judge rates each question [as set, else 1]: the runs of H.6.
+        stories: only this story.
+        limit: only the first so many stories.
         outputs: how the outputs of methods are read: mode, language, timestamp, first_shot.
-        device: ``cpu``, ``cuda`` or ``mps``; ``auto`` takes the fastest here.
-        replace: let what an earlier evaluation in the folder has and this one has not go.
+        device: where models run: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the fastest here.
+        replace: remove from the folder what an earlier evaluation found or asked and this one does not.
     """
 
     metrics: Sequence[str] = ("all",)

@@ -11,19 +11,20 @@ class EvaluateOptions(RunOptions):
     """How to judge. What every run may choose comes as keywords.
 
     Attributes:
-        judges: model specs of the judges, or names that the section ``[judges]`` of the settings file gives.
-        preset: an ensemble of judges; see :data:`.presets.PRESETS`.
-        votes: answers of each judge to each question; None for the settings' number, else 1.
-        split: only stories of these splits.
+        judges: a judge: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section ``[judges]`` of
+            the settings file gives.
+        preset: a published ensemble of judges: {evaluation.judges.presets:PRESETS}.
+        votes: how often each judge answers each question [as set, else 1].
+        split: only stories of this split.
         subset: only the stories that this file of the release lists, such as ``strict_gold_400``.
-        stories: only these story ids.
+        stories: only this story id.
         limit: only the first so many of those stories.
-        matcher: spec or name of a model that also says which answers mean the same as an accepted one, of an
-            encoder (``embedding:SPEC``) whose vectors say so, or one of each.
-        prompts: the set of judges' prompts, ``main`` or ``heldout``; None for the settings' one, else main.
+        matcher: also compare answers with accepted ones by a model, or by the vectors of an encoder
+            (``embedding:SPEC``); one of each.
+        prompts: the judges' prompts: ``main``, or ``heldout`` for another wording [as set, else main].
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
-        replace: let replies of an earlier evaluation in the folder go that this one does not ask for.
+        replace: remove earlier replies from the folder that this evaluation does not ask for.
     """
 
     judges: Sequence[str] = ()

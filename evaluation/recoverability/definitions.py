@@ -31,8 +31,9 @@ class Definitions(Uncertainty):
 
     Attributes:
         matcher: how answers are compared with the accepted ones; see :mod:`.matching`.
-        nonresponse: what a judge counts as that was asked and did not answer.
-        support: what the image support of a text+image reply decides.
+        nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
+        support: which image support spoils a text+image answer: ``contradicted``, ``answer`` or ``eq51``
+            [contradicted].
         weights: weight of each judge, fitted on people's answers; None for one vote each.
     """
 

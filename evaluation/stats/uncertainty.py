@@ -53,9 +53,11 @@ class Uncertainty:
 
     Attributes:
         resamples: bootstrap resamples of the units; 0 for no intervals.
-        seed: of the bootstrap.
-        interval: ``by-size``, or ``percentile`` for any number of units, as the papers have it.
-        correction: of p-values that are computed together: ``holm``, or ``bonferroni`` as in the papers.
+        seed: seed of the bootstrap [42].
+        interval: intervals: ``by-size`` (Student's t below 30 stories or prompts, none below 6), or
+            ``percentile`` for any number, as the papers have it [by-size].
+        correction: correction of p-values that are computed together: ``holm``, or ``bonferroni`` as in the
+            papers [holm].
     """
 
     resamples: int = RESAMPLES

@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from fabula.cli.findings import PLACES, VALUES, finding_lines
+from fabula.cli.common import PLACES, VALUES, finding_lines
 from fabula.errors import InputError, UserError
 from fabula.schemas.issue import Issue
 

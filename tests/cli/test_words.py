@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabula.cli.words import EVENTS, USES
+from fabula.cli.schemas import EVENTS, USES
 from fabula.schemas.events import DIFFICULTIES, ORIGINS, PARTICIPANTS
 from fabula.schemas.vocabulary import NAMES, vocabulary
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.cli.scoring import check_options, event_definitions, katha_definitions, suite_of
+from fabula.cli.score import check_options, event_definitions, katha_definitions, suite_of
 from fabula.errors import ConfigError
 from fabula.evaluation.completion.votes import Definitions as EventDefinitions
 from fabula.evaluation.recoverability.definitions import Definitions
@@ -36,9 +36,9 @@ def test_options_when_none_or_shared_ones_are_given_are_taken(kind: str) -> None
 
 
 def test_definitions_when_nothing_is_given_are_the_defaults() -> None:
-    assert katha_definitions(None, None, None, None, resamples=10_000, seed=42) == Definitions()
-    assert event_definitions(None, None, None, interval="by-size") == EventDefinitions()
-    assert event_definitions(None, None, "incorrect", resamples=0).nonresponse == "zero"
+    assert katha_definitions({"seed": 42}, None, 10_000) == Definitions()
+    assert event_definitions({"interval": "by-size"}, 10_000) == EventDefinitions()
+    assert event_definitions({"nonresponse": "incorrect"}, 0).nonresponse == "zero"
 
 
 def test_suite_when_given_twice_is_refused() -> None:

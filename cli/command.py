@@ -1,0 +1,245 @@
+"""How a function becomes a command: its options are made when it is chosen, from what says them already.
+
+A parameter is an argument, and one after ``*`` an option. What it means stands under ``Options:`` in the
+docstring of the function; examples stand under ``Examples:``. Fields of classes of options are options, too:
+what they mean stands under ``Attributes:`` in the class. ``{module:NAMES}`` stands for the names in a list.
+"""
+
+import copy
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from .common import guarded
+
+Function = TypeVar("Function", bound=Callable[..., int | None])
+Anything = Any  # a function, a class or an annotation, of which only Python knows what it is
+
+RUN_OPTIONS = "engine.run_options:RunOptions"
+FLAGS = {
+    "as_json": "--json", "everything": "--all", "settings": "--set", "judges": "--judge",
+    "stories": "--story", "labels": "--label", "units": "--prompt", "parts": "--part",
+    "creators": "--creator",
+    "subsets": "--subset", "methods": "--method", "splits": "--split", "moved": "--sources",
+}  # fmt: skip
+"""Parameter -> its option, where that has another name."""
+MEANINGS = {
+    "run": "Run folder.",
+    "release": "Release of events, in place of --suite.",
+    "suite": "Suite of events: an all_prompts.json, or the folder of a run with one.",
+    "out": "Run folder; made if missing, continued if there.",
+    "dry_run": "Only show what models would be asked, and the cost.",
+    "mode": "Shots: folder of the mode, if there are several.",
+    "language": "Shots: en or ch, if there are both.",
+    "timestamp": "Shots: time stamp, or latest, if there are several.",
+    "first_shot": "Shots: number of the first shot in file names.",
+    "everything": "Print every finding [those that repeat once, with their count].",
+    "as_json": "Print JSON for scripts.",
+}
+"""Parameter -> what it means where neither its command nor a class of options says it."""
+LAST = ("everything", "as_json")
+_LISTED = re.compile(r"\{([\w.]+:\w+)\}")
+_SECTION = re.compile(r"^(Options|Examples|Attributes|Raises):\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the program.
+
+    Attributes:
+        name: what it is called after ``fabula``, such as ``release pack``.
+        function: what it does; it gets what the user gave, and has defaults for the rest.
+        takes: classes whose fields are options, too. The function gets them in its parameter ``options``
+            as an object of the only class, or in ``given`` as a mapping of the fields that the user gave.
+        without: fields that are no options of this command.
+        flags: parameter or field -> option, where it is not the usual one.
+    """
+
+    name: str
+    function: Callable[..., int | None]
+    takes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    def add_to(self, app: typer.Typer) -> None:
+        """Add it to the program, without its options."""
+
+        def chosen() -> None: ...
+
+        chosen.command = self  # type: ignore[attr-defined]
+        text = _sections(self.function)
+        shown = examples(*_entries(text.get("Examples", "")))
+        app.command(self.name.split()[-1], cls=_Lazy, help=text[""], epilog=shown)(chosen)
+
+    def with_options(self) -> Callable[..., None]:
+        """Return the function that Typer reads the options from, and calls with what the user gave."""
+
+        def run(**parsed: Any) -> None:  # noqa: ANN401 - the options of any command
+            given = {
+                name: value for name, value in parsed.items() if value is not None and value is not False
+            }
+            lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+            guarded(self._call, self.name)(**{**given, **lists})
+
+        meanings = self._meanings()
+        listed = [
+            _parameter(own, own.annotation, own.default, self._flag(own.name), meanings)
+            for own in self._own().values()
+            if own.name not in ("options", "given")
+        ]
+        last = [parameter for parameter in listed if parameter.name in LAST]
+        first = [parameter for parameter in listed if parameter not in last]
+        run.__signature__ = inspect.Signature([*first, *self._taken().values(), *last])  # type: ignore[attr-defined]
+        return run
+
+    def _call(self, **values: Any) -> int | None:  # noqa: ANN401 - the options of any command
+        taken = {name: values.pop(name) for name in self._taken() if name in values}
+        if "options" in self._own():
+            cls = _load(self.takes[0])
+            if issubclass(cls, _load(RUN_OPTIONS)):
+                taken["others"] = _load("kinds.registry:foreign_sections")
+            values["options"] = cls(**taken)
+        elif self.takes:
+            values["given"] = taken
+        return self.function(**values)
+
+    def _own(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters
+
+    def _flag(self, name: str) -> str:
+        return self.flags.get(name) or FLAGS.get(name) or "--" + name.replace("_", "-")
+
+    def _meanings(self) -> dict[str, str]:
+        """Return what each option means: what the function says goes before what its classes say."""
+        owners = (_load(RUN_OPTIONS), *map(_load, reversed(self.takes)), self.function)
+        return MEANINGS | {name: text for owner in owners for name, text in _meanings(owner).items()}
+
+    def _taken(self) -> dict[str, inspect.Parameter]:
+        """Return the options that are fields of classes; those of a class stand before those of its bases."""
+        taken: dict[str, inspect.Parameter] = {}
+        meanings = self._meanings()
+        for cls in map(_load, self.takes):
+            hints = get_type_hints(cls, include_extras=True)
+            for each in sorted(fields(cls), key=lambda each: each.name not in inspect.get_annotations(cls)):
+                if each.name in (*self.without, *self._own(), *taken) or _is_no_option(hints[each.name]):
+                    continue
+                needed = each.default is MISSING and each.default_factory is MISSING
+                usual = each.default if "options" in self._own() and each.default is not MISSING else None
+                named = inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY)
+                taken[each.name] = _parameter(
+                    named, hints[each.name], named.empty if needed else usual, self._flag(each.name), meanings
+                )
+        return taken
+
+
+COMMANDS: list[Command] = []
+"""All commands, in the order of their files."""
+
+
+def command(
+    name: str, *takes: str, without: Sequence[str] = (), **flags: str
+) -> Callable[[Function], Function]:
+    """Return what makes a function a command; see :class:`Command`. Classes are named as ``module:Class``."""
+
+    def register(function: Function) -> Function:
+        COMMANDS.append(Command(name, function, takes, tuple(without), flags))
+        return function
+
+    return register
+
+
+def examples(*lines: str) -> str:
+    """Return the epilog that shows a command's examples, one a line."""
+    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
+
+
+class _Lazy(TyperCommand):
+    """A command that has no options before somebody asks for them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - types of Typer's that it does not publish
+        if not self.params:
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command()(self.callback.command.with_options())  # type: ignore[union-attr]
+            filled = typer.main.get_command(single)
+            self.params, self.callback = filled.params, filled.callback
+        return super().get_params(ctx)
+
+
+def _load(name: str) -> Anything:
+    module, _, cls = name.partition(":")
+    return getattr(import_module(f"..{module}", __package__), cls)
+
+
+def _sections(owner: Anything) -> dict[str, str]:
+    """Return the sections of a docstring by name; its text has none."""
+    text, *rest = _SECTION.split(inspect.cleandoc(owner.__doc__ or ""))
+    return {"": text.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
+
+
+def _entries(section: str) -> list[str]:
+    """Return the entries of a section; lines that are indented further go on with the one above."""
+    return [line.strip() for line in re.sub(r"\n {5,}", " ", section).splitlines() if line.strip()]
+
+
+def _meanings(owner: Anything) -> dict[str, str]:
+    """Return what the docstring of a function, or of a class and its bases, says of each option."""
+    meanings: dict[str, str] = {}
+    for each in reversed(owner.__mro__) if isinstance(owner, type) else (owner,):
+        sections = _sections(each)
+        for entry in _entries(sections.get("Options", "") + sections.get("Attributes", "")):
+            name, _, text = entry.partition(": ")
+            meanings[name] = (text[0].upper() + text[1:]).replace("``", "")
+    return meanings
+
+
+def _origin(annotation: Anything) -> Anything:
+    return get_origin(annotation)
+
+
+def _is_no_option(annotation: Anything) -> bool:
+    """Whether what a field holds cannot be written on a command line."""
+    kinds = (_origin(annotation), *map(_origin, get_args(annotation)[:1]))
+    return Mapping in kinds or Callable in kinds
+
+
+def _parameter(
+    named: inspect.Parameter, annotation: Anything, default: Anything, flag: str, meanings: Mapping[str, str]
+) -> inspect.Parameter:
+    """Return a parameter as Typer reads it."""
+    option = named.kind is named.KEYWORD_ONLY
+    info: Anything = typer.Option() if option else typer.Argument()
+    if _origin(annotation) is Annotated:
+        annotation, given = get_args(annotation)
+        info = copy.copy(given)
+    info.help = _LISTED.sub(lambda match: ", ".join(_load(match[1])), meanings[named.name])
+    if option:
+        info.param_decls = (flag,)
+    annotation = _plain(annotation)
+    if option and _origin(annotation) is list:
+        info.help += " Repeatable."
+    if annotation is bool:
+        default = bool(default)
+    elif default is not named.empty and (default is None or _origin(annotation) is list):
+        annotation, default = annotation | None, None
+    return inspect.Parameter(
+        named.name, named.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
+    )
+
+
+def _plain(annotation: Anything) -> Anything:
+    """Return the type that Typer knows: a list for a sequence, a path for a path or text, no None."""
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if _origin(annotation) is Literal:
+        return type(kinds[0])
+    if _origin(annotation) in (list, tuple, Sequence):
+        return list[_plain(kinds[0])]  # type: ignore[misc]
+    if not kinds:
+        return annotation
+    return Path if Path in kinds else _plain(kinds[0]) if _origin(annotation) else annotation

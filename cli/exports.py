@@ -1,0 +1,341 @@
+"""``fabula export``: what others need of a release or an evaluation, in a folder of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .command import command
+from .common import emit, released, say, show, warn
+from .evaluate import given_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..people.tasks import Task
+    from ..releases.entity_requests import RequestOptions as EntityRequests
+    from ..releases.entity_tree import EntitySet
+    from ..releases.shot_requests import RequestOptions as ShotRequests
+
+
+@command("export katha")
+def katha(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")], *, out: Path, as_json: bool = False
+) -> int:
+    """Write a release as the official KathaBench files.
+
+    The files have the names of Table 23 of the paper. An imported package comes out as it came in: tables
+    line by line in canonical JSON, sorted by id, with the fields that were set aside; every other file byte
+    for byte.
+
+    Options:
+        folder: Release, packed or imported.
+        out: A new folder.
+
+    Examples:
+        fabula export katha dist/kathabench --out KathaBench-25K
+    """
+    from ..releases.official_export import export_package
+
+    show(export_package(released(folder), out), as_json=as_json)
+    return 0
+
+
+@command("export archive")
+def archive(
+    folder: Annotated[Path, typer.Argument(metavar="RUN")],
+    *,
+    out: Path,
+    so_far: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Copy the judgements of an evaluation, for publishing.
+
+    Judgements and manifest are checked, and paths of this machine are removed. Anybody can score the copy
+    with the release that it names. An evaluation that somebody else published is checked in the same way.
+    With --so-far the copy of a run that is not finished is marked as incomplete.
+
+    Options:
+        folder: Evaluation folder.
+        out: A new folder.
+        so_far: Take what the run has so far, even while it works or after it was killed.
+
+    Examples:
+        fabula export archive runs/eval-a --out dist/eval-a
+        fabula export archive runs/eval-a --so-far --out /tmp/eval-a-so-far
+    """
+    from ..evaluation.archive import export_archive
+    from ..evaluation.lacking import lacking, lacks
+    from ..evaluation.so_far import export_so_far
+
+    archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
+    unasked, unreached = lacks(archive.manifest.environment)
+    if as_json:
+        told = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
+        emit({**told, "unasked": unasked, "unreached": unreached})
+    else:
+        missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
+        say(f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}")
+    return 0
+
+
+@command("export study")
+def study(
+    *,
+    outputs: Sequence[Path],
+    out: Path,
+    key: Path,
+    suite: Path | None = None,
+    release: Path | None = None,
+    per_prompt: Annotated[int, typer.Option(min=1)] = 2,
+    labels: Sequence[str] = (),
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int = 42,
+    as_json: bool = False,
+) -> int:
+    """Prepare anonymised videos for a study with people.
+
+    For every prompt it draws some methods at random, names their videos by task, and shuffles them. The
+    folder for the participants holds tasks.csv (task, event, statement) and videos/. The key says which video
+    each task is: do not give it to the participants. Collect the answers as lines of kind completion whose
+    item is the task, then give them to fabula calibrate RUN --human FILE --key KEY.
+
+    Options:
+        outputs: Videos of one method.
+        out: New folder for the participants.
+        key: File to write the key to, task -> video. Keep it.
+        suite: Suite: an all_prompts.json, or the folder of a run with one.
+        release: Suite: a release of events, in place of --suite.
+        per_prompt: Methods drawn at random for each prompt.
+        labels: Only prompts with this label.
+        limit: Only the first N prompts.
+        seed: Seed of the draw and of the order.
+
+    Examples:
+        fabula export study --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y --key
+            key.json --out for-people
+        fabula export study --suite all_prompts.json --outputs videos/x --outputs videos/y --outputs
+            videos/z --per-prompt 2 --label hard --key key.json --out for-people
+    """
+    from ..evaluation.completion.load_videos import chosen_prompts
+    from ..evaluation.completion.settings import VideoSelection
+    from ..evaluation.completion.videos import check_methods, videos_of
+    from ..people.tasks import sample_tasks, write_tasks
+    from ..releases.suites import load_suite
+
+    place = given_suite(suite, release)
+    check_methods(outputs)
+    whole = load_suite(place)
+    methods = {folder.resolve().name: videos_of(folder, whole.prompts) for folder in outputs}
+    prompts = chosen_prompts(whole, VideoSelection(label=labels, limit=limit)).prompts
+    tasks = sample_tasks(list(prompts), list(methods), per_prompt, seed)
+    videos = {one: methods[one.method].path(one.video, None) for one in tasks}
+    events = {name: prompt.event_list for name, prompt in prompts.items()}
+    write_tasks(tasks, out, key, events, videos)
+    telling = _telling(videos)
+    if as_json:
+        told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
+        emit({**told, "out": str(out), "key": str(key), "telling_metadata": telling})
+        return 0
+    say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(methods)} methods: {out}")
+    say(f"key, not for participants: {key}")
+    if telling is None:
+        warn("metadata in the videos was not checked, because the extra `video` is not installed")
+    elif telling:
+        warn(
+            "the videos are copied unchanged, and their metadata shows which method made them: "
+            f"{', '.join(telling)}"
+        )
+    return 0
+
+
+def _telling(videos: "Mapping[Task, Path]") -> list[str] | None:
+    """Return the tags in the shown files that tell methods apart; None where nothing can look."""
+    from ..errors import MissingRequirement
+    from ..media.video_tags import telling_tags
+
+    shown: dict[str, list[Path]] = {}
+    for task, file in videos.items():
+        shown.setdefault(task.method, []).append(file)
+    try:
+        return telling_tags(shown)
+    except MissingRequirement:
+        return None
+
+
+@command("export vistory")
+def export_vistory(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")], *, out: Path, as_json: bool = False
+) -> int:
+    """Write shot scripts as the official ViStoryBench tree.
+
+    Scripts stay the same field by field, images byte for byte.
+
+    Options:
+        folder: Set of shot scripts.
+        out: A new folder.
+
+    Examples:
+        fabula export vistory runs/vistory --out ViStoryBench
+    """
+    from ..releases.shot_tree import read_shot_set, write_shot_set
+
+    shot_set, _ = read_shot_set(released(folder))
+    write_shot_set(shot_set, out)
+    if as_json:
+        emit({"out": str(out), "sha256": shot_set.sha256, **shot_set.counts()})
+    else:
+        say(f"{out}: {', '.join(f'{count} {name}' for name, count in shot_set.counts().items())}")
+    return 0
+
+
+@command("export shots", "releases.shot_requests:RequestOptions")
+def export_shots(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
+    *,
+    options: "ShotRequests",
+    out: Path,
+    as_json: bool = False,
+) -> int:
+    """Write prompts and references of shots for generators.
+
+    requests.jsonl has one line per shot; the reference images that it names are copied beside it. If an
+    option shortens a prompt or leaves a character without a reference, the line says so.
+
+    Options:
+        folder: Set of shot scripts.
+        out: A new folder.
+
+    Examples:
+        fabula export shots runs/vistory --out requests
+        fabula export shots runs/vistory --language ch --references 3 --max-chars 500 --previous 1 --out
+            requests
+    """
+    from ..releases.shot_import import REQUESTS, export_requests
+    from ..releases.shot_tree import read_shot_set
+
+    shot_set, _ = read_shot_set(released(folder))
+    told = export_requests(shot_set, out, options)
+    if as_json:
+        emit({"out": str(out), **told})
+    else:
+        cut = f", {told['cut']} prompts cut" if told["cut"] else ""
+        say(f"{out / REQUESTS}: {told['requests']} requests, {told['references']} images{cut}")
+    return 0
+
+
+@command("export entitybench")
+def export_entitybench(
+    folder: Annotated[Path, typer.Argument(metavar="RUN")], *, out: Path, as_json: bool = False
+) -> int:
+    """Write episodes as the official EntityBench files.
+
+    These are scripts/ and splits/, byte for byte.
+
+    Options:
+        folder: Run or release with episodes.
+        out: A new folder.
+
+    Examples:
+        fabula export entitybench runs/eb --out EntityBench/data
+    """
+    from ..releases.entity_import import export_episodes
+
+    entity_set, code = usable_set(released(folder))
+    counts = export_episodes(entity_set, out)
+    if as_json:
+        emit({"out": str(out), "sha256": entity_set.sha256, **counts})
+    else:
+        say(f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
+    return code
+
+
+@command("export entities", "releases.entity_requests:RequestOptions")
+def export_entities(
+    folder: Annotated[Path, typer.Argument(metavar="RUN")],
+    *,
+    options: "EntityRequests",
+    out: Path,
+    as_json: bool = False,
+) -> int:
+    """Write prompts and entities of shots for generators.
+
+    One line per shot gives the prompt, its entities, which shot to continue, and the file to write the video
+    to: EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4.
+
+    Options:
+        folder: Run or release with episodes.
+        out: A new folder.
+
+    Examples:
+        fabula export entities runs/eb --out requests
+        fabula export entities runs/eb --header all --tier hard --out requests
+        fabula export entities runs/eb --header first --ids character --per episode --out requests
+    """
+    from ..releases.entity_requests import REQUESTS, write_requests
+
+    options.checked()
+    entity_set, code = usable_set(released(folder))
+    told = write_requests(entity_set, out, options)
+    if as_json:
+        emit({"out": str(out), **told})
+    else:
+        cut = f", {told['cut']} prompts cut" if told["cut"] else ""
+        say(f"{out / REQUESTS}: {told['requests']} requests, {told['shots']} shots{cut}")
+    return code
+
+
+def usable_set(folder: Path) -> tuple["EntitySet", int]:
+    """Return the episodes that can be used, and the exit code: 1 where files had to be left out."""
+    from ..releases.entity_tree import read_entity_set
+
+    entity_set, report = read_entity_set(folder, rules=False)
+    for issue in report.errors:
+        warn(f"left out: {issue}")
+    return entity_set, int(not report.ok)
+
+
+@command("export lite")
+def lite(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
+    *,
+    out: Path,
+    count: int = 20,
+    ids: str | None = None,
+    created_at: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Write a small subset that represents the whole set.
+
+    Stories are chosen so that types, styles, cultures, lengths and characters are distributed as in the whole
+    set. lite.json holds the ids and compares each distribution with that of the whole. The folder is like
+    that of an imported set: `fabula release pack` makes a release of it.
+
+    Options:
+        folder: Set of shot scripts.
+        out: A new folder.
+        count: Number of stories in the subset.
+        ids: Take these stories, as 01,08,...; or official for the published Lite subset.
+        created_at: Creation time of the run, RFC 3339.
+
+    Examples:
+        fabula export lite runs/shots --count 20 --out runs/shots-lite
+        fabula export lite runs/vistory --ids official --out runs/vistory-lite
+        fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite
+    """
+    from ..releases.shot_subsets import OFFICIAL, choose, write_subset
+    from ..releases.shot_tree import read_shot_set
+
+    shot_set, _ = read_shot_set(released(folder))
+    named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]
+    document = write_subset(shot_set, choose(shot_set, count, named), out, created_at)
+    if as_json:
+        emit(document)
+        return 0
+    say(f"stories: {', '.join(document['ids'])}")
+    for name, field in document["fields"].items():
+        say(f"{name}: differs from the whole by {field['total_variation']:.3f} (total variation)")
+    say(f"set: {out}")
+    say(f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
+    return 0
