@@ -12,10 +12,10 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.problems import MediaProblem
 from ...schemas.canonical import Json
 from ..step import PlannerSettings
+from .asking import Shown, ask
 from .cluster_people import tracklets_of
 from .consolidation import Proposal, Rule, consolidate
 from .drafts import Person, Tracklet
-from .model.asking import Shown, ask
 from .portraits import portraits
 
 PROMPT = "entities/consolidate_people"

@@ -1,25 +1,113 @@
 """Stage: the actions of an episode told in full: who does what with whom, with every entity named.
 
-A model is given the registry, the story, and a window of neighbouring shots (EntityBench, section 3.1).
+A model is given the registry, the story, and a window of neighbouring shots (EntityBench, section 3.1). Rules
+leave the script as it is.
 """
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import planner_of
-from .settings import EnrichSettings
-from .write_overview import episode_of
+import asyncio
+from collections.abc import Sequence
 
-SPEC = StageSpec(
-    name="enrich_actions",
-    version=1,
-    shape="map",
-    reads=("entities", "written", "pictures", "overview", "described"),
-    writes=("enriched", "enriched_by"),
-    settings=EnrichSettings,
-    asks=("entities/enrich_actions",),
+from pydantic import Field
+
+from ...engine.asking import NoAnswer
+from ...engine.stage import Tools
+from ...schemas.canonical import Json
+from ..replies import Drafted, Problems, by_number
+from ..step import PlannerSettings, Step
+from .asking import action_of_reply, attempt, check_english, maker_of, noted, why
+from .drafts import ScriptShot
+from .films import (
+    Episode,
+    chunks_of,
+    episode_of,
 )
+from .write_script import around, sheet_of
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the script with its actions, and who wrote them."""
-    drafted = await planner_of(tools).actions(episode_of(item))
-    return Made({"enriched": drafted.value, "enriched_by": drafted.maker})
+class Settings(PlannerSettings):
+    """Settings of the stage."""
+
+    at_once: int = Field(default=8, ge=1, le=100, description="Shots that a model writes at once.")
+    context: int = Field(default=3, ge=0, le=20, description="Shots before and after that it is shown.")
+
+
+async def tell_in_full(tools: Tools, episode: Episode) -> Drafted[Json]:
+    """Return the script with its actions told in full; a part without an answer keeps them, noted."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    known = [shot_told(episode, shot) for shot in episode.script.shots]
+    parts = chunks_of(len(known), settings.at_once)
+    told = await asyncio.gather(*(_enrich(tools, episode, known, part) for part in parts))
+    shots: list[ScriptShot] = []
+    repairs = list(episode.script.repairs)
+    for part, one in zip(parts, told, strict=True):
+        old = episode.script.shots[part.start : part.stop]
+        if isinstance(one, Drafted):
+            pairs = zip(old, one.value, strict=True)
+            shots += [shot.model_copy(update={"action": action}) for shot, action in pairs]
+            continue
+        shots += old
+        said = f"keeps its plain action: {why(one)}"
+        repairs += [noted("plain", said, "left", shot.number) for shot in old]
+    script = episode.script.model_copy(update={"shots": tuple(shots), "repairs": tuple(repairs)})
+    return Drafted(script.as_json(), maker_of(told))
+
+
+async def _enrich(
+    tools: Tools, episode: Episode, known: Sequence[Json], part: range
+) -> Drafted[list[str]] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    before, here, after = around(known, part, settings.context)
+    numbers = [one["shot"] for one in here]
+    shown = [one for one in episode.entities if set(one.shots) & set(numbers)]
+    return await attempt(
+        tools,
+        "entities/enrich_actions",
+        lambda reply: read_actions(reply, numbers),
+        after=after,
+        before=before,
+        entities=[sheet_of(entity) for entity in shown],
+        overview=episode.script.overview,
+        shots=here,
+    )
+
+
+def shot_told(episode: Episode, shot: ScriptShot) -> Json:
+    """Return a shot as prompts show it."""
+    return {
+        "shot": shot.number,
+        "scene": shot.scene,
+        "goes_on": not shot.cut,
+        "scheduled": [entity.name for entity in episode.scheduled(shot.number)],
+        "action": shot.action,
+    }
+
+
+def read_actions(reply: Json, numbers: Sequence[int]) -> list[str]:
+    """Return the action of each shot.
+
+    Raises:
+        BadReply: a shot is missing or none of those asked for, or an action cannot be used.
+    """
+    problems = Problems()
+    check_english(reply, problems)
+    made = [
+        action_of_reply(entry["action"], f"shot {entry['shot']}", problems)
+        for entry in by_number(reply["shots"], "shot", numbers, "shots")
+    ]
+    problems.settle()
+    return made
+
+
+STEP = Step(
+    id="entities/enrich_actions",
+    version=1,
+    writes=("enriched",),
+    by="enriched_by",
+    reads=("entities", "written", "pictures", "overview", "described"),
+    sketch=episode_of,
+    rules=lambda episode, settings: episode.script.as_json(),
+    ask=tell_in_full,
+    settings=Settings,
+)

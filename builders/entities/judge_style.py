@@ -4,7 +4,7 @@ from ...engine.asking import UNAVAILABLE, NoAnswer
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.settings import ModelSettings
 from ...schemas.canonical import Json
-from .model.asking import Shown, ask
+from .asking import Shown, ask
 
 PROMPT = "entities/judge_style"
 NARRATIVE = "narrative"

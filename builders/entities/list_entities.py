@@ -1,21 +1,276 @@
-"""Stage: local registries: what is seen in each chunk of a video's shots, and what happens there."""
+"""Stage: local registries: what is seen in each chunk of a video's shots, and what happens there.
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import Film, planner_of
-from .settings import ListSettings
+A reply is taken as far as it can be true: a shot or person that was not shown is left out, and what is named
+twice becomes one; each such case is noted. Rules list places only: shots whose colours are alike are at one.
+"""
 
-SPEC = StageSpec(
-    name="list_entities",
-    version=1,
-    shape="map",
-    reads=("shots", "cast", "views"),
-    writes=("local_registries", "listed_by"),
-    settings=ListSettings,
-    asks=("entities/list_entities",),
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field, model_validator
+
+from ...engine.asking import NoAnswer
+from ...engine.stage import Tools
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, normalize_text
+from ..replies import LONGEST_TEXT, Drafted, Problems
+from ..step import PlannerSettings, Step
+from .asking import Shown, attempt, check_english, maker_of, noted, why
+from .colours import distance
+from .drafts import EntityKind, Repair
+from .films import (
+    Account,
+    Film,
+    Local,
+    LocalRegistry,
+    PersonNote,
+    chunks_of,
+)
+from .names import place_name
+
+APART = 0.5
+"""Distance of colours from which on rules tell places apart."""
+LONG = Field(
+    default=400_000, ge=1, description="A request estimated to be longer is not sent; the item fails."
 )
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the registries of the chunks, and who listed them."""
-    drafted = await planner_of(tools).registries(Film.of(item))
-    return Made({"local_registries": drafted.value, "listed_by": drafted.maker})
+MOST = 24
+"""Objects, and locations, of one chunk at most."""
+_LISTS: Mapping[EntityKind, str] = {"location": "locations", "object": "objects"}
+
+
+class Settings(PlannerSettings):
+    """Settings of the stage."""
+
+    max_input_tokens: int = LONG
+    chunk: int = Field(default=12, ge=2, le=100, description="Shots that a model is shown at once.")
+    overlap: int = Field(default=2, ge=0, le=50, description="Shots that a chunk shares with the one before.")
+    crops: int = Field(default=2, ge=0, le=8, description="Crops of each person that a model is shown.")
+    apart: float = Field(
+        default=APART, gt=0, le=1, description="Distance of colours from which on rules tell places apart."
+    )
+
+    @model_validator(mode="after")
+    def _chunks_go_on(self) -> "Settings":
+        if self.overlap >= self.chunk:
+            raise ValueError("overlap must be smaller than chunk")
+        return self
+
+
+def _rules(film: Film, settings: Settings) -> Json:
+    """Return one registry of the whole film, with its places."""
+    colours = [film.views.of_shot(number).colours for number in film.numbers]
+    shots: dict[int, list[int]] = {}
+    for number, place in zip(film.numbers, places_of(colours, settings.apart), strict=True):
+        shots.setdefault(place, []).append(number)
+    places = [
+        Local(
+            local_id=f"c01.location{place}", kind="location", name=place_name(place), shots=tuple(where),
+            looks=f"A place in mostly {_tone(film, where)} colours, {place_name(place)} of this video.",
+        )
+        for place, where in shots.items()
+    ]  # fmt: skip
+    registry = LocalRegistry(chunk=1, shots=film.numbers, entities=tuple(places))
+    return [registry.as_json()]
+
+
+def _tone(film: Film, shots: Sequence[int]) -> str:
+    """Return the colour word of most shots; of as many, the first by the alphabet."""
+    words = Counter(tone for number in shots if (tone := film.views.of_shot(number).tone) is not None)
+    return min(words, key=lambda word: (-words[word], word), default="unknown")
+
+
+def places_of(colours: Sequence[Sequence[int]], apart: float) -> list[int]:
+    """Return the number of each shot's place, numbered from 1 by first appearance.
+
+    In order of the shots, each joins the place whose mean colours are nearest, if they are less than
+    ``apart`` away, else it begins a new one; among equals the earlier place is taken. A shot without colours
+    joins the one before it.
+
+    Args:
+        colours: histogram of each shot, as :func:`..colours.histogram` gives it; may be empty.
+        apart: distance from which on places differ, 0 to 1.
+    """
+    sums: list[list[int]] = []
+    counts: list[int] = []
+    numbers: list[int] = []
+    for shot in colours:
+        if not shot and numbers:
+            numbers.append(numbers[-1])
+            continue
+        means = [[value / count for value in total] for total, count in zip(sums, counts, strict=True)]
+        far = [_distance(shot, mean) for mean in means]
+        nearest = min(range(len(far)), key=lambda place: (far[place], place), default=None)
+        if nearest is None or far[nearest] >= apart:
+            sums.append(list(shot))
+            counts.append(1)
+            nearest = len(sums) - 1
+        else:
+            sums[nearest] = [a + b for a, b in zip(sums[nearest], shot, strict=True)]
+            counts[nearest] += 1
+        numbers.append(nearest + 1)
+    return numbers
+
+
+def _distance(shot: Sequence[int], mean: Sequence[float]) -> float:
+    return distance(shot, [round(value) for value in mean])
+
+
+async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
+    """Return the registry of each chunk, all asked for at once; one without an answer is empty and noted."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    chunks = [
+        [film.numbers[place] for place in places]
+        for places in chunks_of(len(film.numbers), settings.chunk, settings.overlap)
+    ]
+    told = await asyncio.gather(
+        *(_list_chunk(tools, film, number, shots) for number, shots in enumerate(chunks, 1))
+    )
+    registries = [
+        one.value if isinstance(one, Drafted) else _unlisted(number, shots, one)
+        for number, (shots, one) in enumerate(zip(chunks, told, strict=True), 1)
+    ]
+    return Drafted([registry.as_json() for registry in registries], maker_of(told))
+
+
+async def _list_chunk(
+    tools: Tools, film: Film, number: int, shots: Sequence[int]
+) -> Drafted[LocalRegistry] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    people = [person for person in film.cast if set(person.shots) & set(shots)]
+    ids = [person.person_id for person in people]
+    crops = [Shown(f"Person {name}", film.views.of_person(name).files[: settings.crops]) for name in ids]
+    return await attempt(
+        tools,
+        "entities/list_entities",
+        lambda reply: read_registry(reply, number, shots, ids),
+        [*frames_of(film, shots), *crops],
+        persons=ids,
+        shots=[
+            {"shot": shot, "people": [person.person_id for person in film.people_in(shot)]} for shot in shots
+        ],
+    )
+
+
+def frames_of(film: Film, shots: Sequence[int]) -> list[Shown]:
+    """Return the keyframes of shots, as a model is shown them."""
+    return [Shown(f"Shot {shot}", film.views.of_shot(shot).files) for shot in shots]
+
+
+def _unlisted(number: int, shots: Sequence[int], failure: NoAnswer) -> LocalRegistry:
+    said = f"shots {shots[0]} to {shots[-1]} are not listed: {why(failure)}"
+    return LocalRegistry(chunk=number, shots=tuple(shots), repairs=(noted("unlisted", said, "left"),))
+
+
+def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequence[str]) -> LocalRegistry:
+    """Return the registry of a chunk.
+
+    Args:
+        reply: what the model says.
+        chunk: number of the chunk.
+        shots: numbers of the shots that it was shown.
+        persons: ids of the people that it was shown.
+
+    Raises:
+        BadReply: no shot has an account, or the texts are not in English.
+    """
+    repairs: list[Repair] = []
+    problems = Problems()
+    check_english(reply, problems)
+    accounts = _accounts(reply["shots"], shots, repairs)
+    if not accounts:
+        problems.add(f"no account of any shot; the shots are {', '.join(map(str, shots))}")
+    problems.settle()
+    return LocalRegistry(
+        chunk=chunk,
+        shots=tuple(shots),
+        persons=_persons(reply["persons"], persons, repairs),
+        entities=tuple(
+            one
+            for kind, listed in _LISTS.items()
+            for one in _entities(reply[listed], (chunk, kind), shots, repairs)
+        ),
+        accounts=accounts,
+        repairs=tuple(repairs),
+    )
+
+
+def _accounts(entries: Sequence[Json], shots: Sequence[int], repairs: list[Repair]) -> tuple[Account, ...]:
+    told: dict[int, str] = {}
+    for entry in entries:
+        number, text = entry["shot"], normalize_text(entry["account"])
+        if number not in shots:
+            repairs.append(
+                noted("unknown-shot", f"an account of shot {number}, which was not shown", "dropped")
+            )
+        elif normalize_answer(text):
+            told.setdefault(number, text[:LONGEST_TEXT])
+    missing = [number for number in shots if number not in told]
+    repairs += [
+        noted("no-account", "the model told nothing of the shot", "left", number) for number in missing
+    ]
+    return tuple(Account(shot=number, text=told[number]) for number in shots if number in told)
+
+
+def _persons(
+    entries: Sequence[Json], persons: Sequence[str], repairs: list[Repair]
+) -> tuple[PersonNote, ...]:
+    looks: dict[str, str] = {}
+    for entry in entries:
+        person, text = entry["person"].strip(), normalize_text(entry["looks"])[:LONGEST_TEXT]
+        if person not in persons:
+            said = f"a person {person[:40]!r}, who was not shown"
+            repairs.append(noted("unknown-person", said, "dropped"))
+        elif person in looks:
+            repairs.append(noted("named-twice", f"{person} is described twice", "dropped"))
+        else:
+            looks[person] = text
+    return tuple(PersonNote(person=person, looks=looks[person]) for person in persons if person in looks)
+
+
+def _entities(
+    entries: Sequence[Json], where: tuple[int, EntityKind], shots: Sequence[int], repairs: list[Repair]
+) -> list[Local]:
+    chunk, kind = where
+    found: dict[str, tuple[str, str, set[int]]] = {}
+    for entry in entries:
+        name, looks = normalize_text(entry["name"]), normalize_text(entry["looks"])[:LONGEST_TEXT]
+        key = normalize_answer(name)
+        inside = {number for number in entry["shots"] if number in shots}
+        for number in sorted(set(entry["shots"]) - inside):
+            said = f"{name[:80]} in shot {number}, which was not shown"
+            repairs.append(noted("unknown-shot", said, "dropped"))
+        if not key or not inside:
+            said = f"{name[:80]!r}, which is in no shot" if key else f"a {kind} without a name"
+            repairs.append(noted("no-shot" if key else "no-name", said, "dropped"))
+        elif key in found:
+            repairs.append(noted("named-twice", f"{name[:80]} is listed twice", "merged"))
+            found[key][2].update(inside)
+        elif len(found) == MOST:
+            repairs.append(noted("too-many", f"{name[:80]}, beyond {MOST} of one kind", "dropped"))
+        else:
+            found[key] = (name[:80], looks, inside)
+    return [
+        Local(
+            local_id=f"c{chunk:02d}.{kind}{number}", kind=kind, name=name, looks=looks,
+            shots=tuple(sorted(inside)),
+        )
+        for number, (name, looks, inside) in enumerate(found.values(), 1)
+    ]  # fmt: skip
+
+
+STEP = Step(
+    id="entities/list_entities",
+    version=1,
+    writes=("local_registries",),
+    by="listed_by",
+    reads=("shots", "cast", "views"),
+    sketch=Film.of,
+    rules=_rules,
+    ask=list_chunks,
+    settings=Settings,
+)

@@ -1,23 +1,326 @@
-"""Stage: the entities of a whole video: local ones put together and named, and looked for in the frames."""
+"""Stage: the entities of a whole video: local ones put together and named, and looked for in the frames.
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import Film, planner_of
-from .registries import LocalRegistry
-from .settings import MergeSettings
+Rules make each person of the cast a character, and each place a location; there are no objects.
+"""
 
-SPEC = StageSpec(
-    name="merge_entities",
-    version=2,
-    shape="map",
-    reads=("shots", "cast", "views", "local_registries"),
-    writes=("identities", "merged_by"),
-    settings=MergeSettings,
-    asks=("entities/merge_entities", "entities/check_registry"),
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from ...engine.asking import REHEARSED, NoAnswer
+from ...engine.stage import Tools
+from ...schemas.canonical import Json
+from ..replies import Drafted, by_number, public_name
+from ..step import PlannerSettings, Step
+from .asking import attempt, noted, tidy, why
+from .drafts import Entity, Person, Repair
+from .films import (
+    Film,
+    Identities,
+    Local,
+    chunks_of,
 )
+from .guarantees import in_order, with_slots, without_slots
+from .list_entities import LONG, frames_of
+from .names import person_name, with_unique_names
+from .read_identities import Merged, read_identities, unmerged
+
+_ROUNDS = 4
+"""Times that merged entities are merged again with those of other batches."""
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the entities with what they were made of, and who merged them."""
-    registries = [LocalRegistry.model_validate(one) for one in item["local_registries"]]
-    drafted = await planner_of(tools).identities(Film.of(item), registries)
-    return Made({"identities": drafted.value, "merged_by": drafted.maker})
+class Seen(NamedTuple):
+    """What a model sees of a shot: numbers of entries, and those that are another one, with the reason."""
+
+    entries: tuple[int, ...]
+    contradicted: tuple[tuple[int, str], ...]
+
+
+class Settings(PlannerSettings):
+    """Settings of the stage."""
+
+    max_input_tokens: int = LONG
+    at_once: int = Field(
+        default=150, ge=10, le=2000, description="Local entities that a model is asked to merge at once."
+    )
+    verify: bool = Field(
+        default=True, description="Whether a model looks for objects and locations in the frames again."
+    )
+    chunk: int = Field(default=12, ge=2, le=100, description="Shots whose frames it is shown at once for it.")
+
+
+def _rules(film: Film, settings: Settings) -> Json:
+    """Return each person of the cast as a character, and each place as a location."""
+    kept = frozenset(film.numbers)
+    people = [
+        Entity(
+            label=person.person_id, kind="character", name=person_name(number),
+            description=_described(film, person.person_id, person_name(number)),
+            shots=tuple(shot for shot in person.shots if shot in kept), persons=(person.person_id,),
+        )
+        for number, person in enumerate(film.cast, 1)
+    ]  # fmt: skip
+    places = [
+        Entity(label=one.local_id, kind=one.kind, name=one.name, description=one.looks, shots=one.shots)
+        for registry in film.registries
+        for one in registry.entities
+    ]
+    entities, labels = in_order([*people, *places])
+    members = {label: (old,) for old, label in labels.items()}
+    return Identities(entities=tuple(entities), members=members).as_json()
+
+
+def _described(film: Film, person: str, name: str) -> str:
+    tone = film.views.of_person(person).tone
+    return f"{name}, a person in {'clothes of unknown colour' if tone is None else f'mostly {tone} clothes'}."
+
+
+async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
+    """Return the entities of the film: merged, named, and looked for in the frames."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    merged, makers = await _merged(tools, film)
+    entities, labels = in_order(merged.entities)
+    members = {labels[old]: ids for old, ids in merged.members.items() if old in labels}
+    entities, renamed = with_unique_names(entities, _spare)
+    entities, places = _with_one_place(entities)
+    repairs = [*merged.repairs, *renamed, *places]
+    if settings.verify:
+        entities, found, told = await _looked_for(tools, film, entities)
+        repairs += found
+        makers += [one.maker for one in told if isinstance(one, Drafted)]
+    repairs += [
+        noted("not-seen", f"{one.name} is seen in no shot", "dropped") for one in entities if not one.shots
+    ]
+    final, last = in_order(entities)
+    made = Identities(
+        entities=tuple(final),
+        merges=merged.merges,
+        repairs=tuple(
+            repair.model_copy(update={"entity": last.get(repair.entity or "")}) for repair in repairs
+        ),
+        members={last[old]: ids for old, ids in members.items() if old in last},
+    )
+    return Drafted(made.as_json(), "; ".join(dict.fromkeys(makers)) or "rules@1")
+
+
+async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
+    """Return what the model makes of the local entities: of all at once, or of batches and then of these."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    locals_ = [one for registry in film.registries for one in registry.entities]
+    batches = _batches(locals_, settings.at_once)
+    if len(batches) <= 1:
+        return await _merge(tools, film, (film.cast, locals_))
+    makers: list[str] = []
+    members: dict[str, tuple[str, ...]] = {one.local_id: (one.local_id,) for one in locals_}
+    repairs: list[Repair] = []
+    for _ in range(_ROUNDS):
+        told = await asyncio.gather(
+            *(_merge(tools, film, ((), batch)) for batch in _batches(locals_, settings.at_once))
+        )
+        makers += [maker for _, by in told for maker in by]
+        repairs += [repair for merged, _ in told for repair in merged.repairs]
+        entities = [entity for merged, _ in told for entity in merged.entities]
+        joined = {label: ids for merged, _ in told for label, ids in merged.members.items()}
+        members = {
+            label: tuple(deep for one in ids for deep in members[one]) for label, ids in joined.items()
+        }
+        before, locals_ = len(locals_), [_as_local(entity) for entity in entities]
+        if len(locals_) <= settings.at_once or len(locals_) == before:
+            break
+    last, by = await _merge(tools, film, (film.cast, locals_))
+    deep = {
+        label: tuple(one for member in ids for one in members.get(member, (member,)))
+        for label, ids in last.members.items()
+    }
+    return Merged(last.entities, deep, last.merges, (*repairs, *last.repairs)), [*makers, *by]
+
+
+def _batches(locals_: Sequence[Local], size: int) -> list[Sequence[Local]]:
+    return [locals_[start : start + size] for start in range(0, len(locals_), size)]
+
+
+def _as_local(entity: Entity) -> Local:
+    return Local(
+        local_id=entity.label, kind=entity.kind, name=entity.name, looks=entity.description,
+        shots=entity.shots,
+    )  # fmt: skip
+
+
+async def _merge(
+    tools: Tools,
+    film: Film,
+    given: tuple[Sequence[Person], Sequence[Local]],
+) -> tuple[Merged, list[str]]:
+    """Return what the model makes of people and local entities; nothing is asked where there are none."""
+    cast, locals_ = given
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    by = public_name(settings)
+    if not cast and not locals_:
+        return Merged((), {}, (), ()), []
+    told = await attempt(
+        tools,
+        "entities/merge_entities",
+        lambda reply: read_identities(reply, cast, locals_, by, film.numbers),
+        cast=[_person(person, film) for person in cast],
+        locals=[
+            {"id": one.local_id, "name": one.name, "looks": one.looks, "shots": list(one.shots)}
+            for one in locals_
+        ],
+    )
+    if isinstance(told, Drafted):
+        return told.value, [told.maker]
+    if told.code != REHEARSED:
+        raise told
+    # What is asked next is to be known in a rehearsal, too.
+    return unmerged(cast, locals_, film.numbers), []
+
+
+def _person(person: Person, film: Film) -> Json:
+    notes = (note for registry in film.registries for note in registry.persons)
+    looks = [note.looks for note in notes if note.person == person.person_id and note.looks]
+    return {"person": person.person_id, "shots": list(person.shots), "looks": looks}
+
+
+def _spare(entity: Entity) -> str:
+    number = int(entity.label.rpartition(" ")[2])
+    if entity.kind == "character":
+        return person_name(number)
+    if entity.kind == "location":
+        return f"Place {number}"
+    return f"the thing numbered {number}"
+
+
+def _with_one_place(entities: Sequence[Entity]) -> tuple[list[Entity], list[Repair]]:
+    """Return entities of which no two places have one shot: the place with more shots keeps it."""
+    places = [entity for entity in entities if entity.kind == "location"]
+    owner: dict[int, Entity] = {}
+    for place in sorted(places, key=lambda one: -len(one.shots)):
+        for shot in place.shots:
+            owner.setdefault(shot, place)
+    repairs, made = [], []
+    for entity in entities:
+        lost = [
+            shot for shot in entity.shots if entity.kind == "location" and owner[shot].label != entity.label
+        ]
+        repairs += [
+            noted("several-places", f"{owner[shot].name} stays, {entity.name} goes", "dropped", shot)
+            for shot in lost
+        ]
+        made.append(without_slots(entity, lost))
+    return made, repairs
+
+
+async def _looked_for(
+    tools: Tools, film: Film, entities: Sequence[Entity]
+) -> tuple[list[Entity], list[Repair], list[Drafted[tuple[dict[int, Seen], list[Repair]]] | NoAnswer]]:
+    """Return entities that are scheduled where a model sees them again; without an answer as they were."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    asked: list[tuple[list[int], list[Entity]]] = []
+    for places in chunks_of(len(film.numbers), settings.chunk):
+        shots = [film.numbers[place] for place in places]
+        shown = [one for one in entities if one.kind != "character" and set(one.shots) & set(shots)]
+        if shown:
+            asked.append((shots, shown))
+    told = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))
+    made = {entity.label: entity for entity in entities}
+    repairs: list[Repair] = []
+    for (shots, shown), one in zip(asked, told, strict=True):
+        if not isinstance(one, Drafted):
+            said = f"shots {shots[0]} to {shots[-1]} were not looked at again: {why(one)}"
+            repairs.append(noted("unverified", said, "left"))
+            continue
+        seen, strange = one.value
+        repairs += strange
+        for shot in shots:
+            _take_seen(made, repairs, (shot, seen[shot]), shown)
+    return list(made.values()), repairs, list(told)
+
+
+async def _look(
+    tools: Tools, film: Film, shots: Sequence[int], shown: Sequence[Entity]
+) -> Drafted[tuple[dict[int, Seen], list[Repair]]] | NoAnswer:
+    numbers = {entity.label: number for number, entity in enumerate(shown, 1)}
+    return await attempt(
+        tools,
+        "entities/check_registry",
+        lambda reply: read_seen(reply, shots, len(shown)),
+        frames_of(film, shots),
+        entities=[
+            {"number": numbers[one.label], "kind": one.kind, "name": one.name, "looks": one.description}
+            for one in shown
+        ],
+        shots=[
+            {"shot": shot, "entries": [numbers[one.label] for one in shown if shot in one.shots]}
+            for shot in shots
+        ],
+    )
+
+
+def _take_seen(
+    made: dict[str, Entity], repairs: list[Repair], at: tuple[int, Seen], shown: Sequence[Entity]
+) -> None:
+    """Schedule in one shot what is seen in it; of places only one, and none is taken away for nothing."""
+    shot, seen = at
+    others = dict(seen.contradicted)
+    inside = {shown[number - 1].label for number in seen.entries if number not in others}
+    places = [one.label for one in shown if one.kind == "location" and one.label in inside]
+    scheduled = [one.label for one in shown if one.kind == "location" and shot in made[one.label].shots]
+    kept = next((label for label in scheduled if label in places), places[0] if places else None)
+    for number, entity in enumerate(shown, 1):
+        label, name = entity.label, entity.name
+        there = shot in made[label].shots
+        wanted = label == kept if entity.kind == "location" else label in inside
+        if entity.kind == "location" and kept is None and number not in others:
+            continue
+        if there and not wanted:
+            why_not = f"the frames contradict it: {others[number]}" if number in others else "it is not seen"
+            repairs.append(noted("not-seen", f"{name}: {why_not}", "dropped", shot, label))
+            made[label] = without_slots(made[label], [shot])
+        elif wanted and not there:
+            repairs.append(noted("seen-besides", f"{name} is seen, too", "added", shot, label))
+            made[label] = with_slots(made[label], [shot])
+
+
+def read_seen(reply: Json, numbers: Sequence[int], entries: int) -> tuple[dict[int, Seen], list[Repair]]:
+    """Return what is seen in each shot, and what the reply says of entries that there are not.
+
+    Args:
+        reply: what the model says.
+        numbers: of the shots.
+        entries: how many entries there are, numbered from 1.
+
+    Raises:
+        BadReply: a shot is missing or none of those asked for.
+    """
+    made: dict[int, Seen] = {}
+    repairs: list[Repair] = []
+    for entry in by_number(reply["shots"], "shot", numbers, "shots"):
+        number = entry["shot"]
+        others = [(one["entity"], tidy(one["why"])[:200]) for one in entry["contradicted"]]
+        for strange in sorted({*entry["seen"], *(one for one, _ in others)} - set(range(1, entries + 1))):
+            repairs.append(noted("unknown-entity", f"entry {strange} is not there", "dropped", number))
+        made[number] = Seen(
+            tuple(dict.fromkeys(one for one in entry["seen"] if 1 <= one <= entries)),
+            tuple((one, said) for one, said in others if 1 <= one <= entries),
+        )
+    return made, repairs
+
+
+STEP = Step(
+    id="entities/merge_entities",
+    version=2,
+    writes=("identities",),
+    by="merged_by",
+    reads=("shots", "cast", "views", "local_registries"),
+    sketch=Film.of,
+    rules=_rules,
+    ask=merge_chunks,
+    asks=("entities/merge_entities", "entities/check_registry"),
+    settings=Settings,
+)

@@ -21,8 +21,8 @@ from ...engine.stage import Child, Item, Made, Rejected, StageSpec, Tools
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from .drafts import Repair, Script, ScriptShot
-from .planner import Identities
-from .scheduling import in_order, slots_of, within
+from .films import Identities
+from .guarantees import in_order, slots_of, within
 from .tiers import RELEASED, Bounds, lengths_of, problem_of, tier_of
 from .views import Views
 from .window_choice import Window, choose_windows

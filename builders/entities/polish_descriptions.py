@@ -4,24 +4,144 @@ Faces and demographics of characters, without what they do and without camera wo
 objects; space and atmosphere of locations (EntityBench, section 3.1).
 """
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .planner import planner_of
-from .settings import PolishSettings
-from .write_overview import episode_of
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
 
-SPEC = StageSpec(
-    name="polish_descriptions",
-    version=1,
-    shape="map",
-    reads=("entities", "written", "pictures"),
-    writes=("described", "description_repairs", "described_by"),
-    settings=PolishSettings,
-    asks=("entities/polish_characters", "entities/polish_locations", "entities/polish_objects"),
+from pydantic import Field
+
+from ...engine.asking import NoAnswer
+from ...engine.stage import Tools
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ..replies import Drafted, Problems, by_number
+from ..step import PlannerSettings, Step
+from .asking import Shown, attempt, check_english, maker_of, noted, tidy, why
+from .drafts import Entity, EntityKind
+from .films import (
+    Episode,
+    chunks_of,
+    episode_of,
+)
+
+_PROMPTS: Mapping[EntityKind, str] = {
+    "character": "entities/polish_characters",
+    "location": "entities/polish_locations",
+    "object": "entities/polish_objects",
+}
+
+
+LONGEST_DESCRIPTION = 60
+"""Words of a description; as the longest of the release."""
+# A thing may have a frame or be a camera; what these words say is of the picture that was taken.
+_CAMERA = re.compile(
+    r"\b(close-?up|zoom(s|ed|ing)? (in|out)|in (the )?frame|(the|this) (camera|shot|video|footage|benchmark))"
+    r"\b",
+    re.IGNORECASE,
 )
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return label -> description, what could not be described anew, and who wrote it."""
-    drafted = await planner_of(tools).descriptions(episode_of(item))
-    texts, repairs = drafted.value
-    return Made({"described": texts, "description_repairs": repairs, "described_by": drafted.maker})
+class Settings(PlannerSettings):
+    """Settings of the stage."""
+
+    at_once: int = Field(default=12, ge=1, le=100, description="Entities that a model describes at once.")
+    pictures: int = Field(default=1, ge=0, le=4, description="Pictures of each that it is shown.")
+
+
+def _rules(episode: Episode, settings: Settings) -> Json:
+    """Return the descriptions as they are."""
+    texts = {entity.label: entity.description for entity in episode.entities}
+    return {"described": texts, "description_repairs": []}
+
+
+async def describe(tools: Tools, episode: Episode) -> Drafted[Json]:
+    """Return label -> description, and what could not be described anew and keeps what was known."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    batches = [
+        same[part.start : part.stop]
+        for kind in _PROMPTS
+        if (same := [entity for entity in episode.entities if entity.kind == kind])
+        for part in chunks_of(len(same), settings.at_once)
+    ]
+    told = await asyncio.gather(*(_describe_some(tools, episode, batch) for batch in batches))
+    texts: dict[str, str] = {}
+    repairs: list[Json] = []
+    for batch, one in zip(batches, told, strict=True):
+        if isinstance(one, Drafted):
+            texts.update(zip((entity.label for entity in batch), one.value, strict=True))
+            continue
+        for entity in batch:
+            texts[entity.label] = entity.description
+            said = f"{entity.name} keeps the first description: {why(one)}"
+            repairs.append(noted("undescribed", said, "left", None, entity.label).as_json())
+    return Drafted({"described": texts, "description_repairs": repairs}, maker_of(told))
+
+
+async def _describe_some(
+    tools: Tools, episode: Episode, batch: Sequence[Entity]
+) -> Drafted[list[str]] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    return await attempt(
+        tools,
+        _PROMPTS[batch[0].kind],
+        lambda reply: read_descriptions(reply, batch),
+        [
+            Shown(f"Number {number}", _files(episode, entity, settings.pictures))
+            for number, entity in enumerate(batch, 1)
+        ],
+        entities=[
+            {"number": number, "name": entity.name, "looks": entity.description}
+            for number, entity in enumerate(batch, 1)
+        ],
+    )
+
+
+def _files(episode: Episode, entity: Entity, most: int) -> tuple[str, ...]:
+    """Return pictures of an entity: crops of a person; else a frame of each of its first shots."""
+    if entity.kind == "character":
+        files = [name for person in entity.persons for name in episode.views.of_person(person).files]
+    else:
+        files = [name for shot in entity.shots for name in episode.views.of_shot(shot).files[:1]]
+    return tuple(files[:most])
+
+
+def read_descriptions(reply: Json, entities: Sequence[Entity]) -> list[str]:
+    """Return the description of each entity, with a full stop.
+
+    Raises:
+        BadReply: one is missing, says nothing, is too long or of the camera, or two are alike.
+    """
+    problems = Problems()
+    check_english(reply, problems)
+    made: list[str] = []
+    numbers = range(1, len(entities) + 1)
+    for entry in by_number(reply["entities"], "number", numbers, "entities"):
+        text = tidy(entry["description"])
+        words, where = len(text.split()), f"number {entry['number']}"
+        if not normalize_answer(text):
+            problems.add(f"{where}: the description says nothing")
+        elif words > LONGEST_DESCRIPTION:
+            problems.add(f"{where}: {words} words; write twelve to thirty")
+        elif found := _CAMERA.search(text):
+            problems.add(f"{where}: the description says {found[0]!r}; leave camera and footage out")
+        elif text.rstrip(".") in (one.rstrip(".") for one in made):
+            problems.add(f"{where}: the same description as another; tell the two apart")
+        made.append(text if text.endswith((".", "!", "?")) else f"{text}.")
+    problems.settle()
+    return made
+
+
+STEP = Step(
+    id="entities/polish_descriptions",
+    version=1,
+    writes=("described", "description_repairs"),
+    by="described_by",
+    reads=("entities", "written", "pictures"),
+    sketch=episode_of,
+    rules=_rules,
+    ask=describe,
+    asks=tuple(_PROMPTS.values()),
+    settings=Settings,
+)

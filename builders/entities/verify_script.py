@@ -4,30 +4,349 @@ In several passes a model adds mentions or drops slots, and rewrites actions tha
 cannot be; in the end rules drop what is still not named, and report what remains. See :mod:`.guarantees`.
 """
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .drafts import Repair
-from .planner import planner_of
-from .settings import VerifySettings
-from .write_overview import episode_of
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-SPEC = StageSpec(
-    name="verify_script",
-    version=2,
-    shape="map",
-    reads=(
-        "entities", "written", "pictures", "overview", "described", "description_repairs", "enriched",
-    ),
-    writes=("script", "registry", "verified_by"),
-    settings=VerifySettings,
-    asks=("entities/repair_mentions", "entities/check_actions"),
-)  # fmt: skip
+from pydantic import Field
+
+from ...engine.asking import NoAnswer
+from ...engine.stage import Item, Tools
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ..replies import Drafted, Problems, by_number
+from ..step import PlannerSettings, Step
+from .asking import action_of_reply, attempt, check_english, noted, tidy, why
+from .drafts import Entity, Repair, ScriptShot
+from .enrich_actions import shot_told
+from .films import (
+    Episode,
+    chunks_of,
+    episode_of,
+)
+from .guarantees import Checked, settle, with_slots, without_slots
+from .names import mentions, without_article
+
+Open = Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
+"""Number of a shot -> the entities that its action misses, and those that it names besides."""
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return script and registry, and who verified them."""
+class Settings(PlannerSettings):
+    """Settings of the stage."""
+
+    passes: int = Field(default=3, ge=1, le=10, description="Most passes through the script.")
+    at_once: int = Field(default=8, ge=1, le=100, description="Shots that a model is asked about at once.")
+    context: int = Field(default=2, ge=0, le=20, description="Shots before and after that it is shown.")
+
+
+class Settled(NamedTuple):
+    """How a model settles a shot: the action, names that are to go and names that are to come."""
+
+    action: str
+    dropped: tuple[str, ...]
+    scheduled: tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """What a model finds wrong in a shot, and the action put right."""
+
+    shot: int
+    kind: str
+    found: str
+    action: str
+
+
+@dataclass(slots=True)
+class _Work:
+    """An episode under verification, what was done so far, and who did it.
+
+    ``tried`` holds what was put to the model before, and ``clean`` the shots in which it found nothing wrong,
+    each with the action that it was asked about.
+    """
+
+    episode: Episode
+    repairs: list[Repair] = field(default_factory=list)
+    makers: list[str] = field(default_factory=list)
+    clean: set[tuple[int, str]] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+
+def _episode(item: Item) -> Episode:
     episode = episode_of(item)
-    before = [Repair.model_validate(one) for one in item["description_repairs"]]
+    before = [Repair.model_validate(repair) for repair in item["description_repairs"]]
     script = episode.script.model_copy(update={"repairs": (*episode.script.repairs, *before)})
-    drafted = await planner_of(tools).verify(episode.with_script(script))
-    checked = drafted.value
-    return Made({"script": checked["script"], "registry": checked["entities"], "verified_by": drafted.maker})
+    return episode.with_script(script)
+
+
+def _fields(checked: Checked) -> Json:
+    made = checked.as_json()
+    return {"script": made["script"], "registry": made["entities"]}
+
+
+async def verify(tools: Tools, episode: Episode) -> Drafted[Json]:
+    """Return script and registry as they are to stand.
+
+    In each pass mentions are settled first, then contradictions and impossible actions are looked for where
+    something changed. It ends when nothing changes, or with the last pass; the rules have the last word.
+    """
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    work = _Work(episode)
+    for _ in range(settings.passes):
+        before = (work.episode.script, work.episode.entities)
+        await _settle_mentions(tools, work)
+        await _find_problems(tools, work)
+        if (work.episode.script, work.episode.entities) == before:
+            break
+    script = work.episode.script
+    script = script.model_copy(update={"repairs": (*script.repairs, *work.repairs)})
+    checked = settle(script, work.episode.entities)
+    return Drafted(_fields(checked), "; ".join(dict.fromkeys([*work.makers, "rules@1"])))
+
+
+def open_shots(episode: Episode) -> Open:
+    """Return the shots whose actions and schedules do not agree."""
+    found: dict[int, tuple[Sequence[Entity], Sequence[Entity]]] = {}
+    for shot in episode.script.shots:
+        named = mentions(shot.action, episode.entities)
+        shown = episode.scheduled(shot.number)
+        missing = [one for one in shown if one.label not in named]
+        extra = [one for one in episode.entities if one.label in named and one not in shown]
+        if missing or extra:
+            found[shot.number] = (missing, extra)
+    return found
+
+
+async def _settle_mentions(tools: Tools, work: _Work) -> None:
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    waiting = open_shots(work.episode)
+    numbers = list(waiting)
+    parts = [
+        {number: waiting[number] for number in numbers[part.start : part.stop]}
+        for part in chunks_of(len(numbers), settings.at_once)
+    ]
+    told = await asyncio.gather(*(_ask_mentions(tools, work.episode, part) for part in parts))
+    for part, one in zip(parts, told, strict=True):
+        if not isinstance(one, Drafted):
+            _fail(work, "mentions", list(part), one)
+            continue
+        work.makers.append(one.maker)
+        settled, strange = one.value
+        work.repairs += strange
+        for number, how in settled.items():
+            _take(work, number, how, part[number])
+
+
+async def _ask_mentions(
+    tools: Tools, episode: Episode, part: Open
+) -> Drafted[tuple[dict[int, Settled], list[Repair]]] | NoAnswer:
+    shots = {shot.number: shot for shot in episode.script.shots}
+    actions = [shot.action for shot in episode.script.shots]
+    around = zip(["", *actions], [*actions[1:], ""], strict=False)
+    neighbours = dict(zip(shots, around, strict=True))
+    return await attempt(
+        tools,
+        "entities/repair_mentions",
+        lambda reply: read_settled(reply, part),
+        overview=episode.script.overview,
+        shots=[
+            {
+                **shot_told(episode, shots[number]),
+                "action_before": neighbours[number][0],
+                "action_after": neighbours[number][1],
+                "missing": [{"name": one.name, "looks": one.description} for one in missing],
+                "extra": [one.name for one in extra],
+            }
+            for number, (missing, extra) in part.items()
+        ],
+    )
+
+
+def _take(work: _Work, number: int, how: Settled, asked: tuple[Sequence[Entity], Sequence[Entity]]) -> None:
+    """Take over how the model settles a shot, and note what came of it."""
+    missing, extra = asked
+    old = next(shot for shot in work.episode.script.shots if shot.number == number)
+    named = mentions(how.action, work.episode.entities)
+    for one in missing:
+        if one.label in how.dropped:
+            work.repairs.append(
+                noted("unmentioned", f"{one.name} does not fit the action", "dropped", number, one.label)
+            )
+        elif one.label in named:
+            work.repairs.append(noted("unmentioned", f"{one.name} was not named", "added", number, one.label))
+    for one in extra:
+        if one.label in how.scheduled:
+            said = f"{one.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "added", number, one.label))
+        elif one.label not in named:
+            said = f"{one.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "rewritten", number, one.label))
+    entities = []
+    for entity in work.episode.entities:
+        if entity.label in how.dropped:
+            entities.append(without_slots(entity, [number]))
+        elif entity.label in how.scheduled:
+            entities.append(with_slots(entity, [number]))
+        else:
+            entities.append(entity)
+    work.episode = replace(work.episode, entities=tuple(entities))
+    _rewrite(work, old, how.action)
+
+
+def _rewrite(work: _Work, old: ScriptShot, action: str) -> None:
+    shots = tuple(
+        shot.model_copy(update={"action": action}) if shot.number == old.number else shot
+        for shot in work.episode.script.shots
+    )
+    work.episode = work.episode.with_script(work.episode.script.model_copy(update={"shots": shots}))
+
+
+async def _find_problems(tools: Tools, work: _Work) -> None:
+    """Look for contradictions in the shots that were not found to be clean as they are."""
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    shots = work.episode.script.shots
+    parts = [
+        part
+        for part in chunks_of(len(shots), settings.at_once)
+        if any((shots[at].number, shots[at].action) not in work.clean for at in part)
+    ]
+    told = await asyncio.gather(*(_ask_problems(tools, work.episode, part) for part in parts))
+    for part, one in zip(parts, told, strict=True):
+        numbers = [shots[at].number for at in part]
+        if not isinstance(one, Drafted):
+            _fail(work, "contradictions", numbers, one)
+            continue
+        work.makers.append(one.maker)
+        problems, strange = one.value
+        work.repairs += strange
+        wrong = {problem.shot: problem for problem in problems}
+        for at in part:
+            shot = shots[at]
+            if shot.number in wrong:
+                _put_right(work, shot, wrong[shot.number])
+            else:
+                work.clean.add((shot.number, shot.action))
+
+
+def _put_right(work: _Work, shot: ScriptShot, problem: Problem) -> None:
+    """Take over an action that was put right, unless it loses the name of something scheduled."""
+    named = mentions(problem.action, work.episode.entities)
+    lost = [one.name for one in work.episode.scheduled(shot.number) if one.label not in named]
+    if lost:
+        said = f"{problem.found}; the rewritten action lost {', '.join(lost)} and was not taken"
+        work.repairs.append(noted(problem.kind, said, "left", shot.number))
+        work.clean.add((shot.number, shot.action))
+        return
+    work.repairs.append(noted(problem.kind, problem.found, "rewritten", shot.number))
+    _rewrite(work, shot, problem.action)
+
+
+async def _ask_problems(
+    tools: Tools, episode: Episode, part: range
+) -> Drafted[tuple[list[Problem], list[Repair]]] | NoAnswer:
+    settings = tools.settings
+    assert isinstance(settings, Settings)
+    known = [shot_told(episode, shot) for shot in episode.script.shots]
+    here = known[part.start : part.stop]
+    numbers = [one["shot"] for one in here]
+    shown = [one for one in episode.entities if set(one.shots) & set(numbers)]
+    return await attempt(
+        tools,
+        "entities/check_actions",
+        lambda reply: read_problems(reply, numbers),
+        after=known[part.stop : part.stop + settings.context],
+        before=known[max(0, part.start - settings.context) : part.start],
+        entities=[{"kind": one.kind, "name": one.name, "looks": one.description} for one in shown],
+        shots=here,
+    )
+
+
+def _fail(work: _Work, what: str, numbers: Sequence[int], failure: NoAnswer) -> None:
+    """Note, once for the same shots, that the model did not check them."""
+    said = f"{what} of shots {numbers[0]} to {numbers[-1]} were not checked: {why(failure)}"
+    if said not in work.failed:
+        work.failed.add(said)
+        work.repairs.append(noted("unchecked", said, "left"))
+
+
+def read_settled(
+    reply: Json, shots: Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
+) -> tuple[dict[int, Settled], list[Repair]]:
+    """Return how each shot is settled, and what the reply says of entities that were not in question.
+
+    Args:
+        reply: what the model says.
+        shots: number -> the entities that its action misses, and those that it names besides.
+
+    Raises:
+        BadReply: a shot is missing or none of those asked for, or an action cannot be used.
+    """
+    problems = Problems()
+    check_english(reply, problems)
+    made: dict[int, Settled] = {}
+    repairs: list[Repair] = []
+    for entry in by_number(reply["shots"], "shot", list(shots), "shots"):
+        number = entry["shot"]
+        labels = [
+            _labels(entry[key], asked, number, repairs)
+            for key, asked in zip(("dropped", "scheduled"), shots[number], strict=True)
+        ]
+        made[number] = Settled(
+            action_of_reply(entry["action"], f"shot {number}", problems), labels[0], labels[1]
+        )
+    problems.settle()
+    return made, repairs
+
+
+def _labels(
+    names: Sequence[str], asked: Sequence[Entity], shot: int, repairs: list[Repair]
+) -> tuple[str, ...]:
+    known = {normalize_answer(without_article(one.name)): one.label for one in asked}
+    found = []
+    for name in names:
+        label = known.get(normalize_answer(without_article(tidy(name))))
+        if label is None:
+            said = f"{tidy(name)[:60]!r} was not in question"
+            repairs.append(noted("unknown-entity", said, "dropped", shot))
+        else:
+            found.append(label)
+    return tuple(dict.fromkeys(found))
+
+
+def read_problems(reply: Json, numbers: Sequence[int]) -> tuple[list[Problem], list[Repair]]:
+    """Return what is wrong in some shots, one problem a shot, and what the reply says of other shots.
+
+    Raises:
+        BadReply: an action cannot be used.
+    """
+    problems = Problems()
+    check_english(reply, problems)
+    made: dict[int, Problem] = {}
+    repairs: list[Repair] = []
+    for entry in reply["problems"]:
+        number, found = entry["shot"], tidy(entry["found"])[:200]
+        if number not in numbers:
+            said = f"a problem in shot {number}, which was not asked about"
+            repairs.append(noted("unknown-shot", said, "dropped"))
+            continue
+        action = action_of_reply(entry["action"], f"shot {number}", problems)
+        made.setdefault(number, Problem(number, entry["kind"], found, action))
+    problems.settle()
+    return list(made.values()), repairs
+
+
+STEP = Step(
+    id="entities/verify_script",
+    version=2,
+    writes=("script", "registry"),
+    by="verified_by",
+    reads=("entities", "written", "pictures", "overview", "described", "description_repairs", "enriched"),
+    sketch=_episode,
+    rules=lambda episode, settings: _fields(settle(episode.script, episode.entities)),
+    ask=verify,
+    asks=("entities/repair_mentions", "entities/check_actions"),
+    settings=Settings,
+)

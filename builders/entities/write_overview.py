@@ -1,36 +1,64 @@
 """Stage: the story of an episode in two to four sentences, from the actions of its shots."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .drafts import Entity, Script
-from .planner import Episode, PlannerSettings, planner_of
-from .views import Views
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ..replies import Problems
+from ..step import PlannerSettings, Step
+from .asking import check_english, tidy
+from .films import Episode, episode_of
+from .names import joined
+from .write_script import sheet_of
 
-SPEC = StageSpec(
-    name="write_overview",
+LONGEST_OVERVIEW = 160
+
+
+def _rules(episode: Episode, settings: PlannerSettings) -> Json:
+    """Return how many shots there are, where, and who is seen in how many."""
+    places = [entity.name for entity in episode.entities if entity.kind == "location"]
+    people = [entity for entity in episode.entities if entity.kind == "character"]
+    count = len(episode.numbers)
+    where = f" at {joined(places)}" if places else ""
+    seen = [f"{entity.name} in {len(entity.shots)}" for entity in people]
+    seen[:1] = [f"{one.name} is seen in {_shots(len(one.shots))}" for one in people[:1]]
+    said = joined(seen) if people else "Nobody is seen"
+    return f"This episode has {_shots(count)}{where}. {said}."
+
+
+def _shots(count: int) -> str:
+    return "1 shot" if count == 1 else f"{count} shots"
+
+
+def _show(episode: Episode, settings: PlannerSettings) -> Json:
+    return {
+        "entities": [sheet_of(entity) for entity in episode.entities],
+        "shots": [shot.action for shot in episode.script.shots],
+    }
+
+
+def read_overview(reply: Json) -> str:
+    """Return the overview.
+
+    Raises:
+        BadReply: it says nothing, is too long, or not in English.
+    """
+    problems = Problems()
+    check_english(reply, problems)
+    text = tidy(reply["overview"])
+    words = len(text.split())
+    if not normalize_answer(text) or words > LONGEST_OVERVIEW:
+        problems.add(f"the overview has {words} words; write two to four sentences")
+    problems.settle()
+    return text
+
+
+STEP = Step(
+    id="entities/write_overview",
     version=1,
-    shape="map",
+    writes=("overview",),
+    by="overview_by",
     reads=("entities", "written", "pictures"),
-    writes=("overview", "overview_by"),
-    settings=PlannerSettings,
-    asks=("entities/write_overview",),
+    sketch=episode_of,
+    rules=_rules,
+    show=_show,
+    read=lambda reply, episode, settings: read_overview(reply),
 )
-
-
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the overview, and who wrote it."""
-    drafted = await planner_of(tools).overview(episode_of(item))
-    return Made({"overview": drafted.value, "overview_by": drafted.maker})
-
-
-def episode_of(item: Item) -> Episode:
-    """Return the episode that an item is, as far as the fields go that the stage reads."""
-    fields = item.fields
-    written = Script.model_validate(fields.get("enriched", fields["written"]))
-    script = written.model_copy(update={"overview": fields.get("overview", "")})
-    entities = tuple(Entity.model_validate(one) for one in fields["entities"])
-    texts = fields.get("described", {})
-    if texts:
-        entities = tuple(
-            one.model_copy(update={"description": texts.get(one.label, one.description)}) for one in entities
-        )
-    return Episode(script, entities, Views.model_validate(fields["pictures"]))

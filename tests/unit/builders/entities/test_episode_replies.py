@@ -5,18 +5,15 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities.drafts import Entity, Person
-from fabula.builders.entities.model.read_identities import Merged, read_identities
-from fabula.builders.entities.model.read_registry import read_registry
-from fabula.builders.entities.model.read_texts import (
-    read_actions,
-    read_descriptions,
-    read_overview,
-    read_problems,
-    read_script,
-    read_seen,
-    read_settled,
-)
-from fabula.builders.entities.registries import Local
+from fabula.builders.entities.enrich_actions import read_actions
+from fabula.builders.entities.films import Local
+from fabula.builders.entities.list_entities import read_registry
+from fabula.builders.entities.merge_entities import read_seen
+from fabula.builders.entities.polish_descriptions import read_descriptions
+from fabula.builders.entities.read_identities import Merged, read_identities
+from fabula.builders.entities.verify_script import read_problems, read_settled
+from fabula.builders.entities.write_overview import read_overview
+from fabula.builders.entities.write_script import read_script
 from fabula.engine.asking import BadReply
 
 CHINESE = "米拉走过长长的石桥，风吹走了她的帽子，她跑到河边去找它，可是没有找到。"

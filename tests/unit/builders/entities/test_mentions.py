@@ -3,9 +3,14 @@
 import pytest
 
 from fabula.builders.entities.drafts import Entity
-from fabula.builders.entities.mentions import mentions, unmentioned, without_article
-from fabula.builders.entities.naming import tidy_name, with_unique_names
-from fabula.builders.entities.spelling import spelled
+from fabula.builders.entities.names import (
+    mentions,
+    spelled,
+    tidy_name,
+    unmentioned,
+    with_unique_names,
+    without_article,
+)
 
 LEO = Entity(label="Character 1", kind="character", name="Leo", aliases=("the old sailor",))
 MUG = Entity(label="Object 1", kind="object", name="the red mug")

@@ -5,10 +5,10 @@ from PIL import Image
 
 from fabula.builders.entities.colours import colour_word, distance, histogram, word_of
 from fabula.builders.entities.drafts import Entity, Repair, Script, ScriptShot
+from fabula.builders.entities.films import chunks_of
 from fabula.builders.entities.guarantees import settle
-from fabula.builders.entities.registries import chunks_of
-from fabula.builders.entities.rules.names import joined, person_name
-from fabula.builders.entities.rules.places import places_of
+from fabula.builders.entities.list_entities import places_of
+from fabula.builders.entities.names import joined, person_name
 
 
 def plain(colour: tuple[int, int, int]) -> Image.Image:

@@ -7,14 +7,13 @@ twice belongs to the first, unknown ids are left out, and people who are seen in
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....schemas.canonical import Json
-from ....schemas.text import normalize_answer, normalize_text
-from ...replies import LONGEST_TEXT, Problems
-from ..drafts import Entity, EntityKind, Merge, Person, Repair
-from ..naming import tidy_name
-from ..registries import Local
-from .asking import check_english
-from .read_registry import noted
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, normalize_text
+from ..replies import LONGEST_TEXT, Problems
+from .asking import check_english, noted
+from .drafts import Entity, EntityKind, Merge, Person, Repair
+from .films import Local
+from .names import tidy_name
 
 
 @dataclass(frozen=True, slots=True)

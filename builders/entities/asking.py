@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ....engine.asking import UNAVAILABLE, NoAnswer
-from ....engine.stage import Tools
-from ....models.chat import Part
-from ....schemas.canonical import Json
-from ...replies import Drafted, Problems, script_problem, texts_in
-from ...replies import ask as ask_model
-from ..views import picture
+from ...engine.asking import UNAVAILABLE, NoAnswer
+from ...engine.stage import Tools
+from ...models.chat import Part
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, normalize_text
+from ..replies import Drafted, Problems, script_problem, texts_in
+from ..replies import ask as ask_model
+from .drafts import Repair
+from .views import picture
 
 T = TypeVar("T")
 
@@ -83,3 +85,28 @@ def _pictures(shown: Sequence[Shown], tools: Tools) -> list[Part]:
         if one.files:
             parts += [one.title, *(picture(name, tools.store) for name in one.files)]
     return parts
+
+
+def noted(code: str, found: str, done: str, shot: int | None = None, entity: str | None = None) -> Repair:
+    """Return the note of something that was found in a reply."""
+    return Repair.model_validate({"code": code, "shot": shot, "entity": entity, "found": found, "done": done})
+
+
+LONGEST_ACTION = 120
+"""Words of an action; those of the release have 6 to 79."""
+
+
+def tidy(text: str) -> str:
+    """Return a text in one line, without marks around names."""
+    return normalize_text(text.replace("`", ""))
+
+
+def action_of_reply(text: str, where: str, problems: Problems) -> str:
+    """Return an action of a reply in one line; note it where it says nothing or is too long."""
+    action = tidy(text)
+    words = len(action.split())
+    if not normalize_answer(action):
+        problems.add(f"{where}: the action says nothing")
+    elif words > LONGEST_ACTION:
+        problems.add(f"{where}: the action has {words} words; write at most sixty")
+    return action

@@ -1,0 +1,182 @@
+"""A video and an episode as far as they are known, as the steps that write scripts see them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from ...engine.stage import Item
+from ...schemas.base import Own
+from .drafts import Entity, EntityKind, Merge, Person, Repair, Script
+from .views import Views
+
+
+class Local(Own):
+    """An object or a location of one chunk.
+
+    Attributes:
+        local_id: such as ``c02.object3``: number of the chunk, kind, number there.
+        kind: location or object.
+        name: as the chunk's registry calls it.
+        looks: what it looks like there.
+        shots: numbers of the shots in which it is seen, ascending.
+    """
+
+    local_id: str
+    kind: EntityKind
+    name: str
+    looks: str = ""
+    shots: tuple[int, ...] = ()
+
+
+class PersonNote(Own):
+    """What a person of the cast looks like in one chunk."""
+
+    person: str
+    looks: str
+
+
+class Account(Own):
+    """What happens in a shot, in one or two sentences."""
+
+    shot: int
+    text: str
+
+
+class LocalRegistry(Own):
+    """What was found in one chunk of shots.
+
+    Attributes:
+        chunk: its number, from 1.
+        shots: numbers of its shots.
+        persons: those of the cast who are seen in it.
+        entities: objects and locations.
+        accounts: what happens in its shots; not all of them need one.
+        repairs: what was wrong with the reply, and what was done about it.
+    """
+
+    chunk: int
+    shots: tuple[int, ...]
+    persons: tuple[PersonNote, ...] = ()
+    entities: tuple[Local, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+
+
+def chunks_of(count: int, size: int, overlap: int = 0) -> list[range]:
+    """Return the chunks of a row by place: of one size but for the last, each overlapping the one before.
+
+    Raises:
+        ValueError: the overlap is no smaller than the size.
+    """
+    if not 0 <= overlap < size:
+        raise ValueError(f"chunks of {size} cannot overlap by {overlap}")
+    starts = range(0, max(count - overlap, 1), size - overlap)
+    return [range(start, min(start + size, count)) for start in starts if start < count]
+
+
+def accounts_of(registries: Sequence[LocalRegistry]) -> dict[int, str]:
+    """Return the account of each shot that has one: the first, where chunks overlap."""
+    told: dict[int, str] = {}
+    for registry in registries:
+        for account in registry.accounts:
+            if account.text:
+                told.setdefault(account.shot, account.text)
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """A video as far as it is known: its kept shots in order, who is in them, and pictures.
+
+    Attributes:
+        numbers: of the kept shots, ascending.
+        opens: number of a shot -> how it begins: ``start``, ``cut`` or ``gradual``.
+        cast: the people.
+        views: pictures of shots and people.
+        registries: what was found in its chunks, once it was listed.
+        entities: its entities, once they were merged.
+    """
+
+    numbers: tuple[int, ...]
+    opens: Mapping[int, str]
+    cast: tuple[Person, ...]
+    views: Views
+    registries: tuple[LocalRegistry, ...] = ()
+    entities: tuple[Entity, ...] = ()
+
+    @classmethod
+    def of(cls, item: Item) -> "Film":
+        """Return the film that an item with ``shots``, ``cast`` and ``views`` is, and what it has besides."""
+        listed, merged = item.fields.get("local_registries", ()), item.fields.get("identities")
+        shots = [entry["shot"] for entry in item["shots"]]
+        return cls(
+            tuple(shot["number"] for shot in shots),
+            {shot["number"]: shot["opens"] for shot in shots},
+            tuple(Person.model_validate(person) for person in item["cast"]),
+            Views.model_validate(item["views"]),
+            tuple(LocalRegistry.model_validate(registry) for registry in listed),
+            () if merged is None else Identities.model_validate(merged).entities,
+        )
+
+    def people_in(self, shot: int) -> list[Person]:
+        """Return who is seen in a shot, in the order of the cast."""
+        return [person for person in self.cast if shot in person.shots]
+
+
+class Identities(Own):
+    """The entities of a video, and how they came about.
+
+    Attributes:
+        entities: characters, locations and objects, each numbered by first appearance.
+        merges: people whom a model took for one character, and those whom it was not allowed to.
+        repairs: what was found on the way.
+        members: label of an entity -> ids of the persons, or of the local entities, that it is made of.
+    """
+
+    entities: tuple[Entity, ...]
+    merges: tuple[Merge, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    members: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A window of shots that becomes an episode.
+
+    Attributes:
+        script: its shots, in order; numbers are those of the video, scenes count from 1.
+        entities: those that are scheduled in it.
+        views: pictures of its shots and people.
+    """
+
+    script: Script
+    entities: tuple[Entity, ...]
+    views: Views
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of its shots."""
+        return tuple(shot.number for shot in self.script.shots)
+
+    def scheduled(self, shot: int) -> list[Entity]:
+        """Return what a shot shows, in the order of the registry."""
+        return [entity for entity in self.entities if shot in entity.shots]
+
+    def with_script(self, script: Script) -> "Episode":
+        """Return the episode with another script."""
+        return replace(self, script=script)
+
+
+def episode_of(item: Item) -> Episode:
+    """Return the episode that an item is, as far as the fields go that the stage reads."""
+    fields = item.fields
+    written = Script.model_validate(fields.get("enriched", fields["written"]))
+    script = written.model_copy(update={"overview": fields.get("overview", "")})
+    entities = tuple(Entity.model_validate(one) for one in fields["entities"])
+    texts = fields.get("described", {})
+    if texts:
+        entities = tuple(
+            one.model_copy(update={"description": texts.get(one.label, one.description)}) for one in entities
+        )
+    return Episode(script, entities, Views.model_validate(fields["pictures"]))

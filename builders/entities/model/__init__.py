@@ -1,1 +1,0 @@
-"""Episodes by a model: entities from the frames, names, scenes, actions, descriptions, and what is wrong."""

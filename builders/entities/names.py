@@ -1,0 +1,205 @@
+"""Names of entities: made by rules, kept apart, found in texts, and spelled as in the registry."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from ...schemas.entities import LABELS
+from ...schemas.text import contains_phrase, normalize_answer, normalize_text, unspaced_count
+from ...validators.entities.view import holds
+from .drafts import Entity, EntityKind, Repair
+
+
+def person_name(number: int) -> str:
+    """Return the name of a person by number from 1: A to Z, then AA, AB, ..."""
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return f"Person {letters}"
+
+
+def place_name(number: int) -> str:
+    """Return the name of a place by number from 1."""
+    return f"Place {number}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them: ``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+How = Literal["exact", "folded", "alias"]
+"""``exact``: the name letter for letter; ``folded``: up to case, punctuation and spaces; ``alias``: another
+name of the entity."""
+
+_ARTICLES = ("the ", "a ", "an ")
+_TAKEN = "\0"
+
+
+def without_article(name: str) -> str:
+    """Return a name without the English article that it begins with."""
+    folded = name.casefold()
+    length = next((len(word) for word in _ARTICLES if folded.startswith(word)), 0)
+    return name[length:].strip()
+
+
+def names_of(entity: Entity) -> tuple[str, ...]:
+    """Return the names that count as a mention: its name, its aliases, and these without article."""
+    names = (entity.name, *entity.aliases)
+    return tuple(dict.fromkeys((*names, *map(without_article, names))))
+
+
+def mentions(text: str, entities: Iterable[Entity]) -> dict[str, How]:
+    """Return which entities a text mentions, by label, and how.
+
+    A name within the longer name of another entity is no mention of its own: "the message from Julian" does
+    not show Julian. Words are not cut: Leo is not in Leonard.
+    """
+    plain = normalize_answer(text)
+    exact: set[str] = set()
+    found: dict[str, How] = {}
+    calls = [(name, entity) for entity in entities for name in names_of(entity)]
+    # Longest first, so that longer names take their part of the text; among equals, names before aliases.
+    calls.sort(key=lambda call: (-len(normalize_answer(call[0])), call[0] != call[1].name, call[1].label))
+    for name, entity in calls:
+        pattern = _pattern(normalize_answer(name))
+        if pattern is None:
+            continue
+        plain, count = pattern.subn(_TAKEN, plain)
+        if not count or entity.label in exact:
+            continue
+        how: How = "alias" if normalize_answer(name) != normalize_answer(entity.name) else "folded"
+        if how == "folded" and holds(text, name):
+            how = "exact"
+            exact.add(entity.label)
+        if _better(how, found.get(entity.label)):
+            found[entity.label] = how
+    return found
+
+
+def unmentioned(text: str, scheduled: Sequence[Entity], registry: Iterable[Entity]) -> list[Entity]:
+    """Return the scheduled entities that a text does not mention, in order."""
+    found = mentions(text, registry)
+    return [entity for entity in scheduled if entity.label not in found]
+
+
+def _better(how: How, before: How | None) -> bool:
+    order = ("exact", "folded", "alias")
+    return before is None or order.index(how) < order.index(before)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(words: str) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    if unspaced_count(words):
+        return re.compile(re.escape(words))
+    return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
+
+
+LONGEST_NAME = 60
+_LABEL = re.compile(rf"\b({'|'.join(LABELS.values())})[ _]?\d+\b|\bGen_", re.IGNORECASE)
+
+
+def tidy_name(kind: EntityKind, name: str) -> str:
+    """Return a name in the form of its kind: ``the`` and small first letter for objects, else a capital.
+
+    None is left of one that says nothing, or that is a label such as "Character 3": labels are numbered anew.
+    """
+    text = normalize_text(name.replace("`", "").replace(":", " ")).strip(" .,;'\"")[:LONGEST_NAME].strip()
+    if not normalize_answer(text) or _LABEL.search(text):
+        return ""
+    if kind == "object":
+        return f"the {without_article(text)}"
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def with_unique_names(
+    entities: Sequence[Entity], spare: Callable[[Entity], str]
+) -> tuple[list[Entity], list[Repair]]:
+    """Return entities of which none has the name of another, and what was changed for it.
+
+    Earlier entities keep their names. A name that is taken, holds one that is taken or is held by it, makes
+    way for ``spare``'s, then for this with a number. Aliases that could mean another entity go.
+    """
+    taken: list[str] = []
+    made: list[Entity] = []
+    repairs: list[Repair] = []
+    for entity in entities:
+        name = entity.name
+        if not name or _clashes(name, taken):
+            name = _free(spare(entity), taken)
+            said = f"{entity.name} is taken or part of another name" if entity.name else "no name of its own"
+            repairs.append(
+                Repair(
+                    code="name-taken", shot=None, entity=entity.label, found=f"{said}; now {name}",
+                    done="rewritten",
+                )
+            )  # fmt: skip
+        taken.append(normalize_answer(name))
+        made.append(entity.model_copy(update={"name": name}))
+    return [_with_aliases(entity, made) for entity in made], repairs
+
+
+def _clashes(name: str, taken: Sequence[str]) -> bool:
+    plain = normalize_answer(name)
+    bare = normalize_answer(without_article(name))
+    return any(
+        plain == other or contains_phrase(other, bare) or contains_phrase(plain, _bare(other))
+        for other in taken
+    )
+
+
+def _bare(plain: str) -> str:
+    return without_article(plain)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    number, candidate = 1, name
+    while _clashes(candidate, taken):
+        number += 1
+        candidate = f"{name} {number}"
+        if number > len(taken) + 2:
+            # The name itself holds one that is taken: only another one helps.
+            candidate = f"Nameless {number}"
+    return candidate
+
+
+def _with_aliases(entity: Entity, entities: Sequence[Entity]) -> Entity:
+    """Return an entity without the aliases that are too short, its own name, or could mean another one."""
+    others = {normalize_answer(name) for one in entities if one is not entity for name in names_of(one)}
+    kept: dict[str, str] = {}
+    for alias in map(normalize_text, entity.aliases):
+        plain = normalize_answer(alias)
+        if len(plain) >= 3 and plain not in others and plain != normalize_answer(entity.name):
+            kept.setdefault(plain, alias)
+    return entity.model_copy(update={"aliases": tuple(kept.values())})
+
+
+_ARTICLE = r"(?:\b(?:the|a|an|this|that|his|her|its|their|my|our|your)\s+)?"
+
+
+def spelled(text: str, entity: Entity) -> str:
+    """Return a text in which an entity is named letter for letter, if another name of it stands there.
+
+    The first such place is changed, with the article before it where the name has its own. At the start of a
+    sentence a name of small letters keeps its capital: the text stays as it is.
+    """
+    if holds(text, entity.name):
+        return text
+    own_article = without_article(entity.name) != entity.name
+    for name in names_of(entity):
+        article = _ARTICLE if own_article else ""
+        pattern = re.compile(rf"{article}(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        match = pattern.search(text)
+        if match is None:
+            continue
+        before = text[: match.start()].rstrip(" \"'")
+        if entity.name[:1].islower() and (not before or before[-1] in ".!?"):
+            replaced = f"{entity.name[:1].upper()}{entity.name[1:]}"
+        else:
+            replaced = entity.name
+        return f"{text[: match.start()]}{replaced}{text[match.end() :]}"
+    return text
