@@ -9,7 +9,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _LAZY = {
-    "BuildOptions": ".builders.katha",
+    "BuildOptions": ".builders.katha.options",
     "PackOptions": ".releases",
     "build_katha": ".kinds.verbs",
     "load": ".releases",

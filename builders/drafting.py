@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ..engine.execute import RunRequest
 from ..engine.pipeline import Pipeline, load_pipeline
-from ..engine.run_options import setting_texts
+from ..engine.report import RunReport
+from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..errors import ConfigError
 from ..models.settings import ModelSettings
@@ -19,6 +20,8 @@ class Drafting:
 
     Attributes:
         run: what executes its builds.
+        build: called with sources, a run folder, options and ``reporter=``, builds, and returns the report.
+        options: the type of the options that it takes.
         editing: how its items are corrected; None where no stage applies corrections.
         corrected_in_files: how records are corrected that no stage corrects, as imported ones; None where
             only their sources can be.
@@ -27,6 +30,8 @@ class Drafting:
     """
 
     run: RunKind
+    build: Callable[..., RunReport]
+    options: type[RunOptions]
     editing: Editing | None = None
     corrected_in_files: str | None = None
     one_story: Callable[..., RunRequest] | None = None

@@ -16,17 +16,17 @@ from .command import command
 from .common import emit, say, show
 
 if TYPE_CHECKING:
-    from ..builders.entities import EntityOptions
-    from ..builders.events import SuiteOptions
-    from ..builders.katha import BuildOptions
-    from ..builders.shots import ShotOptions
+    from ..builders.entities.options import EntityOptions
+    from ..builders.events.options import SuiteOptions
+    from ..builders.katha.options import BuildOptions
+    from ..builders.shots.options import ShotOptions
     from ..engine.report import RunReport
 
 SHOWN = 6
 Rates = dict[str, dict[str, float | None]]
 
 
-@command("build katha", "builders.katha:BuildOptions")
+@command("build katha", "builders.katha.options:BuildOptions")
 def katha(
     sources: Sequence[Path],
     *,
@@ -53,7 +53,7 @@ def katha(
         fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
         fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
-    from ..builders.katha import build_katha, estimate_katha
+    from ..builders.katha.building import build_katha, estimate_katha
     from ..engine.progress import choose_reporter
 
     if dry_run:
@@ -75,7 +75,7 @@ def katha(
     return 0
 
 
-@command("build shots", "builders.shots:ShotOptions")
+@command("build shots", "builders.shots.options:ShotOptions")
 def shots(
     sources: Sequence[Path],
     *,
@@ -99,7 +99,7 @@ def shots(
             --max-cost 5 --out runs/shots
         fabula build shots stories.jsonl --scripts cast.jsonl --model openai:gpt-4.1-mini --dry-run
     """
-    from ..builders.shots import build_shots, estimate_shots
+    from ..builders.shots.building import build_shots, estimate_shots
 
     if options.languages is not None:  # en,ch
         named = [language.strip() for text in options.languages for language in text.split(",")]
@@ -115,7 +115,7 @@ def shots(
     return 0
 
 
-@command("build entities", "builders.entities:EntityOptions")
+@command("build entities", "builders.entities.options:EntityOptions")
 def entities(
     videos: Sequence[Path],
     *,
@@ -141,7 +141,7 @@ def entities(
             --max-cost 20 --out runs/episodes
         fabula build entities films/ --model google:gemini-2.5-flash --dry-run --out runs/episodes
     """
-    from ..builders.entities import build_entities, estimate_entities
+    from ..builders.entities.building import build_entities, estimate_entities
 
     if dry_run:
         with dry_folder(out) as folder:
@@ -159,7 +159,7 @@ def entities(
     return 0
 
 
-@command("build events", "builders.events:SuiteOptions")
+@command("build events", "builders.events.options:SuiteOptions")
 def events(
     seeds: Sequence[Path],
     *,
@@ -191,7 +191,7 @@ def events(
         fabula build events seeds.jsonl --results runs/eval-b --set grade_prompts.easy=20
             --out runs/suite
     """
-    from ..builders.events import build_suite, estimate_suite
+    from ..builders.events.building import build_suite, estimate_suite
 
     rated = replace(
         options, results=_rates(results, judge, people), people=None if people is None else _people(people)

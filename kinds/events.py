@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _drafting() -> "Drafting":
-    from ..builders.events.requests import DRAFTING
+    from ..builders.events.building import DRAFTING
 
     return DRAFTING
 

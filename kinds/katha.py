@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _drafting() -> "Drafting":
-    from ..builders.katha.requests import DRAFTING
+    from ..builders.katha.building import DRAFTING
 
     return DRAFTING
 

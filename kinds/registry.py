@@ -38,6 +38,19 @@ def kinds() -> tuple[Kind, ...]:
     return tuple(known.values())
 
 
+def kind_named(name: str) -> Kind:
+    """Return a kind by its name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    for kind in kinds():
+        if kind.name == name:
+            return kind
+    there = ", ".join(kind.name for kind in kinds())
+    raise ConfigError(f"kind {name}", what="there is no such kind", fix=f"use one of: {there}")
+
+
 def kind_with(run: str) -> Kind | None:
     """Return the kind that has a kind of run: a build, an evaluation or an import; None where none has it."""
     return next((kind for kind in kinds() if run in (*kind.runs, *kind.imported)), None)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _drafting() -> "Drafting":
-    from ..builders.shots.requests import DRAFTING
+    from ..builders.shots.building import DRAFTING
 
     return DRAFTING
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..builders import corrections, preview
-from ..builders.katha import BuildOptions
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline
+from ..engine.run_options import RunOptions
 from ..engine.running import Again, continue_as
 from ..errors import RunError
 from ..schemas.canonical import Json
-from .registry import foreign_sections, kind_with, kinds, run_kind_of
+from .registry import foreign_sections, kind_named, kind_with, kinds, run_kind_of
 
 if TYPE_CHECKING:
     from ..engine.progress import Reporter
@@ -105,15 +105,40 @@ def preview_story(
     return preview.preview_story(drafting, stories, item, prompt_id, options)
 
 
-def build_katha(
+def build(
+    name: str,
     sources: Sequence[Path | str] | Path | str,
     out: Path | str,
-    options: BuildOptions | None = None,
+    options: RunOptions | None = None,
     *,
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
-    """Build KathaBench records from stories; see :func:`fabula.builders.katha.build_katha`."""
-    from ..builders.katha import build_katha as build
+    """Build records of any kind; an existing run folder is continued.
 
-    chosen = replace(options if options is not None else BuildOptions(), others=foreign_sections)
-    return build(sources, out, chosen, reporter=reporter)
+    Args:
+        name: the kind, such as ``katha`` or that of a package of yours.
+        sources: files and folders of what it is built from: stories, seeds, videos.
+        out: the run folder.
+        options: how to build, of the type that the kind takes; its defaults where none are given. The
+            settings file may have sections for other kinds.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        ConfigError: there is no such kind.
+        FabulaError: a source, a setting, a model or the folder is wrong, too little was made, the cost limit
+            was reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    drafting = kind_named(name).drafting()
+    chosen = replace(options if options is not None else drafting.options(), others=foreign_sections)
+    return drafting.build(sources, out, chosen, reporter=reporter)
+
+
+def build_katha(
+    sources: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: RunOptions | None = None,
+    *,
+    reporter: "Reporter | None" = None,
+) -> "RunReport":
+    """Build KathaBench records from stories; see :func:`build` and :class:`fabula.BuildOptions`."""
+    return build("katha", sources, out, options, reporter=reporter)

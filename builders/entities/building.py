@@ -39,13 +39,30 @@ if TYPE_CHECKING:
 STYLE = "judge_style"
 
 
-def build(
+def build_entities(
     videos: Sequence[Path | str] | Path | str,
     out: Path | str,
-    options: EntityOptions,
+    options: EntityOptions | None = None,
+    *,
     reporter: "Reporter | None" = None,
 ) -> RunReport:
-    """Build episodes; see :func:`fabula.builders.entities.build_entities`."""
+    """Build episodes from videos; an existing run folder is continued.
+
+    The run folder then holds the official tree in ``data/``, and what is left after each step of the curation
+    in ``funnel.json``.
+
+    Args:
+        videos: video files, or folders of them.
+        out: the run folder.
+        options: how to build; by default rules write, and the default detectors look.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: a source, a setting, a model or the folder is wrong, something that is needed is missing,
+            too few episodes were made, the cost limit was reached, or the user stopped it; see
+            :mod:`fabula.errors`.
+    """
+    options = options if options is not None else EntityOptions()
     request = entity_request(videos, out, options)
     check_needs(request.config, [source.path for source in request.sources])
     if reporter is not None and request.config.models:
@@ -59,9 +76,17 @@ def build(
     return DRAFTING.run.execute(request, reporter)
 
 
-def estimate(videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions) -> CallPlan:
-    """Tell what building would ask; see :func:`fabula.builders.entities.estimate_entities`."""
-    request = entity_request(videos, out, options)
+def estimate_entities(
+    videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions | None = None
+) -> CallPlan:
+    """Tell what :func:`build_entities` would ask of the model now, and about what that costs. Asks nothing.
+
+    Shots and people have to be found for it; what the run has found of them is used.
+
+    Raises:
+        FabulaError: as :func:`build_entities`.
+    """
+    request = entity_request(videos, out, options if options is not None else EntityOptions())
     check_needs(request.config, [source.path for source in request.sources])
     for stages, _ in parts_before_models(request)[:1]:
         find(request, stages)
@@ -161,6 +186,8 @@ def _shots_of(row: Json) -> list[str]:
 
 DRAFTING = Drafting(
     RunKind(PIPELINE, tell_entities, write_funnel),
+    build_entities,
+    EntityOptions,
     corrected_in_files="write its episodes with `fabula export entitybench RUN --out SET`, correct"
     " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
     " `fabula import entitybench SET --out NEW` then makes a set that can be released",

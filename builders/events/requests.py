@@ -7,10 +7,7 @@ from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..drafting import Drafting
-from ..spending import tell_plan
 from .options import SuiteOptions
 from .pipeline import PIPELINE
 from .results import RESULTS, write_results
@@ -54,7 +51,7 @@ def take_results(seeds: Sequence[Path | str], out: Path | str, options: SuiteOpt
     """Put results into a run folder; a run that is not there yet is built without them first.
 
     Raises:
-        FabulaError: as :func:`fabula.builders.events.build_suite`.
+        FabulaError: as :func:`fabula.builders.events.building.build_suite`.
     """
     folder = Path(out)
     if not (folder / MANIFEST).is_file():
@@ -68,7 +65,3 @@ def _results(folder: Path) -> tuple[Source, ...]:
     """Return the results that lie in the run folder, if there are any."""
     path = folder / RESULTS
     return (Source("results", path),) if path.is_file() else ()
-
-
-DRAFTING = Drafting(RunKind(PIPELINE, tell_plan))
-"""How suites of event prompts are drafted."""

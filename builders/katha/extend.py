@@ -98,7 +98,7 @@ def extend_katha(
             withdrawn; or a source cannot be read, or changed. Every problem is listed; nothing is written.
         RunError: the run is not finished, or this version of Fabula would make its records anew; says at
             which stage. RunBusy: another process is at it.
-        FabulaError: as :func:`fabula.builders.katha.build_katha`.
+        FabulaError: as :func:`fabula.builders.katha.building.build_katha`.
     """
     folder = Path(run)
     options = options if options is not None else ExtendOptions()

@@ -6,12 +6,9 @@ from pathlib import Path
 from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import stages_through
-from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..drafting import Drafting, planner_texts
-from ..spending import tell_plan
+from ..drafting import planner_texts
 from .options import BuildOptions
-from .pending_edits import EDITING
 from .pipeline import PIPELINE
 
 
@@ -50,11 +47,3 @@ def build_request(
             stages=stages_through(PIPELINE, options.stage) if options.stage else (),
         ),
     )
-
-
-DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan),
-    EDITING,
-    one_story=lambda stories, run, **chosen: build_request(stories, run, BuildOptions(**chosen)),
-)
-"""How KathaBench records are drafted."""

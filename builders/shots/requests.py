@@ -6,12 +6,9 @@ from pathlib import Path
 from ...engine.config import resolve_config
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..drafting import Drafting, planner_texts
-from ..spending import tell_plan
+from ..drafting import planner_texts
 from .options import ShotOptions
-from .pending_edits import EDITING
 from .pipeline import PIPELINE
 
 
@@ -53,13 +50,3 @@ def shot_request(
             items=tuple(options.items),
         ),
     )
-
-
-DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan),
-    EDITING,
-    "copy its folder ViStory, correct NN/story.json there, and give the copy to"
-    " `fabula import vistory`: facts and rights of images come along",
-    lambda stories, run, **chosen: shot_request(stories, run, ShotOptions(**chosen)),
-)
-"""How shot scripts are drafted."""

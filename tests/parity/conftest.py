@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import judged_release
 

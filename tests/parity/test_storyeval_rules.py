@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.builders.events.rules import participants_of, split_events
 from fabula.releases.suite_check import check_suite
 from fabula.releases.suites import load_suite

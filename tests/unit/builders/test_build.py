@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
 from fabula.builders.katha.requests import build_request
 from fabula.builders.step import PLANNERS, PlannerSettings, check_planner

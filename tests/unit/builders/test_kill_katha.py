@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
 from fabula.testing.endurance import rounds
 
 KILLS = 6
@@ -19,7 +20,8 @@ FILES = ("records.jsonl", "assignments.jsonl", "balance.json", "run.json")
 PROGRAM = """
 import sys
 from pathlib import Path
-from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
 from fabula.engine.progress import JsonReporter
 stories, records, out, created_at = sys.argv[1:]
 options = BuildOptions(records=Path(records), created_at=created_at, workers=2)

@@ -9,8 +9,10 @@ from types import FrameType
 import pytest
 
 import fabula
-from fabula.builders.katha import BuildOptions, build_katha
-from fabula.builders.shots import ShotOptions, build_shots
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
+from fabula.builders.shots.building import build_shots
+from fabula.builders.shots.options import ShotOptions
 from fabula.releases import PackOptions, pack
 
 UNITS = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha import BuildOptions
+from fabula.builders.katha.options import BuildOptions
 from fabula.engine.run_options import RunOptions, setting_texts
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.changes_since import options_since

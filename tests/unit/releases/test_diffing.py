@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, pack
 from fabula.releases.diffing.compare import ReleaseDiff, diff

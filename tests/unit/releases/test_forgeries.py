@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.releases import PackOptions, pack, verify
 from fabula.releases.documents import checksums, file_entries
 from fabula.releases.entity_import import import_episodes

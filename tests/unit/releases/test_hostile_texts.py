@@ -9,7 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 import fabula
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.errors import InputError
 from fabula.models.secrets import MARK
 from fabula.releases import PackOptions, PackResult, pack, verify

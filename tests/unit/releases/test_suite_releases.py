@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.releases import PackOptions, pack, verify
 from fabula.releases.loading import load as load_stories

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events import SuiteOptions, build_suite
+from fabula.builders.events.building import build_suite
+from fabula.builders.events.options import SuiteOptions
 from fabula.errors import InputError
 from fabula.releases import PackOptions, pack, verify
 from fabula.releases.suite_check import check_suite

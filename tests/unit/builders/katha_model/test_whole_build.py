@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.katha import BuildOptions, build_katha
+from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.options import BuildOptions
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
