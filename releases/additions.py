@@ -10,15 +10,14 @@ from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.plain_files import read_json
 from ..validators.dataset import REVIEWS
 from .canary import CANARY_FORM, canary_file, make_canary
-from .commitments import commitments_of, committed, keep_salt, salt_beside
+from .hidden.commitments import commitments_of, committed, keep_salt, salt_beside
 from .layout import CANARY, RELEASE, hidden_folder
 from .options import PackOptions
 from .reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
 from .run_folder import FinishedRun
 from .selection import Selection
-from .subset_requests import SubsetRequest, requested
-from .subset_traits import read_traits
-from .subsets import Subset, draw_subsets, read_subsets, write_subsets
+from .subsets.requests import SubsetRequest, requested
+from .subsets.stories import Subset, draw_subsets, read_subsets, read_traits, write_subsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ from .layout import (
 )
 from .licence import Licence
 from .options import PackOptions
-from .subset_closeness import title_of
-from .subsets import Subset
+from .subsets.stories import Subset, title_of
 from .tables import tables
 from .templates import Markup, markdown, render, render_plain, render_properties
 

@@ -35,7 +35,7 @@ from .layout import (
 from .run_folder import FinishedRun
 from .selection import LeftOut, Selection
 from .shapes import KATHA
-from .subsets import subset_files
+from .subsets.stories import subset_files
 
 RIGHTS_SCOPE = (
     "This manifest documents where the stories come from, so that they can be traced. It is no licence: it "

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from .commitments import salt_beside
+from .hidden.commitments import salt_beside
 from .selection import LeftOut
 
 

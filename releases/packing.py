@@ -14,7 +14,6 @@ from ..errors import ConfigError, InputError
 from ..schemas.canonical import pretty_bytes
 from .additions import Additions, Wanted, add, wanted
 from .changes_since import compare_with_previous, open_previous
-from .commitments import salt_beside, write_salt
 from .composition import SIZES
 from .diffing.sides import Side
 from .documents import (
@@ -27,6 +26,7 @@ from .documents import (
 )
 from .facts import Facts
 from .flat_kinds import flat_kind
+from .hidden.commitments import salt_beside, write_salt
 from .layout import RELEASE, SUMS, VOTE_FILES, hidden_folder
 from .licence import Licence, licence, one_licence
 from .options import PackOptions

@@ -23,8 +23,7 @@ from .options import PackOptions
 from .read_back import expected_rows
 from .reviews import NO_REVIEWS, Reviews, read_reviews
 from .selection import LeftOut, left_out_files
-from .subset_traits import read_traits
-from .subsets import Subset, draw_subsets, read_subsets, stated_subsets
+from .subsets.stories import Subset, draw_subsets, read_subsets, read_traits, stated_subsets
 from .suite_documents import flat_documents
 from .suite_facts import SuiteFacts, stated_languages
 

@@ -21,8 +21,8 @@ from .licence import licence
 from .shapes import SHOT_SETS
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_statistics import statistics_of_shots
-from .shot_subsets import DOCUMENT, is_subset_document, read_subset_document
 from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
+from .subsets.shots import DOCUMENT, is_subset_document, read_subset_document
 from .suite_facts import UNSTATED, SuiteFacts
 
 LEFT_OUT = "references_left_out.jsonl"

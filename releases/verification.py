@@ -13,15 +13,14 @@ from .canary import check_canary
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out, made_by_these_tools
 from .check_files import check_listing, check_records, check_release_document, check_sums
-from .check_hidden import check_commitments, check_hidden, check_hidden_folder, check_promises
-from .check_subsets import check_subsets
 from .check_tables import check_table_bytes, check_tables
-from .commitments import read_salt, salt_beside
 from .diffing.check import check_changes
 from .document_shape import misshapen
 from .findings import Findings, VerifyReport, document_of, read_back
 from .flat_kinds import flat_kind
-from .hidden_search import search_rows
+from .hidden.check import check_commitments, check_hidden, check_hidden_folder, check_promises
+from .hidden.commitments import read_salt, salt_beside
+from .hidden.search import search_rows
 from .layout import (
     CANARY,
     CHANGES,
@@ -34,6 +33,7 @@ from .layout import (
 from .loading import kind_of
 from .official import WHOLE
 from .recount_facts import recount_stories
+from .subsets.stories import check_subsets
 from .suite_verification import verify_flat
 
 __all__ = ["VerifyReport", "verify"]

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,17 @@ def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
     if is_deep(value, content):
         raise ValueError(_TOO_DEEP)
     return value
+
+
+def json_lines(path: Path) -> Iterator[Any]:
+    """Yield the JSON value of each line of a file.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or a line is no JSON.
+    """
+    with open_plain(path) as lines:
+        for line in lines:
+            yield parse_json(line)
 
 
 def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON value

@@ -12,7 +12,7 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...releases.layout import JSONL_FILES, VOTE_FILES
 from ...releases.loading import Release, load
-from ...releases.subset_requests import FOLDER
+from ...releases.subsets.requests import FOLDER
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain

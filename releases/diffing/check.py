@@ -11,7 +11,7 @@ from ...schemas.canonical import Json
 from ...schemas.issue import Issue
 from ...schemas.plain_files import read_json
 from ..layout import CHANGES, RELEASE, files_in
-from ..subsets import read_subsets
+from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, has_path
 from .compare import Move, RecordChange, ReleaseDiff, gone_from, main_file, with_reasons
 from .images import ImageChange

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ...schemas.canonical import Json, canonical_text
 from ..layout import DATA, RELEASE, SUMS
-from ..subset_requests import SubsetRequest
-from ..subsets import read_subsets
+from ..subsets.requests import SubsetRequest
+from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, path_text
 from .images import by_character, image_changes, image_reasons, images_text, is_image
 from .sides import Side

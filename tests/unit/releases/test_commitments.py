@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError, TargetError
-from fabula.releases.commitments import (
+from fabula.releases.hidden.commitments import (
     SALT_FILE,
     commitment,
     keep_salt,

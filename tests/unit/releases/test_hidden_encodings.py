@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.releases import PackResult
-from fabula.releases.decodings import TooMuchEncoded, plain, readings
-from fabula.releases.hidden_marks import Marks, marks_of
-from fabula.releases.hidden_search import search
+from fabula.releases.hidden.decodings import TooMuchEncoded, plain, readings
+from fabula.releases.hidden.marks import Marks, marks_of
+from fabula.releases.hidden.search import search
 
 
 def units(letter: str) -> list[bytes]:

@@ -9,9 +9,9 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.releases import verify
-from fabula.releases.check_hidden import check_commitments, check_hidden, check_promises
-from fabula.releases.commitments import read_salt
-from fabula.releases.hidden_search import search_rows
+from fabula.releases.hidden.check import check_commitments, check_hidden, check_promises
+from fabula.releases.hidden.commitments import read_salt
+from fabula.releases.hidden.search import search_rows
 from fabula.releases.layout import RELEASE
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 

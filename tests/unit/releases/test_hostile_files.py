@@ -17,7 +17,7 @@ import pytest
 
 from fabula.errors import FabulaError
 from fabula.releases import diff, load, verify
-from fabula.releases.hidden_search import search_rows
+from fabula.releases.hidden.search import search_rows
 from fabula.releases.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.releases.parquet import open_table
 from fabula.schemas.canonical import Json, pretty_bytes

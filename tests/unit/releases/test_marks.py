@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from fabula.releases.hidden_marks import Marks
+from fabula.releases.hidden.marks import Marks
 
 STORY = " ".join(f"word{number}" for number in range(60))
 OPENING = STORY[:120]

@@ -4,14 +4,18 @@ from itertools import combinations
 
 import pytest
 
-from fabula.releases.subset_closeness import closeness
-from fabula.releases.subset_drawing import ALL, draw
-from fabula.releases.subset_traits import KINDS, Traits
+from fabula.releases.subsets.closeness import Traits, closeness
+from fabula.releases.subsets.drawing import ALL, draw
+from fabula.releases.subsets.stories import KINDS, QUESTIONS
 
 
 def story(number: int, kind="a", moral="kindness", source="aesop", questions=(("causal", 1),)) -> Traits:
-    kinds = (kind, moral, source, "en", "train")
-    return Traits(f"s_{number:04}", kinds, dict(questions), 5, 100, unclear=False)
+    return traits(f"s_{number:04}", (kind, moral, source, "en", "train"), dict(questions), 100)
+
+
+def traits(name, kinds, questions, characters) -> Traits:
+    sizes = {"questions": sum(questions.values()), "scenes": 5, "characters": characters}
+    return Traits(name, dict(zip(KINDS, kinds, strict=True)), QUESTIONS, questions, sizes)
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +46,13 @@ def test_a_draw_when_crossed_kinds_matter_takes_the_pairs_too():
     pairs = [(kind, moral) for kind in "ab" for moral in ("courage", "honesty")]
     whole = [story(number, *pairs[number % 4]) for number in range(16)]
     drawn = set(draw("lite", whole, ids(whole), {ALL: 4}))
-    assert sorted(one.kinds[:2] for one in whole if one.id in drawn) == pairs
+    assert sorted(tuple(one.kinds.values())[:2] for one in whole if one.id in drawn) == pairs
 
 
 def test_a_draw_when_questions_differ_takes_their_shares():
     whole = [story(number, questions={"moral": 3} if number % 2 else {"causal": 1}) for number in range(20)]
     drawn = set(draw("lite", whole, ids(whole), {ALL: 4}))
-    assert sum(one.questions.get("moral", 0) for one in whole if one.id in drawn) == 6
+    assert sum(one.parts.get("moral", 0) for one in whole if one.id in drawn) == 6
 
 
 def test_a_draw_when_repeated_in_another_order_is_the_same(stories):
@@ -78,15 +82,15 @@ def test_quotas_when_given_are_met_and_keep_the_proportions_within_each(stories)
         part = [one for one in of_kind if one.id in drawn]
         assert len(part) == 40
         assert closeness(of_kind, part)["fields"]["moral_label"]["total_variation"] < 0.04
-        shares.append(sum(one.kinds[2] == "aesop" for one in of_kind) / len(of_kind))
-    from_aesop = sum(one.kinds[2] == "aesop" for one in stories if one.id in drawn)
+        shares.append(sum(one.kinds["source_dataset"] == "aesop" for one in of_kind) / len(of_kind))
+    from_aesop = sum(one.kinds["source_dataset"] == "aesop" for one in stories if one.id in drawn)
     assert abs(from_aesop - 40 * sum(shares)) < 1
 
 
 def distance(whole, part) -> float:
     """What drawing makes small, written down again: Pearson's statistic per value, pairs by a tenth."""
     total = 0.0
-    for weight, keys in ((1, lambda one: one.kinds), (1, lambda one: one.questions), (0.1, pair)):
+    for weight, keys in ((1, lambda one: one.kinds.values()), (1, lambda one: one.parts), (0.1, pair)):
         full, own = (Counter(key for one in stories for key in keys(one)) for stories in (whole, part))
         for key, count in full.items():
             target = count * len(part) / len(whole)
@@ -95,7 +99,7 @@ def distance(whole, part) -> float:
 
 
 def pair(one: Traits) -> list[str]:
-    return ["/".join(one.kinds[:2])]
+    return ["/".join(list(one.kinds.values())[:2])]
 
 
 def test_draws_when_all_choices_can_be_tried_are_mostly_the_best():
@@ -171,7 +175,7 @@ def test_closeness_when_the_subset_is_the_whole_is_nought(stories):
 
 
 def test_closeness_when_no_story_has_a_question_is_nought():
-    whole = [Traits(f"s_{n}", ("a", "m", "s", "en", "train"), {}, 5, 9, unclear=False) for n in range(3)]
+    whole = [traits(f"s_{n}", ("a", "m", "s", "en", "train"), {}, 9) for n in range(3)]
     questions = closeness(whole, whole[:1])["fields"]["question_type"]
     assert (questions["total_variation"], questions["chi_square"], questions["values"]) == (0.0, 0.0, {})
     assert len(draw("lite", whole, ids(whole), {ALL: 2})) == 2

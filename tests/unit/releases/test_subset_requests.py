@@ -1,7 +1,7 @@
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases.subset_requests import SubsetRequest, requested
+from fabula.releases.subsets.requests import SubsetRequest, requested
 
 
 def test_requests_when_read_are_what_was_typed_parents_first():

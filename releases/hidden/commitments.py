@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import ConfigError, InputError, TargetError, UserError
-from ..schemas.canonical import Json, canonical_bytes
-from ..schemas.plain_files import open_plain, parse_json, read_plain
-from .layout import ANNOTATIONS, VARIANTS
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...schemas.canonical import Json, canonical_bytes
+from ...schemas.plain_files import json_lines, open_plain, read_plain
+from ..layout import ANNOTATIONS, VARIANTS
 
 SCHEME = "hmac-sha256/1"
 SALT_FILE = "hidden.salt"
@@ -56,13 +56,13 @@ def commitments_of(folder: Path, salt: bytes) -> dict[str, str]:
         OSError, ValueError, LookupError, TypeError: the folder is damaged.
     """
     variants: dict[str, list[dict[str, Json]]] = {}
-    for variant in _rows(folder / VARIANTS):
+    for variant in json_lines(folder / VARIANTS):
         variants.setdefault(variant["base_story_id"], []).append(variant)
     return {
         record["story_id"]: commitment(
             record_key(salt, record["story_id"]), record, variants.get(record["story_id"], [])
         )
-        for record in _rows(folder / ANNOTATIONS)
+        for record in json_lines(folder / ANNOTATIONS)
     }
 
 
@@ -183,8 +183,3 @@ def write_salt(path: Path, salt: bytes) -> bool:
             fix="make the folder writable, or free the disk",
         ) from error
     return True
-
-
-def _rows(path: Path) -> list[dict[str, Json]]:
-    with open_plain(path) as lines:
-        return [parse_json(line) for line in lines]

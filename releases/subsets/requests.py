@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..errors import ConfigError
-from .layout import JSONL_FILES, VOTE_FILES
+from ...errors import ConfigError
+from ..layout import JSONL_FILES, VOTE_FILES
 
 OPTION = "--subset"
 DROPPED = "none"

@@ -5,20 +5,23 @@ tag and gender. The official set comes with its own choice, which is taken as gi
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from ..engine.manifest import creation_time
-from ..errors import ConfigError, InputError, TargetError, UserError
-from ..schemas.canonical import Json, pretty_bytes, write_atomic
-from ..schemas.plain_files import parse_json, read_plain
-from ..schemas.shots import LITE, StoryFacts
-from .shot_facts import read_story_facts, with_provenance, write_facts
-from .shot_subset_run import write_subset_run
-from .shot_tree import FOLDER, ShotSet, ShotStory, write_shot_set
-from .subset_closeness import field_closeness
-from .subset_drawing import ALL, draw
-from .subset_traits import Traits
+from ...engine.manifest import SourceEntry, creation_time
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.plain_files import parse_json, read_plain
+from ...schemas.shots import LITE, ShotRecord, StoryFacts
+from ..imported_run import write_imported_run
+from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS
+from ..loading import read_rows
+from ..shot_facts import read_story_facts, with_provenance, write_facts
+from ..shot_import import GIVEN, ROLE
+from ..shot_tree import FOLDER, ShotSet, ShotStory, write_shot_set
+from .closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
+from .drawing import ALL, draw
 
 FIELDS = ("story_type", "style", "culture", "realistic", "length")
 CHARACTERS = "characters"
@@ -43,12 +46,19 @@ def shot_traits(story: ShotStory, facts: StoryFacts | None) -> Traits:
         cast.update((f"tag {sheet.tag or UNKNOWN}", f"gender {gender or UNKNOWN}"))
     return Traits(
         id=story.story_id,
-        kinds=tuple(UNKNOWN if value is None or value == "" else str(value).casefold() for value in values),
-        questions=cast,
-        scenes=shots,
-        characters=len(script.characters),
-        unclear=False,
+        kinds={
+            name: UNKNOWN if value is None or value == "" else str(value).casefold()
+            for name, value in zip(FIELDS, values, strict=True)
+        },
+        parts_field=CHARACTERS,
+        parts=cast,
+        sizes={"shots": shots},
     )
+
+
+def _traits(shot_set: ShotSet) -> list[Traits]:
+    facts = read_story_facts(shot_set)
+    return [shot_traits(story, facts.get(story.story_id)) for story in shot_set.stories]
 
 
 def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = None) -> tuple[str, ...]:
@@ -78,9 +88,7 @@ def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = No
             fix=f"give a number from 1 to {len(order)}",
         )  # fmt: skip
     else:
-        facts = read_story_facts(shot_set)
-        everyone = [shot_traits(story, facts.get(story.story_id)) for story in shot_set.stories]
-        chosen = draw("lite", everyone, order, {ALL: count})
+        chosen = draw("lite", _traits(shot_set), order, {ALL: count})
     return tuple(story_id for story_id in order if story_id in chosen)
 
 
@@ -90,19 +98,18 @@ def subset_document(shot_set: ShotSet, ids: Collection[str]) -> dict[str, Json]:
     Raises:
         InputError: ``stories.jsonl`` is damaged.
     """
-    facts = read_story_facts(shot_set)
-    everyone = [shot_traits(story, facts.get(story.story_id)) for story in shot_set.stories]
+    everyone = _traits(shot_set)
     own = [story for story in everyone if story.id in ids]
-    fields = {
-        name: field_closeness(_counts(everyone, place), _counts(own, place))
-        for place, name in enumerate(FIELDS)
-    }
-    fields[CHARACTERS] = field_closeness(_cast(everyone), _cast(own))
+    return _document(own, len(everyone), _shots_per_story(everyone), spread(everyone))
+
+
+def _document(own: Sequence[Traits], stories: int, shots_per_story: Json, full: Spread) -> dict[str, Json]:
+    """Return what ``lite.json`` says of some stories: beside them, what is known of the whole."""
     return {
         "ids": [story.id for story in own],
-        "stories": {"full": len(everyone), "subset": len(own)},
-        "shots_per_story": {"full": _mean(everyone), "subset": _mean(own)},
-        "fields": fields,
+        "stories": {"full": stories, "subset": len(own)},
+        "shots_per_story": {"full": shots_per_story, "subset": _shots_per_story(own)},
+        "fields": fields_closeness(full, spread(own)),
     }
 
 
@@ -114,20 +121,12 @@ def is_subset_document(document: Json, shot_set: ShotSet) -> bool:
     Raises:
         InputError: ``stories.jsonl`` is damaged. LookupError, TypeError, AttributeError: the document is.
     """
-    facts = read_story_facts(shot_set)
-    own = [shot_traits(story, facts.get(story.story_id)) for story in shot_set.stories]
     whole = {
         name: Counter({value: row["full"] for value, row in field["values"].items()})
         for name, field in document["fields"].items()
     }
-    counts = {name: _counts(own, place) for place, name in enumerate(FIELDS)} | {CHARACTERS: _cast(own)}
-    wanted = {
-        "ids": [story.id for story in own],
-        "stories": {"full": document["stories"]["full"], "subset": len(own)},
-        "shots_per_story": {"full": document["shots_per_story"]["full"], "subset": _mean(own)},
-        "fields": {name: field_closeness(whole[name], counts[name]) for name in counts},
-    }
-    return bool(document == wanted)
+    stated = document["stories"]["full"], document["shots_per_story"]["full"]
+    return bool(document == _document(_traits(shot_set), *stated, whole))
 
 
 def write_subset(
@@ -156,7 +155,7 @@ def write_subset(
     try:
         write_facts(out / FOLDER, facts.values(), images)
         write_atomic(out / DOCUMENT, [pretty_bytes(document)])
-        write_subset_run(shot_set, part, facts, out, time)
+        _write_run(shot_set, part, facts, out, time)
     except OSError as error:
         raise TargetError(
             str(out), what=f"the folder cannot be written: {error.strerror or error}",
@@ -191,16 +190,57 @@ def _other(path: Path, found: str) -> UserError:
     )  # fmt: skip
 
 
-def _counts(stories: Collection[Traits], place: int) -> Counter[str]:
-    return Counter(story.kinds[place] for story in stories)
+def _shots_per_story(stories: Sequence[Traits]) -> float:
+    return round(mean_size(stories, "shots"), DIGITS)
 
 
-def _cast(stories: Collection[Traits]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for story in stories:
-        total.update(story.questions)
-    return total
+def _write_run(whole: ShotSet, part: ShotSet, facts: Mapping[str, StoryFacts], out: Path, time: str) -> None:
+    """Write ``scripts.jsonl``, ``run.json`` and ``report.json`` beside the tree of a subset.
+
+    Who made what goes along where the whole has it: where it is a run or a release.
+
+    Args:
+        whole: the set that it was taken from.
+        part: the subset.
+        facts: what is known of its stories.
+        out: the folder with its tree.
+        time: when it was taken, RFC 3339; releases of it bear it.
+
+    Raises:
+        InputError: ``scripts.jsonl`` of the whole is damaged. OSError: the folder cannot be written.
+    """
+    root = whole.folder.parent if whole.folder.name == FOLDER else whole.folder
+    write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(part, facts, _known(root))))
+    path, name = (
+        text.encode("utf-8", "backslashreplace").decode("utf-8")
+        for text in (str(root.absolute()), root.absolute().name)
+    )
+    entry = SourceEntry(role=ROLE, name=name, path=path, sha256=whole.sha256)
+    write_imported_run(out, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
 
 
-def _mean(stories: Collection[Traits]) -> float:
-    return round(sum(story.scenes for story in stories) / len(stories), 6)
+def _known(root: Path) -> dict[str, ShotRecord]:
+    if not (root / SHOT_SCRIPTS).is_file():
+        return {}
+    problems: list[UserError] = []
+    known = {record.story_id: record for record in read_rows(root / SHOT_SCRIPTS, ShotRecord, problems)}
+    if problems:
+        raise InputError(problems)
+    return known
+
+
+def _records(
+    part: ShotSet, facts: Mapping[str, StoryFacts], known: Mapping[str, ShotRecord]
+) -> Iterator[dict[str, Any]]:
+    for story in sorted(part.stories, key=lambda one: one.story_id):
+        script, before = story.script.as_json(), known.get(story.story_id)
+        if before is not None and before.script != script:
+            before = None  # somebody changed it since, and nothing says what
+        yield ShotRecord(
+            story_id=story.story_id,
+            source_id=None if before is None else before.source_id,
+            order=tuple(story.script.characters),
+            script=script,
+            facts=facts.get(story.story_id, StoryFacts(story_id=story.story_id)),
+            producers=({"path": "$", "producer": GIVEN},) if before is None else before.producers,
+        ).as_json()

@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..schemas.canonical import Json
-from ..schemas.issue import Issue
-from ..schemas.plain_files import open_plain, parse_json, read_plain
+from ...schemas.canonical import Json
+from ...schemas.issue import Issue
+from ...schemas.plain_files import open_plain, parse_json, read_plain
+from ..layout import HIDDEN_SPLIT, files_in
+from ..parquet import batches, open_table
 from .decodings import key_of, readings
-from .hidden_marks import Marks
-from .layout import HIDDEN_SPLIT, files_in
-from .parquet import batches, open_table
+from .marks import Marks
 
 CURE = "do not publish this release; pack the run again"
 _SPLIT_ROW = re.compile(rb'"(?:split|subset)"\s*:\s*"' + HIDDEN_SPLIT.encode() + rb'"')

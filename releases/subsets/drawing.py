@@ -7,7 +7,7 @@ statistic, steadied where a share is small); pairs, most of which have a share o
 tenth, or their rounding would outweigh the fields. Stories are taken one after the other, each the one that
 leaves the smallest distance; then single stories are exchanged as long as that helps. All sums are of
 integers, so no machine rounds them otherwise. Stories of another kind of data set may count in other fields,
-as shot scripts do (:mod:`.shot_subsets`), if all of them have the same ones in the same order.
+as shot scripts do (:mod:`.shots`), if all of them have the same ones in the same order.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .subset_traits import Traits
+from .closeness import Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,10 +110,10 @@ class _Table:
         import numpy as np
 
         values = sorted({key for story in everyone for key in _keys(story)})
-        types = sorted({name for story in everyone for name in story.questions})
+        types = sorted({name for story in everyone for name in story.parts})
         place = {key: number for number, key in enumerate((*values, *types))}
         target = _targets(everyone, groups, quotas, place)
-        questions = [[story.questions.get(name, 0) for name in types] for story in pool]
+        questions = [[story.parts.get(name, 0) for name in types] for story in pool]
         columns = [[place[key] for key in _keys(story)] for story in pool]
         numbers = {group: number for number, group in enumerate(quotas)}
         fields = len(_keys(everyone[0])) if everyone else 0
@@ -194,7 +194,7 @@ def _targets(
         if groups[story.id] in quotas:
             counts = sums[groups[story.id]]
             counts.update(place[key] for key in _keys(story))
-            counts.update({place[name]: number for name, number in story.questions.items()})
+            counts.update({place[name]: number for name, number in story.parts.items()})
     return [
         sum(quota * sums[group][column] * _SCALE // sizes[group] for group, quota in quotas.items())
         for column in range(len(place))
@@ -203,5 +203,6 @@ def _targets(
 
 def _keys(story: Traits) -> list[str]:
     """Return the values that a story counts in, each with its field's number."""
-    kinds = (f"{number}={value}" for number, value in enumerate(story.kinds))
-    return [*kinds, f"{_AND}{story.kinds[0]}/{story.kinds[1]}"]
+    values = list(story.kinds.values())
+    kinds = (f"{number}={value}" for number, value in enumerate(values))
+    return [*kinds, f"{_AND}{values[0]}/{values[1]}"]

@@ -4,15 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..schemas.canonical import Json
-from ..schemas.issue import Issue
-from ..schemas.plain_files import open_plain, parse_json, read_json
-from ..validators.dataset import REVIEWS
-from .commitments import SCHEME, commitments_of
-from .composition import PARTS, SIZES
-from .hidden_marks import marks_of, public_has_whole
-from .hidden_search import CURE, search
-from .layout import (
+from ...schemas.canonical import Json
+from ...schemas.issue import Issue
+from ...schemas.plain_files import json_lines, read_json
+from ...validators.dataset import REVIEWS
+from ..composition import PARTS, SIZES
+from ..layout import (
     ANNOTATIONS,
     CANARY,
     HIDDEN_SPLIT,
@@ -23,6 +20,9 @@ from .layout import (
     WITHDRAWN,
     files_in,
 )
+from .commitments import SCHEME, commitments_of
+from .marks import marks_of, public_has_whole
+from .search import CURE, search
 
 _SHARED = ("about", "canary", "created_at", "inputs", "license", "prompts", "run", "tools")
 """What both folders of one pack say, word by word."""
@@ -86,22 +86,16 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
                 path, "$", "file-extra", "a hidden folder has no such file, even if it is listed", "remove it"
             )
     counts = Counter[str]()
-    for row in _rows(folder / ANNOTATIONS):
+    for row in json_lines(folder / ANNOTATIONS):
         counts.update({"stories": 1, **{part: len(row[part]) for part in PARTS}})
         if row["split"] != HIDDEN_SPLIT:
             message = f"{row['story_id']} is of the split {row['split']}"
             yield Issue(ANNOTATIONS, "$", "hidden-split", message, "pack the run again")
-    counts["variants"] = sum(1 for _ in _rows(folder / VARIANTS))
+    counts["variants"] = sum(1 for _ in json_lines(folder / VARIANTS))
     stated = document.get("counts")
     if not isinstance(stated, dict) or any(stated.get(size) != counts[size] for size in SIZES):
         message = f"{stated} are stated, {dict(counts)} are there"
         yield Issue(RELEASE, "$.counts", "release-counts", message, "pack the run again")
-
-
-def _rows(path: Path) -> Iterator[dict[str, Json]]:
-    with open_plain(path) as lines:
-        for line in lines:
-            yield parse_json(line)
 
 
 def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:

@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schemas.canonical import Json
-from ..schemas.plain_files import open_plain, parse_json
-from ..validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
+from ...schemas.plain_files import json_lines
+from ...validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
+from ..layout import ANNOTATIONS, VARIANTS
 from .decodings import plain
-from .layout import ANNOTATIONS, VARIANTS
 
 _MARK = 120
 SHORTEST = _MARK // 2
@@ -158,7 +157,7 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
     return Marks(
         ids=_any_of(plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)),
         quotes=frozenset(mark for _, mark in marks),
-        stories={row["story_id"]: plain(row["story_text"]) for row in _rows(hidden / ANNOTATIONS)},
+        stories={row["story_id"]: plain(row["story_text"]) for row in json_lines(hidden / ANNOTATIONS)},
         whole=frozenset(text for whole, text in _texts(hidden) if whole),
     )
 
@@ -174,19 +173,13 @@ def _texts(folder: Path) -> Iterator[tuple[bool, str]]:
 
 
 def _own_texts(folder: Path) -> Iterator[tuple[bool, str]]:
-    for row in _rows(folder / ANNOTATIONS):
+    for row in json_lines(folder / ANNOTATIONS):
         yield from ((True, row[name]) for name in ("source_text", "story_text"))
         yield from ((False, scene["scene_text"]) for scene in row["scenes"])
         yield from ((False, question["question"]) for question in row["questions"])
-    for row in _rows(folder / VARIANTS):
+    for row in json_lines(folder / VARIANTS):
         yield True, row["contrastive_story_text"]
         yield False, row["contrastive_scene_text"]
-
-
-def _rows(path: Path) -> Iterator[dict[str, Json]]:
-    with open_plain(path) as lines:
-        for line in lines:
-            yield parse_json(line)
 
 
 def _ends(text: str) -> Iterator[tuple[str, str]]:

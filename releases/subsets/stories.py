@@ -1,21 +1,59 @@
-"""Subsets of a release: drawn like the whole, nested where asked, gold only where reviews back it."""
+"""Subsets of a release of stories: drawn like the whole, nested where asked, gold where reviews back it."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ConfigError, InputError, UserError
-from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ..schemas.plain_files import parse_json, read_json, read_plain
-from .layout import SUBSETS
-from .reviews import Reviews, why_unbacked
-from .subset_closeness import closeness
-from .subset_drawing import ALL, draw
-from .subset_requests import OPTION, SubsetRequest
-from .subset_traits import Traits
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
+from ...schemas.issue import Issue
+from ...schemas.plain_files import json_lines, read_json, read_plain
+from ...validators.dataset import REVIEWS
+from ...validators.statistics import NO_VALUE
+from ..layout import ANNOTATIONS, SUBSETS
+from ..reviews import NO_REVIEWS, Reviews, read_reviews, why_unbacked
+from .closeness import Traits, closeness
+from .drawing import ALL, draw
+from .requests import FOLDER, OPTION, SubsetRequest, requested
 
 FORMAT = 1
+KINDS = ("narrative_type", "moral_label", "source_dataset", "language", "split")
+"""The fields of which each story has one value; the values of the first are the categories of Table 20."""
+QUESTIONS = "question_type"
+_CURE = "pack the run again"
+
+
+def traits_of(record: Mapping[str, Json]) -> Traits:
+    """Return the traits of one record."""
+    values = {**record, "source_dataset": record["provenance"]["source_dataset"]}
+    questions = record["questions"]
+    return Traits(
+        id=record["story_id"],
+        kinds={name: NO_VALUE if values[name] is None else str(values[name]) for name in KINDS},
+        parts_field=QUESTIONS,
+        parts=Counter(str(question[QUESTIONS]) for question in questions),
+        sizes={
+            "questions": len(questions),
+            "scenes": len(record["scenes"]),
+            "characters": len(record["story_text"]),
+        },
+        unclear=any(question["answerability"] == "unclear" for question in questions),
+    )
+
+
+def read_traits(folder: Path) -> list[Traits]:
+    """Return the traits of the stories of a release, in id order.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError: its records cannot be read.
+    """
+    return [traits_of(record) for record in json_lines(folder / ANNOTATIONS)]
+
+
+def title_of(field: str) -> str:
+    """Return a field's name for people."""
+    return "questions" if field == QUESTIONS else field.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +64,7 @@ class Subset:
         request: what was asked for.
         members: its story ids, sorted.
         kept: how many of them the version before had in it; None where it had no such subset.
-        closeness: how close it is to the whole; see :func:`.subset_closeness.closeness`.
+        closeness: how close it is to the whole; see :func:`.closeness.closeness`.
     """
 
     request: SubsetRequest
@@ -129,11 +167,13 @@ def subset_files(subsets: Sequence[Subset]) -> dict[str, bytes]:
     if not subsets:
         return {}
     document = {"format": FORMAT, "subsets": [subset.as_json() for subset in subsets]}
-    members = {
-        subset.request.file: b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in subset.members)
-        for subset in subsets
-    }
+    members = {subset.request.file: member_lines(subset.members) for subset in subsets}
     return {**members, SUBSETS: pretty_bytes(document)}
+
+
+def member_lines(members: Iterable[str]) -> bytes:
+    """Return the content of a subset's file."""
+    return b"".join(canonical_bytes({"story_id": story_id}) + b"\n" for story_id in members)
 
 
 def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
@@ -149,8 +189,6 @@ def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]
     Raises:
         InputError: what it says of its subsets cannot be read.
     """
-    from .subset_requests import requested
-
     try:
         document = read_json(folder / SUBSETS)
         texts = [f"{entry['name']}={entry['asked']}" for entry in document["subsets"]]
@@ -185,7 +223,7 @@ def subset_members(folder: Path, file: str) -> tuple[str, ...]:
     Raises:
         OSError, ValueError, LookupError, TypeError: it cannot be read.
     """
-    return tuple(str(parse_json(line)["story_id"]) for line in read_plain(folder / file).splitlines())
+    return tuple(str(row["story_id"]) for row in json_lines(folder / file))
 
 
 def _unreadable(folder: Path, error: Exception) -> InputError:
@@ -196,3 +234,71 @@ def _unreadable(folder: Path, error: Exception) -> InputError:
         fix="fetch or pack that release again",
     )
     return InputError([problem])
+
+
+def check_subsets(folder: Path) -> Iterator[Issue]:
+    """Yield every disagreement between the subsets of a public release, its records and its reviews."""
+    subsets = read_subsets(folder)
+    listed = {request.file for request, _ in subsets.values()}
+    for path in sorted((folder / FOLDER).glob("*")):
+        if f"{FOLDER}/{path.name}" not in listed:
+            yield Issue(f"{FOLDER}/{path.name}", "$", "subset", f"not in {SUBSETS}", "remove the file")
+    if not subsets:
+        return
+    stories = {story.id: story for story in read_traits(folder)}
+    reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+    entries = {entry["name"]: entry for entry in read_json(folder / SUBSETS)["subsets"]}
+    for name, (request, members) in subsets.items():
+        parent = None if request.parent is None else subsets[request.parent][1]
+        yield from _check_members(folder, request, members, stories)
+        yield from _check_nested(request, members, parent)
+        yield from _check_gold(request, members, reviews)
+        part = [stories[one] for one in members if one in stories]
+        if part:
+            yield from _check_entry(entries[name], part, list(stories.values()))
+
+
+def _check_members(
+    folder: Path, request: SubsetRequest, members: Sequence[str], stories: Mapping[str, Traits]
+) -> Iterator[Issue]:
+    for story_id in sorted(set(members) - stories.keys()):
+        yield _issue(request, f"{story_id} is not a public story")
+    wanted = member_lines(sorted(set(members)))
+    if read_plain(folder / request.file) != wanted:
+        yield _issue(request, "not written as packing writes it: one id per line, sorted, each once")
+    if not request.per_category:
+        if len(members) != request.count:
+            yield _issue(request, f"it has {len(members)} stories, and {request.count} were asked for")
+        return
+    counts = Counter(stories[one].category for one in members if one in stories)
+    for category in sorted({story.category for story in stories.values()}):
+        if counts[category] != request.count:
+            message = f"{counts[category]} stories of {category}, {request.count} were asked for"
+            yield _issue(request, message)
+
+
+def _check_nested(
+    request: SubsetRequest, members: Sequence[str], parent: Sequence[str] | None
+) -> Iterator[Issue]:
+    if parent is not None:
+        for story_id in sorted(set(members) - set(parent)):
+            yield _issue(request, f"{story_id} is not in {request.parent}, of which this is a subset")
+
+
+def _check_gold(request: SubsetRequest, members: Sequence[str], reviews: Reviews) -> Iterator[Issue]:
+    for story_id in members if request.gold else ():
+        why = reviews.unbacked(story_id)
+        if why is not None:
+            yield _issue(request, f"{story_id} is called gold, and no adjudicated review backs it: {why}")
+
+
+def _check_entry(
+    entry: Mapping[str, Json], part: Sequence[Traits], whole: Sequence[Traits]
+) -> Iterator[Issue]:
+    if entry.get("stories") != len(part) or entry.get("closeness") != closeness(whole, part):
+        message = f"what it says of {entry['name']} is not what its stories give"
+        yield Issue(SUBSETS, "$.subsets", "subset", message, _CURE)
+
+
+def _issue(request: SubsetRequest, message: str) -> Issue:
+    return Issue(request.file, "$", "subset", message, _CURE)
