@@ -120,7 +120,7 @@ def study(
     """
     from ..evaluation.completion.load_videos import chosen_prompts
     from ..evaluation.completion.settings import VideoSelection
-    from ..evaluation.completion.videos import check_methods, videos_of
+    from ..evaluation.outputs.videos import check_methods, videos_of
     from ..people.tasks import sample_tasks, write_tasks
     from ..releases.suites import load_suite
 

@@ -54,8 +54,8 @@ def check(
 
     folder = released(release)
     if folder is not None and suite is None and is_shot_set(folder):
-        from ..evaluation.images.layout import Choice
-        from ..evaluation.images.outputs import CheckOptions, check_shots
+        from ..evaluation.outputs.shot_folders import Choice
+        from ..evaluation.outputs.shots import CheckOptions, check_shots
         from ..releases.shot_tree import read_shot_set
 
         _refuse(splits, ocr, "shots of a set of scripts")
@@ -65,7 +65,7 @@ def check(
         _show(shots, everything=everything, as_json=as_json)
         return int(any(not report.complete for report in shots))
     if suite is not None or folder is None or kind_of(folder) == EVENTS:
-        from ..evaluation.completion.check_videos import check_video_methods
+        from ..evaluation.outputs.videos import check_video_methods
         from ..releases.suites import load_suite
 
         given = given_suite(suite, folder)
@@ -73,8 +73,8 @@ def check(
         videos = check_video_methods(folders, load_suite(given))
         _show(videos, everything=everything, as_json=as_json)
         return int(any(not report.ok for report in videos))
-    from ..evaluation.judges.outputs import check_methods
     from ..evaluation.judges.secrets import rendered_in
+    from ..evaluation.outputs.storyboards import check_methods
     from ..media.ocr import open_reader
     from ..releases.loading import load
 

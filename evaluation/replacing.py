@@ -28,11 +28,11 @@ from .completion.load_videos import chosen_prompts as chosen_videos
 from .completion.pipeline import KIND as EVENTS
 from .completion.settings import EventJudgeSettings, VideoSelection
 from .hashes import release_sha256
-from .judges.layout import OutputsManifest
 from .judges.load_items import OUTPUTS, RELEASE, chosen_records
 from .judges.presets import PromptSet, of_sets
 from .judges.settings import JudgeSettings, SelectionSettings, public_judge
-from .named_outputs import read_manifest as read_outputs
+from .outputs.named import read_manifest as read_outputs
+from .outputs.storyboards import OutputsManifest
 from .words import counted
 
 STAGES = {"contrast": "judge_contrasts", "match": "match_answers", "completion": "judge_events"}

@@ -11,10 +11,9 @@ from ...errors import ConfigError
 from ...releases.suites import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
-from ..nothing import nothing_to_judge
-from .check_videos import check_videos, is_judgeable
+from ..outputs.checked import nothing_to_judge
+from ..outputs.videos import MethodVideos, check_methods, check_videos, is_judgeable, videos_of
 from .settings import VideoSelection
-from .videos import MethodVideos, check_methods, videos_of
 
 SUITE_ROLE, OUTPUTS = "suite", "outputs"
 """Roles of the sources."""

@@ -14,11 +14,11 @@ from ...errors import ConfigError
 from ...releases.suites import load_suite
 from ..judges.presets import JUDGES, check_they_answer, judge_specs
 from ..judges.spending import without_judges
+from ..outputs.videos import check_methods, videos_of
 from ..protocol import Protocol
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
-from .videos import check_methods, videos_of
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan

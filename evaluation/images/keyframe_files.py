@@ -15,8 +15,8 @@ from ...releases.shot_tree import read_shot_set
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain
+from ..outputs.shot_folders import REVIEW
 from .keyframes import Finding, Review, StoryReview, review_videos, videos_left_out
-from .layout import REVIEW
 
 
 @dataclass(frozen=True, slots=True)

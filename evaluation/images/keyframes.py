@@ -19,7 +19,7 @@ from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...releases.shot_tree import ShotSet, ShotStory
 from ...schemas.base import Own
 from ...schemas.canonical import sha256_file
-from .layout import VIDEOS, shot_number
+from ..outputs.shot_folders import VIDEOS, shot_number
 
 
 class Found(Own):

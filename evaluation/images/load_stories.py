@@ -13,10 +13,10 @@ from ...releases.shot_tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
-from ..named_outputs import require_distinct
-from ..nothing import nothing_to_judge
-from .layout import Choice
-from .outputs import CheckOptions, ShotOutputs, check_shots
+from ..outputs.checked import nothing_to_judge
+from ..outputs.named import require_distinct
+from ..outputs.shot_folders import Choice
+from ..outputs.shots import CheckOptions, ShotOutputs, check_shots
 from .references import generated_references, references_of
 from .settings import ShotSelection
 

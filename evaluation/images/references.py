@@ -22,7 +22,7 @@ from ...releases.shot_tree import ShotStory
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ..metrics.clip_score import PARTS
-from .layout import CHARACTERS, PICTURES, Choice, StoryFolder, story_folders
+from ..outputs.shot_folders import CHARACTERS, PICTURES, Choice, StoryFolder, story_folders
 
 if TYPE_CHECKING:
     from PIL.Image import Image

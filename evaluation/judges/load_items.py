@@ -17,8 +17,8 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
 from ..hashes import release_sha256
-from ..nothing import nothing_to_judge
-from .outputs import OutputsReport, can_be_shown, check_outputs
+from ..outputs.checked import nothing_to_judge
+from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
 from .settings import SelectionSettings
 
 _NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
@@ -154,12 +154,12 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
             yield Child(item_id(shown), Made(fields))
 
 
-_LAST: dict[str, list[OutputsReport]] = {}
+_LAST: dict[str, list[Storyboards]] = {}
 
 
 def _checked_once(
     release: Release, records: Sequence[StoryRecord], folders: Sequence[Path], content: Sequence[str]
-) -> list[OutputsReport]:
+) -> list[Storyboards]:
     """Check the outputs, unless this process has just done so: a run is rehearsed before it is executed."""
     ids = [record.story_id for record in records]
     key = digest([ids, list(content), [str(folder) for folder in folders]])
@@ -172,7 +172,7 @@ def _checked_once(
 
 def checked_outputs(
     release: Release, records: Sequence[StoryRecord], folders: Sequence[Path]
-) -> list[OutputsReport]:
+) -> list[Storyboards]:
     """Return the reports on the outputs of every method, sorted by method; no picture is decoded.
 
     Raises:
@@ -187,23 +187,20 @@ def checked_outputs(
             "--outputs", what=f"several folders give outputs of the method {', '.join(twice)}",
             fix="rename a folder, or name the method in its outputs.json",
         )  # fmt: skip
-    if not any(can_be_shown(board) for report in reports for board in report.storyboards):
+    if not any(can_be_shown(board) for report in reports for board in report.valid):
         looked = [check_outputs(folder, records, known=release) for folder in folders]
         raise nothing_to_judge("storyboard", looked)
     return sorted(reports, key=lambda report: report.method)
 
 
-def _generations(report: OutputsReport) -> Iterator[dict[str, Json]]:
-    for board in report.storyboards:
+def _generations(report: Storyboards) -> Iterator[dict[str, Json]]:
+    for board in (*report.valid, *report.invalid):
         yield {
-            "method": report.method, "story_id": board.story_id, "seed": board.seed, "invalid": None,
-            "files": [str(file.absolute()) for file in board.files], "sha256": list(board.sha256),
-            "scenes": list(board.scenes),
-        }  # fmt: skip
-    for one in report.invalid:
-        yield {
-            "method": report.method, "story_id": one.story_id, "seed": one.seed,
-            "invalid": list(one.codes) or ["invalid"], "files": [], "sha256": [], "scenes": [],
+            "method": report.method, "story_id": board.unit, "seed": board.seed,
+            "invalid": list(board.codes) or None,
+            "files": [str(panel.file.absolute()) for panel in board.files],
+            "sha256": [panel.sha256 for panel in board.files],
+            "scenes": [panel.scene for panel in board.files],
         }  # fmt: skip
 
 

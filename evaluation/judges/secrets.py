@@ -16,7 +16,7 @@ from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import format_path
 from ...schemas.text import contains_phrase, is_unspaced, normalize_answer
-from .outputs import OutputsReport
+from ..outputs.storyboards import Storyboards
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class RenderedText:
 
 
 def rendered_in(
-    report: OutputsReport, records: Mapping[str, StoryRecord], reader: TextReader
+    report: Storyboards, records: Mapping[str, StoryRecord], reader: TextReader
 ) -> list[RenderedText]:
     """Read the text in every valid storyboard of a method, in order.
 
@@ -58,13 +58,13 @@ def rendered_in(
         reader: what reads.
     """
     found = []
-    for storyboard in report.storyboards:
-        secrets = secrets_of(records[storyboard.story_id])
-        for panel, file in enumerate(storyboard.files, 1):
-            for text in reader.read(open_picture(file).image):
+    for board in report.valid:
+        secrets = secrets_of(records[board.unit])
+        for panel in board.files:
+            for text in reader.read(open_picture(panel.file).image):
                 normal = normalize_answer(text)
                 source = next((secret.path for secret in secrets if secret.shown_in(normal)), None)
-                found.append(RenderedText(storyboard.story_id, storyboard.seed, panel, text, source))
+                found.append(RenderedText(board.unit, board.seed, panel.number, text, source))
     return found
 
 

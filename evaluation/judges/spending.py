@@ -11,12 +11,12 @@ from ...engine.execute import RunRequest
 from ...releases.loading import Release, load
 from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
-from ..named_outputs import read_manifest
-from .layout import OutputsManifest, list_folder
+from ..outputs.named import read_manifest
+from ..outputs.story_folders import find_story_folders
+from ..outputs.storyboards import OutputsManifest, list_folder
 from .load_items import OUTPUTS, RELEASE, chosen_records
 from .packets import EVIDENCE
 from .settings import JudgeSettings, LabelledSettings, SelectionSettings
-from .story_folders import find_story_folders
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -102,7 +102,7 @@ def _generations(folder: Path, records: Sequence[StoryRecord], release: Release)
     """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
     manifest = read_manifest(folder, OutputsManifest)
     panels = sum(manifest.panels_of(record) for record in records)
-    places = find_story_folders(folder, manifest, release).places
+    places = find_story_folders(folder, manifest.folders, release).places
     listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]
     seeds = {seed for one in listed for seed, _ in one.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)

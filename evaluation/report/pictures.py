@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
-from ..judges.outputs import OutputsReport, check_outputs
+from ..outputs.storyboards import Storyboards, check_outputs
 from .model import Frame
 from .page import Thumbnails
 
@@ -103,12 +103,13 @@ def pictures_of_outputs(
     for folder in folders:
         report = check_outputs(folder, records)
         _check_judged(folder, report, judged)
-        for board in report.storyboards:
-            found[report.method, board.story_id, board.seed] = Shown(tuple(board.files), tuple(board.scenes))
+        for board in report.valid:
+            files, scenes = (panel.file for panel in board.files), (panel.scene for panel in board.files)
+            found[report.method, board.unit, board.seed] = Shown(tuple(files), tuple(scenes))
     return Pictures(found)
 
 
-def _check_judged(folder: Path, report: OutputsReport, judged: Mapping[str, Any]) -> None:
+def _check_judged(folder: Path, report: Storyboards, judged: Mapping[str, Any]) -> None:
     """Refuse outputs that judges did not see: the page would show them beside verdicts on others."""
     about = judged.get(report.method)
     seen = about.get("outputs_sha256") if isinstance(about, Mapping) else None

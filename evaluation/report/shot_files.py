@@ -11,10 +11,10 @@ from ...releases.shot_tree import FOLDER
 from ...schemas.canonical import sha256_file
 from ...schemas.judgement import EvaluationManifest
 from ..archive import sources_of
-from ..images.layout import Choice, find_root, shot_number, story_folders
 from ..images.load_stories import OUTPUTS, SHOTS
 from ..images.references import generated_references
 from ..metrics.story import FoundStory
+from ..outputs.shot_folders import Choice, find_root, shot_number, story_folders
 
 MOST_BYTES = 64_000_000
 _MOST_FILES = 400

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.judges.outputs import check_outputs
 from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.katha_samples import sample_bundles
 
@@ -27,6 +27,6 @@ def test_check_outputs_when_storyboards_are_published_finds_them_sound(
     report = check_outputs(tmp_path / "demo", records)
     assert report.issues == ()
     assert report.accounting()["stories_valid"] == 6
-    for storyboard in report.storyboards:
-        prepared = prepare_storyboard(storyboard.files, ImageSettings(max_side=256))
+    for storyboard in report.valid:
+        prepared = prepare_storyboard([panel.file for panel in storyboard.files], ImageSettings(max_side=256))
         assert [max(one.width, one.height) for one in prepared] == [256] * 5

@@ -10,7 +10,7 @@ import pytest
 
 from fabula.baselines.copy_paste import HEIGHT, UNFINISHED, WIDTH, write_copy_paste
 from fabula.errors import TargetError
-from fabula.evaluation.images.outputs import check_shots
+from fabula.evaluation.outputs.shots import check_shots
 from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.endurance import rounds

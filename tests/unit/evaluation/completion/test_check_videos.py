@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.completion.check_videos import VideosReport, check_video_methods, check_videos
+from fabula.evaluation.outputs.videos import Videos, check_video_methods, check_videos
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.testing.drawn import write_video
 
@@ -20,7 +20,7 @@ def three() -> Suite:
     return Suite({name: EventPrompt.model_validate(entry) for name in NAMES})
 
 
-def findings(report: VideosReport) -> dict[str, str]:
+def findings(report: Videos) -> dict[str, str]:
     return {issue.where: issue.code for issue in report.issues}
 
 
@@ -89,9 +89,9 @@ def test_videos_when_something_is_wrong_each_is_named(three: Suite, tmp_path: Pa
         "A dog digs, and then sleeps.mp4": "wrong-name", "a good one.mp4": "stray-file",
         "notes": "stray-file",
     }  # fmt: skip
-    code = report.invalid[0][2]
+    code = report.invalid[0].codes[0]
     assert code in ("truncated", "no_video", "damaged")
-    assert [code for _, _, code in report.invalid] == [code, "missing", "empty"]
+    assert [video.codes[0] for video in report.invalid] == [code, "missing", "empty"]
     assert "3 of 3 videos cannot be judged (100.0%)" in report.summary()
     (wrong,) = (issue for issue in report.issues if issue.code == "wrong-name")
     assert wrong.cure == f"rename it to {NAMES[1]}, if it is that video"

@@ -8,8 +8,8 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.errors import InputError
-from fabula.evaluation.completion.check_videos import check_videos
 from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
+from fabula.evaluation.outputs.videos import check_videos
 from fabula.releases.suites import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.images import found, outputs
+from fabula.evaluation.images import found
+from fabula.evaluation.outputs import checked
 from fabula.media.images import Picture, open_picture
 
 Evaluate = Callable[..., Any]
@@ -25,7 +26,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return opened
 
-    monkeypatch.setattr(outputs, "open_picture", counted("check"))
+    monkeypatch.setattr(checked, "open_picture", counted("check"))
     monkeypatch.setattr(found, "open_picture", counted("stages"))
     return counts
 

@@ -10,7 +10,7 @@ from PIL import Image
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.images.keyframe_files import Keyframes, take_keyframes
 from fabula.evaluation.images.keyframes import Finding
-from fabula.evaluation.images.outputs import check_shots
+from fabula.evaluation.outputs.shots import check_shots
 from fabula.media.images import open_picture
 from fabula.media.video import frames_at
 from fabula.releases.shot_tree import read_shot_set

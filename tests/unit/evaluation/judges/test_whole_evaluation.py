@@ -13,13 +13,13 @@ from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha, prepare_images
-from fabula.evaluation.judges import outputs as outputs_module
 from fabula.evaluation.judges import pictures as images_module
-from fabula.evaluation.judges.outputs import check_outputs
 from fabula.evaluation.judges.pictures import ImageSettings
 from fabula.evaluation.judges.pipeline import FRAMES
 from fabula.evaluation.judges.requests import evaluation_request
 from fabula.evaluation.judges.spending import judging_budget
+from fabula.evaluation.outputs import checked as outputs_module
+from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.kinds.registry import foreign_sections
 from fabula.media.images import Picture, PictureLimits, open_picture
 from fabula.releases.loading import Release

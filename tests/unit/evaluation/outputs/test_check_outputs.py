@@ -9,14 +9,14 @@ import pytest
 from PIL import Image
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.outputs import OutputsReport, check_outputs
+from fabula.evaluation.outputs.storyboards import Storyboards, check_outputs
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import draw_panel, picture_bytes, write_outputs, write_storyboard
 
 Records = tuple[StoryRecord, ...]
 
 
-def found(report: OutputsReport) -> list[tuple[str, str, str]]:
+def found(report: Storyboards) -> list[tuple[str, str, str]]:
     return [(issue.level, issue.where, issue.code) for issue in report.issues]
 
 
@@ -24,9 +24,9 @@ def test_check_outputs_when_all_is_well_finds_nothing(outputs: Path, records: Re
     report = check_outputs(outputs, records)
     assert report.ok
     assert report.issues == ()
-    assert [one.story_id for one in report.storyboards] == ["kb25k_0001", "kb25k_0002", "kb25k_0003"]
-    assert [file.name for file in report.storyboards[0].files] == [f"0{n}.png" for n in range(1, 6)]
-    assert report.storyboards[0].scenes == (1, 2, 3, 4, 5)
+    assert [board.unit for board in report.valid] == ["kb25k_0001", "kb25k_0002", "kb25k_0003"]
+    assert [panel.file.name for panel in report.valid[0].files] == [f"0{n}.png" for n in range(1, 6)]
+    assert [panel.scene for panel in report.valid[0].files] == [1, 2, 3, 4, 5]
     assert report.accounting() == {
         "method": "model-x",
         "stories_requested": 3,
@@ -57,7 +57,7 @@ def test_check_outputs_when_numbers_are_written_otherwise_reads_them(
         (folder / name).write_bytes(picture_bytes(draw_panel(number)))
     report = check_outputs(tmp_path / "out", records[:1])
     assert report.issues == ()
-    assert [file.name for file in report.storyboards[0].files] == list(names)
+    assert [panel.file.name for panel in report.valid[0].files] == list(names)
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "jpeg", "webp"])
@@ -115,8 +115,8 @@ def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(
     damage(outputs / "kb25k_0002")
     report = check_outputs(outputs, records)
     assert found(report) == expected
-    assert [one.story_id for one in report.storyboards] == ["kb25k_0001", "kb25k_0003"]
-    assert [(one.story_id, one.codes) for one in report.invalid] == [("kb25k_0002", (expected[0][2],))]
+    assert [board.unit for board in report.valid] == ["kb25k_0001", "kb25k_0003"]
+    assert [(one.unit, one.codes) for one in report.invalid] == [("kb25k_0002", (expected[0][2],))]
     assert report.accounting()["invalid_rate"] == pytest.approx(1 / 3)
     assert not report.ok
 
@@ -138,7 +138,7 @@ def test_check_outputs_when_something_is_odd_warns_and_stays_valid(
     damage(outputs / "kb25k_0002")
     report = check_outputs(outputs, records)
     assert found(report) == [("warning", *expected)]
-    assert len(report.storyboards) == 3
+    assert len(report.valid) == 3
 
 
 def test_check_outputs_when_system_files_lie_about_passes_over_them(outputs: Path, records: Records) -> None:
@@ -166,7 +166,7 @@ def test_check_outputs_when_manifest_names_bridges_expects_them(tmp_path: Path, 
     report = check_outputs(folder, records[:1])
     assert report.issues == ()
     assert report.method == "Compass + FLUX"
-    assert report.storyboards[0].scenes == (1, 2, None, 3, 4, 5)
+    assert [panel.scene for panel in report.valid[0].files] == [1, 2, None, 3, 4, 5]
 
 
 @pytest.mark.parametrize("panels", [8, {"kb25k_0001": 8}])
@@ -176,7 +176,7 @@ def test_check_outputs_when_manifest_states_another_budget_expects_it(
     folder = write_outputs(tmp_path / "out", ["kb25k_0001"], panels=8, manifest={"panels": panels})
     report = check_outputs(folder, records[:1])
     assert report.issues == ()
-    assert report.storyboards[0].scenes == (None,) * 8
+    assert [panel.scene for panel in report.valid[0].files] == [None] * 8
 
 
 def test_check_outputs_when_seeds_are_several_counts_each(tmp_path: Path, records: Records) -> None:
@@ -186,7 +186,7 @@ def test_check_outputs_when_seeds_are_several_counts_each(tmp_path: Path, record
     shutil.rmtree(folder / "kb25k_0002")
     report = check_outputs(folder, records)
     assert report.seeds == (42, 123, 2026)
-    assert [(one.story_id, one.seed) for one in report.invalid] == [
+    assert [(one.unit, one.seed) for one in report.invalid] == [
         ("kb25k_0001", 42),
         ("kb25k_0002", 42),
         ("kb25k_0002", 123),
@@ -217,7 +217,7 @@ def test_check_outputs_when_seeds_are_named_warns_of_others(tmp_path: Path, reco
     folder = write_outputs(tmp_path / "out", ["kb25k_0001"], seeds=(1, 2), manifest={"seeds": [1]})
     report = check_outputs(folder, records[:1])
     assert found(report) == [("warning", "kb25k_0001/seed_2", "unknown-seed")]
-    assert [one.seed for one in report.storyboards] == [1]
+    assert [one.seed for one in report.valid] == [1]
 
 
 def test_check_outputs_when_a_seed_has_two_folders_judges_neither(tmp_path: Path, records: Records) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from PIL.Image import Image
 
-from fabula.evaluation.judges.outputs import check_outputs
 from fabula.evaluation.judges.secrets import RenderedText, rendered_in
+from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.schemas.katha import StoryRecord
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
-from fabula.evaluation.judges.layout import OutputsManifest
-from fabula.evaluation.judges.outputs import OutputsReport, check_outputs
-from fabula.evaluation.judges.story_folders import find_story_folders, title_key
-from fabula.evaluation.named_outputs import read_manifest
+from fabula.evaluation.outputs.named import read_manifest
+from fabula.evaluation.outputs.story_folders import find_story_folders, title_key
+from fabula.evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import write_outputs, write_storyboard
 from fabula.testing.drawn_storyboards import draw_panel, drawn_release
@@ -28,11 +27,11 @@ def titled(records: Records, *titles: str) -> Records:
 
 
 def places(folder: Path, records: Records) -> dict[str, str]:
-    found = find_story_folders(folder, read_manifest(folder, OutputsManifest), records).places
+    found = find_story_folders(folder, read_manifest(folder, OutputsManifest).folders, records).places
     return {story_id: place.relative_to(folder.resolve()).as_posix() for story_id, place in found.items()}
 
 
-def codes(report: OutputsReport) -> dict[str, str]:
+def codes(report: Storyboards) -> dict[str, str]:
     return {issue.where: issue.code for issue in report.issues if issue.code != "missing-storyboard"}
 
 
@@ -43,7 +42,7 @@ def test_outputs_when_laid_out_as_published_are_found_by_title(tmp_path: Path, r
         for panel in write_storyboard(folder / record.title):
             panel.rename(panel.with_name(f"Scene{int(panel.stem)}.png"))
     report = check_outputs(folder, named)
-    assert report.issues == () and len(report.storyboards) == 3
+    assert report.issues == () and len(report.valid) == 3
     assert report.method == "Aesop's Fables"
 
 
@@ -102,7 +101,7 @@ def test_a_title_when_two_stories_bear_it_is_not_guessed(tmp_path: Path, records
     assert codes(report)["The Fox"] == "ambiguous-title"
     (issue,) = [one for one in report.issues if one.code == "ambiguous-title"]
     assert "2 stories bear this title (kb25k_0001, kb25k_0002): not guessed" in issue.message
-    assert not report.storyboards
+    assert not report.valid
 
 
 def test_a_title_when_two_folders_bear_it_is_not_guessed(tmp_path: Path, records: Records) -> None:
@@ -113,7 +112,7 @@ def test_a_title_when_two_folders_bear_it_is_not_guessed(tmp_path: Path, records
         "The Fox",
         "the-fox",
     }
-    assert [one.story_id for one in report.storyboards] == ["kb25k_0002"]
+    assert [board.unit for board in report.valid] == ["kb25k_0002"]
 
 
 def test_an_id_when_a_title_says_otherwise_wins(tmp_path: Path, records: Records) -> None:
@@ -129,7 +128,7 @@ def test_outputs_json_when_it_maps_stories_goes_before_names(tmp_path: Path, rec
     (folder / "outputs.json").write_text(json.dumps({"folders": folders, "method": "x"}))
     report = check_outputs(folder, records)
     assert places(folder, records) == {**folders, "kb25k_0003": "kb25k_0003"}
-    assert codes(report) == {"kb25k_0001": "unknown-story"} and len(report.storyboards) == 3
+    assert codes(report) == {"kb25k_0001": "unknown-story"} and len(report.valid) == 3
 
 
 HOSTILE: dict[str, tuple[Any, str]] = {

@@ -2,18 +2,17 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError
 from ...schemas.ids import slug
-from ...schemas.issue import Issue, Level
+from ...schemas.issue import Issue
 from ...schemas.katha import StoryRecord
-from ..named_outputs import MANIFEST, named_places
-from ..nothing import NOTHING_FOUND, listed_names
 from ..words import counted
-from .layout import OutputsManifest, entries, list_folder
+from .checked import NOTHING_FOUND, finding, listed_names
+from .named import MANIFEST, entries, folders_in, named_places
 
 _MARKS = re.compile(r"[\W_]+")
 _LOOKED_INTO = 1000
@@ -34,7 +33,7 @@ class StoryFolders:
 
 
 def find_story_folders(
-    folder: Path, manifest: OutputsManifest, stories: Iterable[StoryRecord]
+    folder: Path, named: Mapping[str, str], stories: Iterable[StoryRecord]
 ) -> StoryFolders:
     """Return which folder holds which story.
 
@@ -43,14 +42,14 @@ def find_story_folders(
 
     Args:
         folder: the outputs of one method.
-        manifest: what its ``outputs.json`` says.
+        named: story id -> folder, as its ``outputs.json`` says.
         stories: every story of the release, also those that are not judged.
 
     Raises:
         InputError: ``outputs.json`` names a story that is not there, or a folder that cannot be used.
     """
     known = {record.story_id: record.title for record in stories}
-    places = named_places(folder, "folders", manifest.folders, known.__contains__, "story of the release")
+    places = named_places(folder, "folders", named, known.__contains__, "story of the release")
     there = {entry.name: entry for entry in entries(folder)}
     issues: list[Issue] = []
     taken = {MANIFEST, *(place.relative_to(folder.resolve()).parts[0] for place in places.values())}
@@ -72,7 +71,7 @@ def find_story_folders(
         if len(several) == 1:
             places[story_id] = several[0]
         else:
-            issues += [_rival(one, story_id, several) for one in several]
+            issues += [_rival(entry, story_id, several) for entry in several]
     return StoryFolders(places, tuple(issues))
 
 
@@ -101,39 +100,41 @@ def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
 def _stranger(entry: Path, meant: list[str]) -> Issue:
     """Return the finding about an entry that is taken for no story."""
     if not entry.is_dir():
-        return _issue(entry.name, "stray-file", "expected a story of the release", "move it elsewhere")
+        return finding(
+            entry.name, "stray-file", "expected a story of the release", "move it elsewhere", "warning"
+        )
     if len(meant) > 1:
         listed = listed_names(meant)
         message = f"{len(meant)} stories bear this title ({listed}): not guessed"
         cure = f"rename the folder to the id of its story, or name it in {MANIFEST}"
-        return _issue(entry.name, "ambiguous-title", message, cure)
+        return finding(entry.name, "ambiguous-title", message, cure, "warning")
     if meant:
         message = f"called like {meant[0]}, which has another folder"
-        return _issue(entry.name, "unknown-story", message, "keep one of the two folders")
+        return finding(entry.name, "unknown-story", message, "keep one of the two folders", "warning")
     message = "neither the id nor the title of a story of the release"
     cure = f"rename it, name it in {MANIFEST}, or move it elsewhere"
-    return _issue(entry.name, "unknown-story", message, cure)
+    return finding(entry.name, "unknown-story", message, cure, "warning")
 
 
 def _rival(entry: Path, story_id: str, several: list[Path]) -> Issue:
-    others = ", ".join(one.name for one in several if one is not entry)
+    others = ", ".join(other.name for other in several if other is not entry)
     message = f"called like the title of {story_id}, and so is {others}: not guessed"
-    return _issue(entry.name, "ambiguous-title", message, f"rename the right one to {story_id}")
+    return finding(entry.name, "ambiguous-title", message, f"rename the right one to {story_id}", "warning")
 
 
-def nothing_found(folder: Path, found: StoryFolders, wanted: Mapping[str, StoryRecord]) -> Iterator[Issue]:
-    """Yield one finding where no story that is judged has a folder: what lies there instead, and the cure."""
-    if any(story_id in found.places for story_id in wanted):
-        return
+def nothing_found(
+    folder: Path, found: StoryFolders, wanted: Mapping[str, StoryRecord], *, holds_panels: bool
+) -> Issue:
+    """Return the finding where no story that is judged has a folder: what lies there, and the cure."""
     some = next(iter(sorted(wanted)), "STORY")
-    below = [entry for entry in entries(folder) if entry.is_dir()]
+    below = folders_in(folder)
     names = {*wanted, *_by_title({story_id: record.title for story_id, record in wanted.items()})}
     methods = [entry.name for entry in below[:_LOOKED_INTO] if _holds_stories(entry, names)]
     expected = f'with folders such as {some}, or "{wanted[some].title}"' if wanted else "of one method"
     if methods:
         message = f"this folder holds the outputs of {counted(len(methods), 'method')}"
         cure = f"give one of: {listed_names(methods)}"
-    elif list_folder(folder).panels:
+    elif holds_panels:
         message = "this folder holds the pictures of one storyboard"
         cure = f"give the folder above it, {expected}"
     elif found.places:
@@ -148,7 +149,7 @@ def nothing_found(folder: Path, found: StoryFolders, wanted: Mapping[str, StoryR
         )
     else:
         message, cure = "no folder of a story is in this folder", f"give the folder of one method, {expected}"
-    yield Issue(".", "$", NOTHING_FOUND, message, cure, "error")
+    return finding(".", NOTHING_FOUND, message, cure)
 
 
 def _holds_stories(folder: Path, names: Collection[str]) -> bool:
@@ -162,7 +163,3 @@ def _holds_stories(folder: Path, names: Collection[str]) -> bool:
         )
     except InputError:
         return False
-
-
-def _issue(where: str, code: str, message: str, cure: str, level: Level = "warning") -> Issue:
-    return Issue(where, "$", code, message, cure, level)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
-from ..named_outputs import MANIFEST, NamedFolders, named_places, read_manifest
-from ..nothing import listed_names
+from .checked import listed_names
+from .named import MANIFEST, NamedFolders, entries, folders_in, named_places, read_manifest
 
 TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
 CHINESE = ("ch", "zh", "cn")
@@ -29,7 +29,7 @@ VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
 CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 """Names of folders with pictures of characters that a method drew itself."""
 REVIEW = "keyframes.json"
-"""File beside the stories of outputs that were taken from videos; see :mod:`.keyframes`."""
+"""File beside the stories of outputs that were taken from videos; see ``evaluation/images/keyframes.py``."""
 _STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
 # One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
 _NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")
@@ -92,7 +92,7 @@ def find_root(folder: Path, choice: Choice) -> Path:
         return folder
     place = folder
     for _ in range(_MOST_LEVELS):
-        below = _folders(place)
+        below = folders_in(place)
         if any(_STORY.fullmatch(entry.name) for entry in below):
             return place
         if not below:
@@ -116,7 +116,7 @@ def unused_choices(folder: Path, root: Path, choice: Choice) -> Iterator[str]:
         yield f"--language {choice.language}"
     stamp = choice.timestamp
     if stamp is not None and stamp not in ("latest", *levels):
-        below = (entry.name for story in _folders(root) for entry in _folders(story))
+        below = (entry.name for story in folders_in(root) for entry in folders_in(story))
         if stamp not in below:
             yield f"--timestamp {stamp}"
 
@@ -134,20 +134,16 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
     stories = {entry.name: entry for entry in _numbered(root, named)} | named
     for story_id, folder in sorted(stories.items(), key=lambda one: (int(one[0]), one[0])):
         place = folder
-        stamps = [entry for entry in _folders(place) if TIMESTAMP.fullmatch(entry.name)]
+        stamps = [entry for entry in folders_in(place) if TIMESTAMP.fullmatch(entry.name)]
         if stamps:
             place = _pick(place, stamps, "--timestamp", _latest(stamps, choice.timestamp))
-        shots = [entry for entry in _folders(place) if entry.name.lower().endswith(("shots", "shot"))]
+        shots = [entry for entry in folders_in(place) if entry.name.lower().endswith(("shots", "shot"))]
         if len(shots) == 1:
             place = shots[0]
-        entries = [entry for entry in sorted(place.iterdir()) if not entry.name.startswith(".")]
-        files = tuple(
-            entry for entry in entries if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS
-        )
-        strays = tuple(
-            entry for entry in entries if entry not in files and not CHARACTERS.fullmatch(entry.name)
-        )
-        yield StoryFolder(story_id, place, files, strays)
+        there = list(entries(place))
+        files = [entry for entry in there if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS]
+        strays = [entry for entry in there if entry not in files and not CHARACTERS.fullmatch(entry.name)]
+        yield StoryFolder(story_id, place, tuple(files), tuple(strays))
 
 
 def named_stories(folder: Path) -> dict[str, Path]:
@@ -157,11 +153,8 @@ def named_stories(folder: Path) -> dict[str, Path]:
         InputError: it is not what it must be, names no story, or a folder that cannot be used.
     """
     folders = read_manifest(folder, NamedFolders).folders
-
-    def is_number(name: str) -> bool:
-        return _STORY.fullmatch(name) is not None
-
-    return named_places(folder, "folders", folders, is_number, "story: the stories of a set have numbers")
+    what = "story: the stories of a set have numbers"
+    return named_places(folder, "folders", folders, lambda name: bool(_STORY.fullmatch(name)), what)
 
 
 def _numbered(root: Path, named: Mapping[str, Path]) -> list[Path]:
@@ -169,7 +162,7 @@ def _numbered(root: Path, named: Mapping[str, Path]) -> list[Path]:
     numbers, taken = {int(name) for name in named}, set(named.values())
     return [
         entry
-        for entry in _folders(root)
+        for entry in folders_in(root)
         if _STORY.fullmatch(entry.name) and int(entry.name) not in numbers and entry.resolve() not in taken
     ]
 
@@ -179,19 +172,13 @@ def strays_in(root: Path) -> list[Path]:
     named = named_stories(root)
     own = {REVIEW, MANIFEST, *(entry.name for entry in _numbered(root, named))}
     own |= {place.relative_to(root.resolve()).parts[0] for place in named.values()}
-    return [
-        entry for entry in sorted(root.iterdir()) if not entry.name.startswith(".") and entry.name not in own
-    ]
+    return [entry for entry in entries(root) if entry.name not in own]
 
 
 def shot_number(file: Path) -> int | None:
     """Return the shot that a file's name says; None where it says none, or more than one number."""
-    found = _NUMBER.fullmatch(file.stem)
-    return int(found[1]) if found else None
-
-
-def _folders(place: Path) -> list[Path]:
-    return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    number = _NUMBER.fullmatch(file.stem)
+    return int(number[1]) if number else None
 
 
 def _chosen(place: Path, below: Sequence[Path], choice: Choice) -> Path:

@@ -1,20 +1,21 @@
-"""``outputs.json`` of a method: where the outputs of a story or prompt lie that do not bear its name."""
+"""Folders of outputs: what lies in them, and ``outputs.json`` for what does not bear the name of its unit."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
-from ..errors import ConfigError, InputError, UserError
-from ..schemas.base import Own
-from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain, reason_of
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.base import Own
+from ...schemas.paths import format_path
+from ...schemas.plain_files import read_plain, reason_of
 
 MANIFEST = "outputs.json"
 _MOST_BYTES = 20_000_000
 _LONGEST = 80  # characters of a name that a message shows
+_SYSTEM_FILES = ("thumbs.db", "desktop.ini")
 
 
 class NamedFolders(Own):
@@ -98,6 +99,26 @@ def named_places(
     if problems:
         raise InputError(problems)
     return places
+
+
+def entries(folder: Path) -> Iterator[Path]:
+    """Yield what lies in a folder by name, without hidden files and those that systems leave behind.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    try:
+        there = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError([_problem(str(folder), "a folder that can be read", str(error.strerror))]) from error
+    for entry in there:
+        if not entry.name.startswith(".") and entry.name.lower() not in _SYSTEM_FILES:
+            yield entry
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return the folders that lie in a folder, by name."""
+    return [entry for entry in entries(folder) if entry.is_dir()]
 
 
 def require_distinct(names: Sequence[str]) -> None:

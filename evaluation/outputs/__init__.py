@@ -1,0 +1,1 @@
+"""Outputs of methods: where they lie, which can be judged, and what is wrong with the rest."""

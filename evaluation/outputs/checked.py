@@ -1,0 +1,216 @@
+"""Outputs of one method, checked: what evaluations of every kind know of them, and how findings are told."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from ...errors import InputError, UserError
+from ...media.images import LIMITS, PictureLimits, open_picture, read_bytes
+from ...media.problems import MediaProblem
+from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.issue import Issue, Level
+from ...validators.report import IssueBin, ValidationReport
+from ..words import counted
+
+NOTHING_FOUND = "nothing-found"
+"""Code of the finding that says what lies in a folder in which no output was found."""
+UNREADABLE = "unreadable-picture"
+"""Code of an output with a file that cannot be read, or that holds no picture."""
+_MOST_THREADS = 4
+# What a picture may be and yet be worth a look: an animation, a single colour, another format than its name.
+_ODD = ("misnamed", "animated", "blank")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """One file that can be used.
+
+    Attributes:
+        number: of the picture, from 1; of a video 1.
+        file: a picture, a video, or the clip whose first frame is the picture.
+        sha256: hash of the file; empty where it was not read whole.
+        scene: index of the scene that the picture shows; None for a bridge frame, and where pictures and
+            scenes do not correspond one to one.
+    """
+
+    number: int
+    file: Path
+    sha256: str = ""
+    scene: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a method made of one story or prompt, with one seed.
+
+    Attributes:
+        unit: the story's id, or the prompt's file name in the suite.
+        seed: of the generation; None where there is one per unit.
+        files: those that can be used, by number.
+        codes: of what makes it invalid, sorted; none where it can be judged.
+    """
+
+    unit: str
+    seed: int | None
+    files: tuple[OutputFile, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs(ValidationReport):
+    """The outputs of one method, checked; findings and counts as in every validation.
+
+    Attributes:
+        method: the method's name, from ``outputs.json`` or else the folder's.
+        seeds: the seeds expected of every unit; ``(None,)`` where there is one output per unit.
+        outputs: one of each unit and seed that was requested, whether it is there or not.
+    """
+
+    method: str
+    seeds: tuple[int | None, ...]
+    outputs: tuple[Output, ...] = field(repr=False)
+
+    @property
+    def valid(self) -> tuple[Output, ...]:
+        """The outputs that can be judged."""
+        return tuple(output for output in self.outputs if not output.codes)
+
+    @property
+    def invalid(self) -> tuple[Output, ...]:
+        """The outputs that cannot be judged."""
+        return tuple(output for output in self.outputs if output.codes)
+
+    def accounting(self) -> dict[str, Any]:
+        """Return how much was requested and is valid."""
+        return {"method": self.method}
+
+    def details(self) -> dict[str, Json]:
+        """Return what else the report says as JSON."""
+        return {}
+
+    def told(self) -> str:
+        """Return the accounting in words."""
+        return ""
+
+    def about(self) -> dict[str, Json]:
+        """Return the method, the accounting and what is invalid."""
+        return {**ValidationReport.about(self), **self.accounting(), **self.details()}
+
+    def summary(self) -> str:
+        """Return the counts as lines for people."""
+        return f"{ValidationReport.summary(self)}\n{self.method}: {self.told()}"
+
+
+class Asked(Protocol):
+    """One unit and seed that is asked for, and how it is checked."""
+
+    def check(self) -> tuple[Output, list[Issue]]:
+        """Return the output and the findings about it."""
+
+
+Checked = TypeVar("Checked", bound=Outputs)
+
+
+def look_at(asked: Sequence[Asked], findings: IssueBin) -> tuple[Output, ...]:
+    """Return the outputs that are asked for, checked by a few threads; findings are added in order."""
+    outputs = []
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
+        for output, issues in threads.map(lambda one: one.check(), asked):
+            findings.extend(issues)
+            outputs.append(output)
+    return tuple(outputs)
+
+
+def report_of(
+    kind: type[Checked], folder: Path, findings: IssueBin, checked: dict[str, int], **about: object
+) -> Checked:
+    """Return the report on a method's outputs.
+
+    Args:
+        kind: of the report.
+        folder: of the method.
+        findings: all of them.
+        checked: what was looked at -> how many.
+        about: the report's own fields; the method is called like the folder if nothing else is said.
+    """
+    base = findings.report(str(folder), "outputs", checked)
+    shared = {part.name: getattr(base, part.name) for part in fields(base)}
+    own: dict[str, Any] = {"method": folder.resolve().name, **about}
+    return kind(**shared, **own)
+
+
+def look_at_picture(
+    file: Path, where: str, limits: PictureLimits = LIMITS, *, decode: bool = True, cure: str = ""
+) -> tuple[str | None, list[Issue]]:
+    """Return the hash of a file with a picture, None where it holds none; and the findings about it.
+
+    Args:
+        file: the file.
+        where: its place in the outputs, for findings.
+        limits: what a picture may be at most.
+        decode: whether it is decoded; without, it is read, and what is in it is not known.
+        cure: what to do where it cannot be read; if not given, what the decoder advises.
+    """
+    try:
+        data = read_bytes(file, limits)
+        notes = open_picture(data, limits, name=file.name).notes if decode else ()
+    except MediaProblem as problem:
+        return None, [unreadable(where, problem, UNREADABLE, cure)]
+    odd = [note for note in notes if note.startswith(_ODD)]
+    return sha256_bytes(data), [
+        finding(where, "odd-picture", note, "have a look at it", "warning") for note in odd
+    ]
+
+
+def unreadable(where: str, problem: MediaProblem, code: str, cure: str = "") -> Issue:
+    """Return the finding about a file that cannot be decoded."""
+    message = f"[{problem.code}] expected {problem.expected}, found {problem.found}"
+    return finding(where, code, message, cure or problem.fix)
+
+
+def finding(where: str, code: str, message: str, cure: str, level: Level = "error") -> Issue:
+    """Return a finding about a place in the outputs."""
+    return Issue(where, "$", code, message, cure, level)
+
+
+def listed_numbers(numbers: Sequence[int]) -> str:
+    """Return the first ten numbers, and how many more there are."""
+    listed = ", ".join(map(str, numbers[:10]))
+    return listed if len(numbers) <= 10 else f"{listed} and {len(numbers) - 10} more"
+
+
+def listed_names(names: Sequence[str], shown: int = 5) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {counted(len(names) - shown, 'other')}" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def nothing_to_judge(noun: str, reports: Sequence[ValidationReport]) -> InputError:
+    """Return the error for outputs of which none can be judged: what was seen in each folder, and the cure.
+
+    It stops an evaluation before the first call.
+
+    Args:
+        noun: what is judged, such as ``storyboard``.
+        reports: the checks of all methods; none of them has a valid output.
+    """
+    return InputError([_nothing_in(noun, report) for report in reports])
+
+
+def _nothing_in(noun: str, report: ValidationReport) -> UserError:
+    for issue in report.issues:
+        if issue.code == NOTHING_FOUND:
+            return UserError(report.path, what=f"no judge was asked: {issue.message}", fix=issue.cure)
+    errors = [issue for issue in report.issues if issue.level == "error"] or list(report.issues)
+    codes = Counter(issue.code for issue in errors)
+    told = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+    first = f"; first: {errors[0].where}: {errors[0].message}" if errors else ""
+    return UserError(
+        report.path,
+        what=f"no judge was asked: no {noun} can be judged ({told or 'none is there'}{first})",
+        fix=f"{errors[0].cure if errors else 'generate them'}; fabula outputs check lists every finding",
+    )

@@ -1,0 +1,338 @@
+"""Generated storyboards on disk: which there are, which can be judged, and what is wrong with the rest.
+
+Numbered pictures lie in a folder per story, or per story and seed; see ``docs/outputs.md``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, PositiveInt
+
+from ...errors import InputError, UserError
+from ...media.images import LIMITS, PictureLimits
+from ...releases.loading import Release
+from ...schemas.canonical import Json, digest
+from ...schemas.issue import Issue
+from ...schemas.katha import StoryRecord
+from ...validators.report import IssueBin
+from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, look_at_picture, report_of
+from .named import MANIFEST, NamedFolders, entries, read_manifest
+from .story_folders import find_story_folders, nothing_found
+
+# The numbers may be padded; one plain word may stand before them.
+_PANEL = re.compile(r"(?:(?:scene|panel|frame|image)[_-]?)?([0-9]{1,6})\.(?:png|jpe?g|webp)", re.I | re.ASCII)
+_SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
+
+
+class OutputsManifest(NamedFolders):
+    """``outputs.json``: what the pictures alone do not tell. Everything in it is optional."""
+
+    method: str | None = Field(default=None, min_length=1, description="Name of the method [the folder's].")
+    panels: PositiveInt | dict[str, PositiveInt] | None = Field(
+        default=None,
+        description="Pictures of every story, or of each story named, bridge frames not counted "
+        "[as many as the story has scenes].",
+    )
+    bridges: dict[str, tuple[PositiveInt, ...]] = Field(
+        default_factory=dict, description="Story id -> which of its pictures are bridge frames, from 1."
+    )
+    seeds: tuple[int, ...] | None = Field(
+        default=None, min_length=1, description="Seeds of every story [those that any story has]."
+    )
+
+    def panels_of(self, record: StoryRecord) -> int:
+        """Return how many pictures a storyboard must have, bridge frames included."""
+        planned = self.panels.get(record.story_id) if isinstance(self.panels, dict) else self.panels
+        return (planned or len(record.scenes)) + len(set(self.bridges.get(record.story_id, ())))
+
+    def scenes_of(self, record: StoryRecord) -> tuple[int | None, ...]:
+        """Return which scene each picture shows, as far as it is known.
+
+        None for bridge frames, and for all where pictures and scenes do not correspond one to one.
+        """
+        bridges = set(self.bridges.get(record.story_id, ()))
+        panels = self.panels_of(record)
+        shown = [number for number in range(1, panels + 1) if number not in bridges]
+        if len(shown) != len(record.scenes):
+            return (None,) * panels
+        scene = dict(zip(shown, (scene.scene_index for scene in record.scenes), strict=True))
+        return tuple(scene.get(number) for number in range(1, panels + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What lies in one folder.
+
+    Attributes:
+        panels: number and file of each picture, sorted by number and name.
+        seeds: seed -> its folder; several where a seed is written in several ways (``seed_1``, ``seed_01``).
+        strays: names of everything else.
+    """
+
+    panels: tuple[tuple[int, Path], ...] = ()
+    seeds: tuple[tuple[int, Path], ...] = ()
+    strays: tuple[str, ...] = ()
+
+
+def list_folder(folder: Path, *, with_seeds: bool = True) -> Listed:
+    """Return what lies in the folder of a story, or of a seed; hidden files are left out.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    panels, seeds, strays = [], [], []
+    for entry in entries(folder):
+        panel, seed = _PANEL.fullmatch(entry.name), _SEED.fullmatch(entry.name)
+        if panel and not entry.is_dir():
+            panels.append((int(panel[1]), entry))
+        elif seed and with_seeds and entry.is_dir():
+            seeds.append((int(seed[1]), entry))
+        else:
+            strays.append(entry.name)
+    return Listed(tuple(sorted(panels)), tuple(sorted(seeds)), tuple(sorted(strays)))
+
+
+@dataclass(frozen=True, slots=True)
+class Storyboards(Outputs):
+    """The storyboards of one method; outputs are sorted by story and seed."""
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content of all valid storyboards."""
+        boards = self.valid
+        return digest([[board.unit, board.seed, [one.sha256 for one in board.files]] for board in boards])
+
+    def accounting(self) -> dict[str, Any]:
+        """Return how much was requested and is valid (Table 57 of the KathaTrace paper).
+
+        A generation is one story with one seed. A story is valid where at least one of its generations is.
+        The invalid rate is that of generations, 0 to 1, and null where none was requested; with one seed this
+        is the table's.
+        """
+        requested, invalid = len(self.outputs), len(self.invalid)
+        return {
+            "method": self.method,
+            "stories_requested": len({board.unit for board in self.outputs}),
+            "stories_valid": len({board.unit for board in self.valid}),
+            "generations_requested": requested,
+            "generations_valid": requested - invalid,
+            "generations_invalid": invalid,
+            "invalid_rate": invalid / requested if requested else None,
+        }
+
+    def details(self) -> dict[str, Json]:
+        """Return the seeds, the hash of the content and which generations are invalid."""
+        return {
+            "seeds": list(self.seeds),
+            "sha256": self.sha256,
+            "invalid": [
+                {"story_id": board.unit, "seed": board.seed, "codes": list(board.codes)}
+                for board in self.invalid
+            ],
+        }
+
+    def told(self) -> str:
+        """Return the accounting in words."""
+        counts = self.accounting()
+        rate = "-" if counts["invalid_rate"] is None else f"{counts['invalid_rate']:.1%}"
+        invalid = f"{counts['generations_invalid']} of {counts['generations_requested']} generations invalid"
+        return f"{counts['stories_valid']} of {counts['stories_requested']} stories valid, {invalid} ({rate})"
+
+
+def check_outputs(
+    folder: Path,
+    records: Iterable[StoryRecord],
+    *,
+    known: Iterable[StoryRecord] = (),
+    limits: PictureLimits = LIMITS,
+    decode: bool = True,
+) -> Storyboards:
+    """Check the outputs of one method against the stories that are to be judged.
+
+    Args:
+        folder: the outputs of one method.
+        records: the stories that are to be judged.
+        known: more stories of the release, whose outputs may be there and are left alone.
+        limits: what a picture may be at most.
+        decode: whether every picture is decoded; without, files are read, and what is in them is not known.
+
+    Raises:
+        InputError: a folder is not there or cannot be read, or ``outputs.json`` is not what it must be.
+    """
+    manifest = read_manifest(folder, OutputsManifest)
+    wanted = {record.story_id: record for record in records}
+    findings = IssueBin()
+    stories = {record.story_id: record for record in known} | wanted
+    found = find_story_folders(folder, manifest.folders, stories.values())
+    findings.extend(found.issues)
+    if not found.places.keys() & wanted.keys():
+        findings.add(nothing_found(folder, found, wanted, holds_panels=bool(list_folder(folder).panels)))
+    findings.extend(_strangers(manifest, set(stories)))
+    listed = {
+        story_id: list_folder(found.places[story_id]) if story_id in found.places else Listed()
+        for story_id in sorted(wanted)
+    }
+    seeds = _seeds(manifest, listed.values())
+    for story_id, there in listed.items():
+        findings.extend(_around(story_id, there, seeds))
+    generations = [
+        _Generation(wanted[story_id], seed, _of_seed(there, seed), manifest, limits, decode)
+        for story_id, there in listed.items()
+        for seed in seeds
+    ]
+    outputs = look_at(generations, findings)
+    pictures = sum(len(board.files) for board in outputs if not board.codes)
+    checked = {"stories": len(wanted), "generations": len(outputs), "valid pictures": pictures}
+    named = {} if manifest.method is None else {"method": manifest.method}
+    return report_of(Storyboards, folder, findings, checked, seeds=seeds, outputs=outputs, **named)
+
+
+def check_methods(
+    folders: Sequence[Path], release: Release, splits: Sequence[str] = ()
+) -> tuple[Storyboards, ...]:
+    """Check the outputs of several methods against a release, or against some of its splits.
+
+    Raises:
+        InputError: as :func:`check_outputs`; a split that the release does not hold; two methods of one name.
+    """
+    problems = [
+        UserError(
+            f"--split {split}", what="the release has no stories in this split",
+            fix=f"use one of {', '.join(release.splits)}",
+        )
+        for split in splits
+        if split not in release.splits
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    records = [record for record in release if not splits or record.split in splits]
+    reports = tuple(check_outputs(folder, records, known=release) for folder in folders)
+    methods = [report.method for report in reports]
+    problems = [
+        UserError(
+            report.path, what=f"several folders give outputs of the method {report.method!r}",
+            fix=f'write {{"method": "NAME"}} into its {MANIFEST}, or rename the folder',
+        )
+        for report in reports
+        if methods.count(report.method) > 1
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    return reports
+
+
+def can_be_shown(board: Output, limits: PictureLimits = LIMITS) -> bool:
+    """Return whether every picture of a storyboard can be decoded."""
+    return all(look_at_picture(panel.file, "", limits)[0] is not None for panel in board.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """One story with one seed: what lies in its folders, and what is expected."""
+
+    record: StoryRecord
+    seed: int | None
+    there: tuple[Listed, ...]
+    manifest: OutputsManifest
+    limits: PictureLimits
+    decode: bool
+
+    @property
+    def where(self) -> str:
+        return self.record.story_id if self.seed is None else f"{self.record.story_id}/seed_{self.seed}"
+
+    def check(self) -> tuple[Output, list[Issue]]:
+        """Return the storyboard, with its pictures or the codes of what is wrong; and the findings."""
+        files, issues = self._panels()
+        codes = sorted({issue.code for issue in issues if issue.level == "error"})
+        return Output(self.record.story_id, self.seed, () if codes else files, tuple(codes)), issues
+
+    def _panels(self) -> tuple[tuple[OutputFile, ...], list[Issue]]:
+        if len(self.there) > 1:
+            message = f"expected one folder of seed {self.seed}, found {len(self.there)}"
+            return (), [finding(self.where, "repeated-seed", message, "keep one of them")]
+        panels = self.there[0].panels if self.there else ()
+        if not panels:
+            message = f"expected {self.manifest.panels_of(self.record)} pictures, found none"
+            return (), [finding(self.where, "missing-storyboard", message, "generate the storyboard")]
+        issues = list(self._numbering([number for number, _ in panels]))
+        scenes = self.manifest.scenes_of(self.record)
+        files = []
+        for number, file in panels:
+            sha256, more = look_at_picture(file, f"{self.where}/{file.name}", self.limits, decode=self.decode)
+            scene = scenes[number - 1] if 0 < number <= len(scenes) else None
+            files.append(OutputFile(number, file, sha256 or "", scene))
+            issues += more
+        return tuple(files), issues
+
+    def _numbering(self, numbers: list[int]) -> Iterator[Issue]:
+        count = self.manifest.panels_of(self.record)
+        expected = f"pictures 1 to {count}"
+        repeated = sorted({number for number in numbers if numbers.count(number) > 1})
+        if repeated:
+            message = f"expected each number once, found more than one picture {listed_numbers(repeated)}"
+            yield finding(self.where, "repeated-panel", message, "keep one file of each number")
+        if set(numbers) == set(range(count)):
+            message = f"expected {expected}, found 0 to {count - 1}: the numbers begin at 0"
+            yield finding(
+                self.where, "numbered-from-zero", message, "add 1 to every number; 1 is the first panel"
+            )
+            return
+        missing = sorted(set(range(1, count + 1)) - set(numbers))
+        beyond = sorted(set(numbers) - set(range(1, count + 1)))
+        if missing:
+            message = f"expected {expected}, {listed_numbers(missing)} missing"
+            yield finding(self.where, "missing-panel", message, "generate the storyboard again")
+        if beyond:
+            message = f"expected {expected}, found also {listed_numbers(beyond)}"
+            cure = f"remove them, or say in {MANIFEST} how many panels the story has or which are bridges"
+            yield finding(self.where, "extra-panel", message, cure)
+
+
+def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
+    """Yield what the manifest of a folder says about no story."""
+    panels = manifest.panels if isinstance(manifest.panels, dict) else {}
+    for story_id in sorted({*panels, *manifest.bridges} - known):
+        message = f"{story_id!r} is not a story of the release"
+        yield finding(MANIFEST, "unknown-story", message, "correct the id or remove it", "warning")
+
+
+def _around(story_id: str, listed: Listed, seeds: tuple[int | None, ...]) -> Iterator[Issue]:
+    """Yield what is wrong in a story's folder besides its generations."""
+    yield from _strays(story_id, listed)
+    for seed, folder in listed.seeds:
+        where = f"{story_id}/{folder.name}"
+        if seed not in seeds:
+            message = f"{MANIFEST} does not name the seed {seed}"
+            yield finding(where, "unknown-seed", message, "name it, or move the folder elsewhere", "warning")
+        elif [number for number, _ in listed.seeds].count(seed) > 1:
+            yield finding(
+                where, "repeated-seed", f"more than one folder is of seed {seed}", "keep one of them"
+            )
+        else:
+            yield from _strays(where, list_folder(folder, with_seeds=False))
+    if listed.panels and seeds != (None,):
+        message = f"expected folders such as seed_{seeds[0]}, found pictures beside them"
+        yield finding(story_id, "mixed-layout", message, "put them into the folder of their seed")
+
+
+def _strays(where: str, listed: Listed) -> Iterator[Issue]:
+    for name in listed.strays:
+        message = "expected pictures named by number, such as 01.png"
+        yield finding(f"{where}/{name}", "stray-file", message, "rename it or move it elsewhere", "warning")
+
+
+def _seeds(manifest: OutputsManifest, listed: Iterable[Listed]) -> tuple[int | None, ...]:
+    if manifest.seeds is not None:
+        return tuple(sorted(set(manifest.seeds)))
+    return tuple(sorted({seed for there in listed for seed, _ in there.seeds})) or (None,)
+
+
+def _of_seed(listed: Listed, seed: int | None) -> tuple[Listed, ...]:
+    """Return what lies in the folders of a seed: one if all is well."""
+    if seed is None:
+        return (listed,)
+    return tuple(list_folder(folder, with_seeds=False) for number, folder in listed.seeds if number == seed)

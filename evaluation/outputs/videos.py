@@ -1,0 +1,322 @@
+"""Generated videos on disk, before anything is spent: where they lie, which can be judged, what is wrong.
+
+They lie by the suite's file names, by seed, or as ``outputs.json`` says. The layout and the codes are
+described in ``docs/outputs.md``.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, UserError
+from ...media.problems import MediaProblem
+from ...media.video import probe, sample_frames
+from ...schemas.canonical import Json
+from ...schemas.events import Suite, video_name
+from ...schemas.issue import Issue
+from ...validators.report import IssueBin
+from ..completion.settings import frame_count
+from ..words import counted
+from .checked import (
+    NOTHING_FOUND,
+    Output,
+    OutputFile,
+    Outputs,
+    finding,
+    listed_names,
+    look_at,
+    report_of,
+    unreadable,
+)
+from .named import MANIFEST, NamedFiles, entries, folders_in, named_places, read_manifest, require_distinct
+
+_SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
+_NEAR = 90.0
+"""Similarity of two names, 0 to 100, from which one is taken for a misspelling of the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodVideos:
+    """The videos of one method.
+
+    Attributes:
+        folder: of the method, which bears its name.
+        seeds: of its sub-folders ``seed_N``; only null where it has none.
+        named: file name in the suite -> file below the folder, or below that of each seed, where
+            ``outputs.json`` says so.
+    """
+
+    folder: Path
+    seeds: tuple[int | None, ...]
+    named: Mapping[str, str] = field(default_factory=dict)
+
+    def below(self, unit: str, seed: int | None) -> str:
+        """Return where the video of a prompt is looked for, by its path in the method's folder."""
+        name = self.named.get(unit, unit)
+        return name if seed is None else f"seed_{seed}/{name}"
+
+    def path(self, unit: str, seed: int | None) -> Path:
+        """Return where the video of a prompt is looked for."""
+        return self.folder / self.below(unit, seed)
+
+    def own(self) -> set[str]:
+        """Return what ``outputs.json`` names in the method's folder, and the file itself, by path there."""
+        return {MANIFEST, *(self.below(unit, seed) for unit in self.named for seed in self.seeds)}
+
+
+def videos_of(folder: Path, units: Collection[str]) -> MethodVideos:
+    """Return where the videos of a method lie.
+
+    Args:
+        folder: of the method.
+        units: the file names of the suite.
+
+    Raises:
+        InputError: ``outputs.json`` is not what it must be, names a file that is none of the suite's, or a
+            place that cannot be used. OSError: the folder cannot be read.
+    """
+    named = read_manifest(folder, NamedFiles).files
+    seeds = seeds_of(folder)
+    for place in folder_of_each_seed(folder, seeds):
+        named_places(place, "files", named, units.__contains__, "prompt of the suite")
+    taken = {str(Path(name)): unit for unit, name in named.items()}
+    problems = [
+        UserError(
+            f"{folder / MANIFEST} $.files.{taken[unit]}", what=f"{unit} is the video of another prompt",
+            fix="name the file of that prompt, too",
+        )
+        for unit in units
+        if taken.get(unit, unit) != unit and unit not in named
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    return MethodVideos(folder, seeds, named)
+
+
+def seeds_of(folder: Path) -> tuple[int | None, ...]:
+    """Return the seeds of a method by its sub-folders ``seed_N``; only null where it has none."""
+    numbers = (_SEED.fullmatch(path.name) for path in folder.iterdir() if path.is_dir())
+    seeds = [int(number[1]) for number in numbers if number]
+    return tuple(sorted(seeds)) or (None,)
+
+
+def folder_of_each_seed(folder: Path, seeds: Sequence[int | None]) -> list[Path]:
+    """Return the folder of each seed: that of the method where there is one video per prompt."""
+    return [folder if seed is None else folder / f"seed_{seed}" for seed in seeds]
+
+
+def check_methods(folders: Sequence[Path]) -> None:
+    """Check that the folders are there, and each of another method.
+
+    Raises:
+        InputError: one is no folder. ConfigError: two have the same name.
+    """
+    problems = [
+        UserError(str(folder), what="there is no such folder of generated videos", fix="check the path")
+        for folder in folders
+        if not folder.is_dir()
+    ]
+    if problems:
+        raise InputError(problems)
+    require_distinct([folder.name for folder in folders])
+
+
+@dataclass(frozen=True, slots=True)
+class Videos(Outputs):
+    """The videos of one method, checked; one of each prompt and seed."""
+
+    @property
+    def requested(self) -> int:
+        """How many videos were asked for."""
+        return len(self.outputs)
+
+    def details(self) -> dict[str, Json]:
+        """Return the seeds, and which videos cannot be judged."""
+        return {
+            "seeds": list(self.seeds),
+            "invalid": [
+                {"unit": video.unit, "seed": video.seed, "code": video.codes[0]} for video in self.invalid
+            ],
+        }
+
+    def accounting(self) -> dict[str, Any]:
+        """Return how much was requested and can be judged; the invalid rate is null where nothing was."""
+        invalid = len(self.invalid)
+        return {
+            "method": self.method,
+            "videos_requested": self.requested,
+            "videos_valid": self.requested - invalid,
+            "invalid_rate": invalid / self.requested if self.requested else None,
+        }
+
+    def told(self) -> str:
+        """Return the accounting in words."""
+        invalid = len(self.invalid)
+        rate = f" ({invalid / self.requested:.1%})" if self.requested else ""
+        return f"{invalid} of {self.requested} videos cannot be judged{rate}"
+
+
+def check_video_methods(
+    folders: Sequence[Path], chosen: Suite, known: Suite | None = None
+) -> tuple[Videos, ...]:
+    """Check the videos of several methods against a suite; see :func:`check_videos`.
+
+    Raises:
+        InputError: a folder is not there or cannot be read. ConfigError: two methods have one name.
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    check_methods(folders)
+    return tuple(check_videos(folder, chosen, known) for folder in folders)
+
+
+def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Videos:
+    """Check the videos of one method; the frames that a judge would see are decoded.
+
+    Args:
+        folder: the videos, named as in the suite; with several seeds in folders ``seed_N``.
+        chosen: the prompts that are to be judged.
+        known: the whole suite, whose other videos may be there and are left alone; the chosen prompts if not
+            given.
+
+    Raises:
+        InputError: the folder cannot be read. MissingRequirement: the extra ``video`` is not installed.
+    """
+    findings = IssueBin()
+    names = {*chosen.prompts, *(known.prompts if known is not None else ())}
+    try:
+        videos = videos_of(folder, names)
+        findings.extend(_strangers(videos, chosen, names))
+        findings.extend(_nothing_found(videos, chosen, names))
+    except OSError as error:
+        unreadable_folder = UserError(
+            str(folder), what=f"the folder cannot be read: {error.strerror}",
+            fix="check its permissions",
+        )  # fmt: skip
+        raise InputError([unreadable_folder]) from error
+    wanted = [_Video(videos, unit, seed) for unit in chosen.prompts for seed in videos.seeds]
+    checked = {"prompts": len(chosen.prompts), "videos": len(wanted)}
+    outputs = look_at(wanted, findings)
+    return report_of(Videos, folder, findings, checked, seeds=videos.seeds, outputs=outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Video:
+    """The video of one prompt with one seed."""
+
+    videos: MethodVideos
+    unit: str
+    seed: int | None
+
+    def check(self) -> tuple[Output, list[Issue]]:
+        """Return the video, with the code of what keeps it from being judged; and the finding."""
+        path, where = self.videos.path(self.unit, self.seed), self.videos.below(self.unit, self.seed)
+        problem = _problem_of(path)
+        if problem is None:
+            return Output(self.unit, self.seed, (OutputFile(1, path),)), []
+        issue = unreadable(where, problem, "unreadable-video")
+        if problem.code == "missing":
+            issue = finding(where, "missing-video", "expected a video, found none", "generate it")
+        return Output(self.unit, self.seed, codes=(problem.code,)), [issue]
+
+
+def is_judgeable(path: Path) -> bool:
+    """Whether there is a video that can be decoded as far as a judge would see it.
+
+    Raises:
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    return _problem_of(path) is None
+
+
+def _problem_of(path: Path) -> MediaProblem | None:
+    """Return why a video cannot be judged; None where it can."""
+    if not path.is_file():
+        return MediaProblem(
+            str(path), code="missing", expected="a video", found="no such file", fix="generate it"
+        )
+    try:
+        for _ in sample_frames(path, frame_count(probe(path).frames)):
+            pass
+    except MediaProblem as problem:
+        return problem
+    return None
+
+
+def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+    """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
+    folder, seeds = videos.folder, videos.seeds
+    own = {f"seed_{seed}" for seed in seeds if seed is not None}
+    named = {place.partition("/")[0] for place in videos.own()} - own
+    for path in entries(folder):
+        if path.name in named:
+            continue
+        if path.is_dir():
+            if path.name in own:
+                yield from _in_folder(path, videos, chosen, names)
+            else:
+                message = "expected videos, or folders such as seed_1"
+                yield finding(path.name, "stray-file", message, "move it elsewhere", "warning")
+        elif own and path.name in names:
+            message = f"expected folders such as seed_{seeds[0]}, found a video beside them: it is not judged"
+            yield finding(path.name, "mixed-layout", message, "put it into the folder of its seed")
+        elif path.name not in names:
+            yield _stranger(path, "", folder, chosen)
+
+
+def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+    """Yield one finding where no video that is judged is there: what lies there instead, and the cure."""
+    folder, seeds = videos.folder, videos.seeds
+    if any(videos.path(unit, seed).is_file() for seed in seeds for unit in chosen.prompts):
+        return
+    below = folders_in(folder)
+    methods = [entry.name for entry in below if _holds_videos(entry, chosen)]
+    some = next(iter(chosen.prompts))
+    others = sum(videos.path(unit, seed).is_file() for seed in seeds for unit in names)
+    if methods:
+        message = f"this folder holds the videos of {counted(len(methods), 'method')}"
+        cure = f"give one of: {listed_names(methods)}"
+    elif others:
+        message = f"this folder holds {others} videos of the suite, none of which is to be judged"
+        cure = "choose other prompts (--prompt, --label), or give the videos of these"
+    else:
+        message = "no video in this folder is called like one of the suite"
+        cure = (
+            f"name the videos as the suite does, such as {some}, or say in {MANIFEST} which is which:"
+            f' {{"files": {{"{some}": "FILE"}}}}'
+        )
+    yield finding(".", NOTHING_FOUND, message, cure)
+
+
+def _holds_videos(folder: Path, chosen: Suite) -> bool:
+    places = folder_of_each_seed(folder, seeds_of(folder))
+    return any((place / unit).is_file() for place in places for unit in chosen.prompts)
+
+
+def _in_folder(folder: Path, videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+    named = {Path(name).parts[0] for name in videos.named.values()}
+    for path in entries(folder):
+        if path.name not in named and (path.name not in names or path.is_dir()):
+            yield _stranger(path, f"{folder.name}/", folder, chosen)
+
+
+def _stranger(path: Path, prefix: str, folder: Path, chosen: Suite) -> Issue:
+    """Return the finding about a file that no prompt asks for: a wrong name, or a stray."""
+    where = f"{prefix}{path.name}"
+    meant = None if path.is_dir() else _meant(path, folder, chosen)
+    if meant is not None:
+        message = f"a video of no prompt; {meant} is missing"
+        return finding(where, "wrong-name", message, f"rename it to {meant}, if it is that video")
+    return finding(where, "stray-file", "expected the video of a prompt", "move it elsewhere", "warning")
+
+
+def _meant(path: Path, folder: Path, chosen: Suite) -> str | None:
+    """Return the missing video that a file's name comes near to."""
+    from rapidfuzz.fuzz import ratio
+    from rapidfuzz.process import extractOne
+
+    missing = [unit for unit in chosen.prompts if not (folder / unit).is_file()]
+    spelt = video_name(path.stem.replace("_", " ")).casefold()
+    nearest = extractOne(spelt, [unit.casefold() for unit in missing], scorer=ratio, score_cutoff=_NEAR)
+    return None if nearest is None else missing[nearest[2]]
