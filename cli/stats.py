@@ -31,8 +31,8 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
         fabula stats all_prompts.json
         fabula stats runs/eb --html eb.html
     """
-    from ..releases.shot_statistics import statistics_of_shots
-    from ..releases.suite_loading import statistics_of_suite
+    from ..releases.event_form import statistics_of_suite
+    from ..releases.shot_facts import statistics_of_shots
     from ..validators import statistics_of
 
     folder = released(path)
@@ -67,8 +67,7 @@ _LABEL, _CELL = 52, 19
 
 def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> int | None:
     """Print the statistics of the episodes in a folder; return the exit code, None where there are none."""
-    from ..releases.entity_statistics import statistics_of_set
-    from ..releases.entity_tree import holds_episodes
+    from ..releases.entity_tree import holds_episodes, statistics_of_set
 
     if not holds_episodes(folder):
         return None

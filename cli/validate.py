@@ -22,9 +22,9 @@ def validate(path: Path, *, strict: bool = False, everything: bool = False, as_j
         fabula validate all_prompts.json
     """
     from ..releases.entity_tree import holds_episodes, read_entity_set
-    from ..releases.shot_statistics import holds_scripts
+    from ..releases.shot_facts import holds_scripts
     from ..releases.shot_tree import read_shot_set
-    from ..releases.suite_check import check_suite
+    from ..releases.suites import check_suite
     from ..validators import validate as check
 
     folder = released(path)

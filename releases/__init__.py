@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .diffing.compare import ReleaseDiff, diff
+    from .event_form import SuiteRelease
+    from .form import LeftOut
+    from .forms import load, pack, verify
     from .hub.fetch import FetchOptions, fetch, release_folder
     from .hub.publish import PublishOptions, plan_publishing, publish
     from .loading import Release
@@ -16,11 +19,8 @@ if TYPE_CHECKING:
     from .official_import import import_package
     from .official_lines import ImportOptions
     from .options import PackOptions
-    from .pack_result import PackResult
-    from .packing import pack
-    from .selection import LeftOut
-    from .suite_loading import SuiteRelease, load
-    from .verification import VerifyReport, verify
+    from .packing import PackResult
+    from .verification import VerifyReport
 
 _LAZY = {
     "ImportOptions": "official_lines",
@@ -28,21 +28,21 @@ _LAZY = {
     "diff": "diffing.compare",
     "export_package": "official_export",
     "import_package": "official_import",
-    "LeftOut": "selection",
+    "LeftOut": "form",
     "PackOptions": "options",
-    "PackResult": "pack_result",
+    "PackResult": "packing",
     "Release": "loading",
     "VerifyReport": "verification",
-    "SuiteRelease": "suite_loading",
+    "SuiteRelease": "event_form",
     "FetchOptions": "hub.fetch",
     "PublishOptions": "hub.publish",
     "fetch": "hub.fetch",
     "plan_publishing": "hub.publish",
     "publish": "hub.publish",
     "release_folder": "hub.fetch",
-    "load": "suite_loading",
-    "pack": "packing",
-    "verify": "verification",
+    "load": "forms",
+    "pack": "forms",
+    "verify": "forms",
 }
 
 __all__ = [

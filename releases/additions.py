@@ -4,12 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.plain_files import read_json
 from ..validators.dataset import REVIEWS
 from .canary import CANARY_FORM, canary_file, make_canary
+from .composition import Composition
+from .form import LeftOut
 from .hidden.commitments import commitments_of, committed, keep_salt, salt_beside
 from .layout import CANARY, RELEASE, hidden_folder
 from .options import PackOptions
@@ -66,6 +69,33 @@ class Additions:
         """Path of a file that not every release has -> what it holds."""
         found = {subset.request.file: _told(subset.request) for subset in self.subsets}
         return {**found, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFacts:
+    """What is known about released stories beyond the facts of any release.
+
+    Attributes:
+        composition: counts over the public records.
+        balance: the content of ``moral_balance_requirements.json``.
+        hidden: counts of the hidden-test stories.
+        left_out_hidden: how many stories of the hidden test split are left out.
+        left_out_files: the files of Table 23 that are not in the release, with reasons.
+        more: reviews, subsets, canary and commitments.
+        withdrawn: the stories that were taken out for good, public ones only.
+        withdrawn_hidden: how many more there are, of the hidden test split.
+        reviews: the file of reviews, where it is counted again and not written yet.
+    """
+
+    composition: Composition
+    balance: Mapping[str, Any]
+    hidden: Mapping[str, int]
+    left_out_hidden: int
+    left_out_files: Sequence[Mapping[str, Json]]
+    more: Additions
+    withdrawn: Sequence[LeftOut] = ()
+    withdrawn_hidden: int = 0
+    reviews: bytes = b""
 
 
 def wanted(options: PackOptions) -> Wanted:

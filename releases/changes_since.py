@@ -11,13 +11,13 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
+from .croissant import stated_languages
 from .diffing.compare import ReleaseDiff, diff_sides, version_of
 from .diffing.sides import Side, open_side
 from .diffing.text import changes_document
 from .diffing.version import Version, is_enough
-from .layout import CHANGES, HIDDEN_SPLIT, KIND
+from .layout import CHANGES, HIDDEN_SPLIT
 from .options import AUTO, PackOptions
-from .suite_facts import stated_languages
 
 _MOST_NAMED = 20
 
@@ -81,8 +81,8 @@ def options_since(path: Path) -> dict[str, Any]:
     }
     if isinstance(side.document.get("license"), str):
         found["usual_license"] = side.document["license"]
-    if side.document.get("kind") != KIND and (languages := stated_languages(side.folder)):
-        found["languages"] = languages  # stories say their own
+    if "splits" not in side.document and (languages := stated_languages(side.folder)):
+        found["languages"] = languages  # records that have splits say their own
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
         found["creators"] = tuple(str(one) for one in creators)

@@ -10,8 +10,8 @@ from typing import Any
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.issue import Issue
 from .croissant import CONFORMS_TO, CONTEXT
+from .form import ReleaseForm
 from .layout import CROISSANT, DATA, files_in
-from .shapes import KATHA, Shape
 
 # The properties of the RAI vocabulary, version 1.0.
 RAI = frozenset(
@@ -29,18 +29,18 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REQUIRED = ("name", "description", "url", "license", "version", "citeAs", "datePublished")
 
 
-def check_croissant(folder: Path, metadata: Mapping[str, Any], shape: Shape = KATHA) -> Iterator[Issue]:
+def check_croissant(folder: Path, metadata: Mapping[str, Any], form: ReleaseForm) -> Iterator[Issue]:
     """Yield what is wrong with the Croissant metadata of a release; damaged parts may also raise lookups."""
     yield from _check_dataset(metadata)
     distribution = metadata.get("distribution", [])
     nodes = [node for node in distribution if node.get("@type") == "cr:FileObject"]
-    yield from _check_files(folder, nodes, shape)
+    yield from _check_files(folder, nodes, form)
     sets = {node["@id"]: node for node in distribution if node.get("@type") == "cr:FileSet"}
     found = files_in(folder)
     for name, node in sets.items():
         if not any(fnmatch.fnmatchcase(path, str(node.get("includes"))) for path in found):
             yield _issue(name, "croissant-file", f"{node.get('includes')!r} matches no file", "name it")
-    yield from _check_record_sets(metadata.get("recordSet", []), set(sets), shape)
+    yield from _check_record_sets(metadata.get("recordSet", []), set(sets), form)
     twice = [name for name, count in Counter(_ids(metadata)).items() if count > 1]
     if twice:
         yield _issue("$", "croissant-id", f"used twice: {', '.join(sorted(twice))}", "make ids unique")
@@ -64,7 +64,7 @@ def _check_dataset(metadata: Mapping[str, Any]) -> Iterator[Issue]:
         yield _issue("$", "croissant-rai", "no responsible-AI field", "describe collection, limits and uses")
 
 
-def _check_files(folder: Path, nodes: list[Mapping[str, Any]], shape: Shape) -> Iterator[Issue]:
+def _check_files(folder: Path, nodes: list[Mapping[str, Any]], form: ReleaseForm) -> Iterator[Issue]:
     described = set()
     for node in nodes:
         where, path, sha256 = str(node.get("@id")), str(node.get("contentUrl")), str(node.get("sha256"))
@@ -76,15 +76,15 @@ def _check_files(folder: Path, nodes: list[Mapping[str, Any]], shape: Shape) -> 
             )
         elif not _SHA256.fullmatch(sha256) or sha256 != sha256_file(target):
             yield _issue(where, "croissant-hash", f"{sha256!r} is not the hash of {path}", "correct it")
-    wanted = {path for path in files_in(folder) if path in shape.described or path.startswith(f"{DATA}/")}
+    wanted = {path for path in files_in(folder) if path in form.described or path.startswith(f"{DATA}/")}
     for path in sorted(wanted - described):
         yield _issue("$.distribution", "croissant-file", f"{path} is not described", "add a FileObject")
 
 
 def _check_record_sets(
-    record_sets: list[Mapping[str, Any]], file_sets: set[str], shape: Shape
+    record_sets: list[Mapping[str, Any]], file_sets: set[str], form: ReleaseForm
 ) -> Iterator[Issue]:
-    columns = {table.name: {column.name for column in table.columns} for table in shape.tables}
+    columns = {table.name: {column.name for column in table.columns} for table in form.tables}
     fields = {field["@id"] for node in record_sets for field in node["field"]}
     for node in record_sets:
         name = node["@id"]

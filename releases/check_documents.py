@@ -1,19 +1,23 @@
 """Whether the documents of a release are those that its data and ``release.json`` make."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from ..schemas.plain_files import parse_json, read_plain, read_text
-from ..validators.dataset import REVIEWS
+from ..schemas.plain_files import parse_json, read_json, read_plain, read_text
+from .changes_since import Since
+from .check_tables import count_rows
 from .compare_facts import false_facts
 from .diffing.changes import changes_between
-from .documents import tools
+from .documents import ORIGIN, Origin, documents_of, file_entries, tools
+from .form import Facts, LeftOut, Reading
 from .front_matter import check_front_matter
-from .layout import ANNOTATIONS, CARD, README, RELEASE, SUMS, WITHDRAWN, files_in
-from .recount_facts import Recounted
+from .layout import CARD, CHANGES, README, RELEASE, SOURCE_MANIFEST, SUMS, WITHDRAWN, files_in
+from .options import PackOptions, licence
+from .read_back import expected_rows
 
 _CURE = "pack the run again"
 _SHOWN = 3
@@ -28,6 +32,83 @@ def made_by_these_tools(document: Mapping[str, Any]) -> bool:
     stated, ours = document.get("tools"), tools()
     same = isinstance(stated, dict) and all(stated.get(name) == ours[name] for name in _OF_DOCUMENTS)
     return same and "inputs" in document
+
+
+@dataclass(frozen=True, slots=True)
+class Recounted:
+    """What a release should hold.
+
+    Attributes:
+        documents: path -> content of every document, made again.
+        data: the files that are no documents.
+        facts: what they were made from.
+    """
+
+    documents: Mapping[str, bytes]
+    data: frozenset[str]
+    facts: Facts
+
+
+def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exact: bool) -> Recounted:
+    """Make the documents of a public release again.
+
+    Args:
+        folder: the release.
+        document: its ``release.json``.
+        reading: its records.
+        exact: whether the documents will be compared byte for byte.
+
+    Raises:
+        UserError, OSError, ValueError, LookupError, TypeError, AttributeError: it is damaged.
+    """
+    stated = Facts(
+        form=reading.form,
+        options=_options(document),
+        licence=licence(str(document["license"])),
+        created_at=str(document["created_at"]),
+        statistics={},
+        totals={},
+        languages=[],
+        left_out=sorted(LeftOut(**one) for one in document.get("left_out", {}).get(reading.form.unit, ())),
+        rows=count_rows(expected_rows(folder, reading.form.rows)),
+        hashes={},
+        canary=str(document.get("canary", "")),
+        since=_since(folder, document),
+    )
+    facts = reading.recount(stated, folder, document, exact=exact)
+    made = documents_of(facts, _origin(folder, document), file_entries(folder))
+    return Recounted(made, frozenset((*reading.data, *facts.rows)), facts)
+
+
+def _options(document: Mapping[str, Any]) -> PackOptions:
+    """Return the options that say of a release what it says of itself."""
+    about = document["about"]
+    made = PackOptions(
+        version=str(document["version"]),
+        name=about["name"],
+        title=about["title"],
+        creators=tuple(about["creators"]),
+        url=about["url"],
+        contact=about["contact"],
+    )
+    given = None if about["citation"] == made.reference else about["citation"]
+    return replace(made, citation=given).checked()
+
+
+def _origin(folder: Path, document: Mapping[str, Any]) -> Origin:
+    """Return where a release says that it comes from; its first versions named their sources elsewhere."""
+    origin = {name: document[name] for name in ORIGIN if name in document}
+    if "inputs" not in origin:
+        origin["inputs"] = read_json(folder / SOURCE_MANIFEST)["inputs"]
+    return origin
+
+
+def _since(folder: Path, document: Mapping[str, Any]) -> Since | None:
+    """Return what is known of the version before; only :mod:`.diffing.check` can say whether it is true."""
+    if "previous" not in document:
+        return None
+    changes = read_json(folder / CHANGES)
+    return Since(PackOptions(str(document["version"])), document["previous"], changes, ())
 
 
 def check_documents(
@@ -57,42 +138,28 @@ def check_documents(
         elif stated != made:
             yield Issue(name, "$", "document", _difference(name, stated, made), _CURE)
     yield from _check_card(folder, again)
-    for story_id in again.reviewed_otherwise if exact else ():
-        message = f"{story_id} says something else of its review than {REVIEWS} does"
-        yield Issue(ANNOTATIONS, "$", "review-differs", message, _CURE)
-    if exact and document.get("hidden_test", {}).get("stories") and "commitments" not in document:
-        message = "hidden-test stories are counted, and there is no commitment to them"
-        yield Issue(RELEASE, "$.commitments", "commitment", message, _CURE)
 
 
 def _check_card(folder: Path, again: Recounted) -> Iterator[Issue]:
     if read_plain(folder / README) != read_plain(folder / CARD):
         yield Issue(README, "$", "readme", f"differs from {CARD}", f"copy {CARD} over it")
     card, facts = read_text(folder / CARD), again.facts
-    yield from check_front_matter(card, facts.size, facts.rows, facts.shape)
+    yield from check_front_matter(card, facts.size, facts.rows, facts.form)
 
 
-def check_left_out(document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield stories that ``release.json`` lists both as packed and as left out or withdrawn."""
+def check_left_out(document: Mapping[str, Json], unit: str) -> Iterator[Issue]:
+    """Yield records that ``release.json`` lists both as packed and as left out or withdrawn.
+
+    Args:
+        document: its content.
+        unit: what the records are, in the plural.
+    """
     packed = {name for hashes in document.get("records", {}).values() for name in hashes}
-    for entry in document.get("left_out", {}).get("stories", ()):
-        if entry["id"] in packed:
-            yield Issue(
-                RELEASE,
-                "$.left_out",
-                "left-out",
-                f"{entry['id']} is named as left out, and is in the release",
-                _CURE,
-            )
-    for entry in document.get(WITHDRAWN, {}).get("stories", ()):
-        if entry["id"] in packed:
-            yield Issue(
-                RELEASE,
-                "$.withdrawn",
-                "left-out",
-                f"{entry['id']} is named as withdrawn, and is in the release",
-                _CURE,
-            )
+    for part, name, how in (("left_out", unit, "left out"), (WITHDRAWN, "stories", "withdrawn")):
+        for entry in document.get(part, {}).get(name, ()):
+            if entry["id"] in packed:
+                message = f"{entry['id']} is named as {how}, and is in the release"
+                yield Issue(RELEASE, f"$.{part}", "left-out", message, _CURE)
 
 
 def _difference(name: str, stated: bytes, made: bytes) -> str:

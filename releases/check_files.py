@@ -9,17 +9,18 @@ from ..schemas.issue import Issue
 from ..schemas.plain_files import open_plain, parse_json, read_plain
 from .documents import checksums
 from .layout import RELEASE, SUMS, files_in
-from .shapes import KATHA, Shape
 
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
 _RESTORE = "fetch or pack the release again; a published version is never changed"
 
 
-def check_listing(folder: Path, document: Mapping[str, Json], shape: Shape = KATHA) -> Iterator[Issue]:
+def check_listing(
+    folder: Path, document: Mapping[str, Json], record_ids: Mapping[str, str]
+) -> Iterator[Issue]:
     """Yield files that are missing, that nobody listed, or that are no plain files."""
     found = files_in(folder)
-    listed = set(_entries(document)) | {RELEASE, SUMS} | set(shape.record_ids)
+    listed = set(_entries(document)) | {RELEASE, SUMS} | set(record_ids)
     for path in sorted(listed - set(found)):
         yield Issue(path, "$", "file-missing", "the file is listed, but missing", _RESTORE)
     for path in sorted(set(found) - listed):
@@ -63,7 +64,7 @@ def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterat
 
 
 def check_records(
-    folder: Path, document: Mapping[str, Json], visit: Visit, shape: Shape = KATHA
+    folder: Path, document: Mapping[str, Json], visit: Visit, record_ids: Mapping[str, str]
 ) -> Iterator[Issue]:
     """Yield every line that is not canonical, not in order, or not the one whose hash was stated.
 
@@ -71,10 +72,10 @@ def check_records(
         folder: the release.
         document: its ``release.json``.
         visit: is called with the file's name and each record that could be read.
-        shape: that of the release.
+        record_ids: its JSONL files -> the field that names a line.
     """
     stated = document.get("records")
-    for name, key in shape.record_ids.items():
+    for name, key in record_ids.items():
         hashes = stated.get(name) if isinstance(stated, dict) else None
         yield from _check_lines(folder / name, key, hashes if isinstance(hashes, dict) else {}, visit)
 

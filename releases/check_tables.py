@@ -8,10 +8,10 @@ from typing import Any
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.issue import Issue
 from .documents import tools
+from .form import ReleaseForm
 from .layout import DATA, files_in, parquet_path
 from .parquet import TableWriter, arrow_schema, batches, open_table
 from .read_back import Digests, digest_of, expected_rows
-from .shapes import KATHA, Shape
 from .tables import Table
 
 _WRITTEN = {b"ARROW:schema"}
@@ -19,27 +19,27 @@ _WRITTEN = {b"ARROW:schema"}
 _CURE = "pack the run again"
 
 
-def check_tables(folder: Path, shape: Shape = KATHA) -> Iterator[Issue]:
+def check_tables(folder: Path, form: ReleaseForm) -> Iterator[Issue]:
     """Yield every Parquet table of a release that is not what the JSONL files ask for; only pyarrow reads.
 
     Args:
         folder: the release.
-        shape: that of its kind.
+        form: that of its kind.
     """
-    expected = expected_rows(folder, shape)
+    expected = expected_rows(folder, form.rows)
     wanted = {parquet_path(table, split): (table, split) for table, split in expected}
     there = {path for path in files_in(folder) if path.startswith(f"{DATA}/")}
     for path in sorted(there - wanted.keys()):
         yield _issue(path, "no record belongs into this file")
     for path in sorted(wanted.keys() - there):
         yield _issue(path, "the file is missing, and records belong into it")
-    tables = {table.name: table for table in shape.tables}
+    tables = {table.name: table for table in form.tables}
     for path, (name, split) in sorted(wanted.items()):
         if path in there:
             yield from _check_table(folder / path, path, tables[name], expected[name, split])
 
 
-def check_table_bytes(folder: Path, document: Mapping[str, Any], shape: Shape = KATHA) -> Iterator[Issue]:
+def check_table_bytes(folder: Path, document: Mapping[str, Any], form: ReleaseForm) -> Iterator[Issue]:
     """Yield the tables whose bytes are not those that packing writes, where the same pyarrow wrote them.
 
     Rows may be right and the file hold more: between its parts, or in what it says of them.
@@ -47,7 +47,7 @@ def check_table_bytes(folder: Path, document: Mapping[str, Any], shape: Shape = 
     Args:
         folder: the release.
         document: its ``release.json``.
-        shape: that of its kind.
+        form: that of its kind.
     """
     stated, ours = document.get("tools"), tools()
     if not isinstance(stated, dict) or any(stated.get(name) != ours[name] for name in ("fabula", "pyarrow")):
@@ -55,7 +55,7 @@ def check_table_bytes(folder: Path, document: Mapping[str, Any], shape: Shape = 
     with tempfile.TemporaryDirectory(prefix="fabula-tables-") as name:
         draft = Path(name)
         with TableWriter(draft) as writer:
-            for split, table, row in shape.rows(folder):
+            for split, table, row in form.rows(folder):
                 writer.add(table, split, row)
         for path in sorted(writer.counts):
             if (folder / path).is_file() and sha256_file(folder / path) != sha256_file(draft / path):

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from ..schemas.canonical import Json
 from ..schemas.plain_files import parse_json
 from .diffing.changes import path_text
-from .facts import Facts
+from .form import Facts
 from .front_matter import parse_front_matter
 from .layout import CARD, CROISSANT, LICENSE, README
-from .suite_facts import SuiteFacts
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _WORDING = frozenset(("schema_version", "rights_scope", "label"))
@@ -25,7 +24,7 @@ _STATED_IN_CROISSANT = (
 )  # fmt: skip
 
 
-def false_facts(name: str, stated: bytes, made: bytes, facts: Facts | SuiteFacts) -> Iterator[str]:
+def false_facts(name: str, stated: bytes, made: bytes, facts: Facts) -> Iterator[str]:
     """Yield what a document of another version states that is not so, one sentence each.
 
     Args:
@@ -127,14 +126,14 @@ def _missing(stated: str, required: Sequence[str]) -> Iterator[str]:
             yield f"does not state {_short(text)}"
 
 
-def _required(name: str, facts: Facts | SuiteFacts) -> list[str]:
+def _required(name: str, facts: Facts) -> list[str]:
     """Return the names that a document states, as they read; not every kind states all of them."""
     about, licence = facts.options, facts.licence
     texts = [str(licence.spdx_id), str(licence.url), about.version]
     if name == LICENSE:
         texts += [about.title, *about.creators]
-    elif isinstance(facts, Facts):
-        texts += [facts.more.canary]
+    elif facts.canary:
+        texts += [facts.canary]
     if name in (CARD, README):
         texts += [f"# {about.title}", about.reference]
     return [_plain(text) for text in texts]

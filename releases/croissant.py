@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schemas.canonical import Json
-from .card import Described, responsible_ai
-from .facts import Facts
-from .layout import DATA
-from .shapes import KATHA, Shape
+from ..schemas.plain_files import read_json
+from .form import Facts
+from .layout import CROISSANT, DATA
 from .tables import Column, Table
 
 Entries = Mapping[str, Mapping[str, Json]]
 """Path -> size and SHA-256 of a file."""
 
+UNSTATED = "und"
+"""Language tag of texts whose language nobody said."""
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 ENCODINGS = {
     ".jsonl": "application/jsonlines",
@@ -60,34 +61,37 @@ _TYPES: dict[str, Json] = {
 }
 
 
-def croissant_document(facts: Facts, files: Entries) -> dict[str, Json]:
-    """Return the Croissant metadata of a release of stories; see :func:`describe`."""
-    own: dict[str, Json] = {
-        "keywords": ["storyboard", "visual storytelling", "story visualization", "benchmark"],
-        **{f"rai:{name}": value for name, value in responsible_ai(facts).items()},
-    }
-    return describe(facts, KATHA, own, files)
+def stated_languages(folder: Path) -> tuple[str, ...]:
+    """Return the language tags that the metadata of a release state; none where they state none."""
+    try:
+        document = read_json(folder / CROISSANT)
+    except (OSError, ValueError, RecursionError):
+        return ()
+    tags = document.get("inLanguage") if isinstance(document, dict) else None
+    listed = tags if isinstance(tags, list) else []
+    return tuple(tag for tag in listed if isinstance(tag, str) and tag != UNSTATED)
 
 
-def describe(facts: Described, shape: Shape, own: Mapping[str, Json], files: Entries) -> dict[str, Json]:
+def describe(facts: Facts, responsible: Mapping[str, Json], files: Entries) -> dict[str, Json]:
     """Return the Croissant metadata of a release.
 
     Args:
         facts: what is known about the release.
-        shape: that of its kind.
-        own: what only this kind says: keywords, and the responsible-AI properties.
+        responsible: the responsible-AI properties, by their names in the RAI vocabulary.
         files: path of a data file -> its size and SHA-256, as ``release.json`` has them.
     """
     about = facts.options.as_json()
     present = [
-        table for table in shape.tables if any(path.startswith(f"{DATA}/{table.name}/") for path in files)
+        table
+        for table in facts.form.tables
+        if any(path.startswith(f"{DATA}/{table.name}/") for path in files)
     ]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": about["name"],
         "alternateName": about["title"],
-        "description": facts.summary,
+        "description": facts.form.summary(facts),
         "conformsTo": list(CONFORMS_TO),
         "version": facts.options.version,
         "url": about["url"],
@@ -97,7 +101,8 @@ def describe(facts: Described, shape: Shape, own: Mapping[str, Json], files: Ent
         "inLanguage": facts.languages,
         "citeAs": about["citation"],
         "isLiveDataset": False,
-        **own,
+        "keywords": list(facts.form.keywords),
+        **{f"rai:{name}": value for name, value in responsible.items()},
         "distribution": [*_files(files), *(_file_set(table) for table in present)],
         "recordSet": [_record_set(table) for table in present],
     }

@@ -4,44 +4,33 @@ What a document says and the data do not, ``release.json`` keeps: whoever has th
 """
 
 import platform
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
 from ..schemas.katha import SCHEMA_VERSION
-from .canary import canary_file
-from .card import Described, render_card, render_licence
-from .croissant import Entries, croissant_document
-from .facts import Facts
+from .croissant import Entries, describe
+from .form import Facts
+from .front_matter import front_matter, front_matter_text
 from .layout import (
-    CANARY,
     CARD,
     CHANGES,
     CROISSANT,
     FORMAT,
-    KIND,
     LICENSE,
-    MORAL_BALANCE,
     README,
     RELEASE,
     SOURCE_MANIFEST,
     STATISTICS,
     SUMS,
-    WITHDRAWN,
     files_in,
 )
 from .run_folder import FinishedRun
-from .selection import LeftOut, Selection
-from .shapes import KATHA
-from .subsets.stories import subset_files
+from .templates import render, render_plain, render_properties
 
-RIGHTS_SCOPE = (
-    "This manifest documents where the stories come from, so that they can be traced. It is no licence: it "
-    "gives no right to copy or redistribute the text of any third-party edition, translation, reference "
-    "website or publisher page."
-)
 # The libraries whose version can change the bytes of a release.
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
@@ -51,37 +40,31 @@ Origin = Mapping[str, Json]
 ORIGIN = ("tools", "run", "prompts", "inputs")
 
 
-def story_documents(
-    facts: Facts, origin: Origin, records: Mapping[str, Mapping[str, str]], files: Entries
-) -> dict[str, bytes]:
-    """Return path -> content of every document of a public release of stories.
+def documents_of(facts: Facts, origin: Origin, files: Entries) -> dict[str, bytes]:
+    """Return path -> content of every document of a public release.
 
     Args:
         facts: what is known about the release.
         origin: what :func:`origin_of` says of the run that it was packed from.
-        records: JSONL file -> record id -> SHA-256 of the record's canonical JSON.
         files: size and hash of the files on disk; see :func:`sealed`.
     """
     card = render_card(facts).encode("utf-8")
     made = {
         STATISTICS: pretty_bytes(facts.statistics),
-        MORAL_BALANCE: pretty_bytes(facts.balance),
         SOURCE_MANIFEST: pretty_bytes(source_manifest(facts, origin)),
         LICENSE: render_licence(facts).encode("utf-8"),
         CARD: card,
         README: card,
-        **subset_files(facts.more.subsets),
+        **facts.form.documents(facts),
     }
-    if facts.more.canary:  # the first releases had none
-        made[CANARY] = canary_file(facts.more.canary, facts.options.title)
     if facts.since is not None:
         made[CHANGES] = pretty_bytes(facts.since.changes)
     return sealed(
         made,
         files,
-        (*KATHA.described, *facts.rows),
+        (*facts.form.described, *facts.rows),
         partial(croissant_document, facts),
-        partial(release_document, facts, origin, records),
+        partial(release_document, facts, origin),
     )
 
 
@@ -114,13 +97,56 @@ def sealed(
     return documents
 
 
+def render_card(facts: Facts) -> str:
+    """Return the dataset card of a release, which is also the Hub's README, front matter included."""
+    return render(
+        facts.form.templates[0],
+        front_matter=front_matter_text(front_matter(facts)),
+        about=facts.options.as_json(),
+        version=facts.options.version,
+        licence=facts.licence,
+        counts=facts.totals,
+        statistics=facts.statistics,
+        files=facts.form.files(facts),
+        tables=facts.form.tables,
+        left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
+        languages=facts.languages,
+        details=facts.form.details(facts),
+    )
+
+
+def render_licence(facts: Facts) -> str:
+    """Return the licence notice of a release."""
+    return render_plain(
+        facts.form.templates[1],
+        about=facts.options.as_json(),
+        version=facts.options.version,
+        licence=facts.licence,
+        attribution=str(facts.licence.spdx_id).startswith("CC-BY"),
+    )
+
+
+def croissant_document(facts: Facts, files: Entries) -> dict[str, Json]:
+    """Return the Croissant metadata of a release."""
+    makers, machines = facts.form.makers(facts)
+    properties = render_properties(
+        facts.form.templates[2],
+        left_out=len(facts.left_out),
+        created_at=facts.created_at,
+        producers=makers,
+        people=len(machines) < len(makers),
+        details=facts.form.details(facts),
+    )
+    return describe(facts, {**properties, "machineAnnotationTools": machines or ["none"]}, files)
+
+
 def source_manifest(facts: Facts, origin: Origin) -> dict[str, Json]:
     """Return the content of ``source_manifest.json``, over the public records."""
     return {
         "format": FORMAT,
-        "rights_scope": RIGHTS_SCOPE,
-        "collections": facts.composition.manifest(),
+        "rights_scope": facts.form.rights_scope,
         "inputs": origin["inputs"],
+        **facts.form.manifest(facts),
     }
 
 
@@ -151,71 +177,29 @@ def inputs_of(run: FinishedRun) -> list[dict[str, Json]]:
     ]
 
 
-def release_document(
-    facts: Facts, origin: Origin, records: Mapping[str, Mapping[str, str]], files: Entries
-) -> dict[str, Json]:
+def release_document(facts: Facts, origin: Origin, files: Entries) -> dict[str, Json]:
     """Return the content of the public ``release.json``.
 
     Args:
         facts: what is known about the release.
         origin: what :func:`origin_of` says of the run that it was packed from.
-        records: JSONL file -> record id -> SHA-256 of the record's canonical JSON.
         files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
     previous = {} if facts.since is None else {"previous": facts.since.previous}
-    commitments = {} if facts.more.commitments is None else {"commitments": dict(facts.more.commitments)}
+    own = facts.form.document(facts)
     return {
-        **head(facts, origin, KIND, "public"),
+        **head(facts, origin, "public"),
         **previous,
-        **commitments,
-        "canary": facts.more.canary,
-        "counts": facts.composition.totals,
-        "hidden_test": dict(facts.hidden),
-        "splits": {split: facts.composition.by_split[split]["stories"] for split in facts.splits},
-        "checks": {code: dict(sorted(row.items())) for code, row in facts.composition.checks.items()},
+        "counts": facts.totals,
+        **own,
         "left_out": {
-            "stories": [entry.as_json() for entry in facts.left_out],
-            # Their ids are as secret as those of the stories that are packed.
-            "hidden_test_stories": facts.left_out_hidden,
-            "files": list(facts.left_out_files),
+            facts.form.unit: [entry.as_json() for entry in facts.left_out],
+            "files": [],
+            **own.get("left_out", {}),
         },
-        **withdrawn(facts.withdrawn, facts.withdrawn_hidden),
-        "records": records,
+        "records": facts.hashes,
         "files": files,
     }
-
-
-def hidden_document(
-    facts: Facts,
-    origin: Origin,
-    selection: Selection,
-    records: Mapping[str, Mapping[str, str]],
-    files: Entries,
-) -> dict[str, Json]:
-    """Return the ``release.json`` of the folder that holds the hidden-test stories."""
-    left_out = selection.left_out_hidden
-    return {
-        **head(facts, origin, KIND, "hidden"),
-        "canary": facts.more.canary,
-        "counts": dict(facts.hidden),
-        "left_out": {"stories": [entry.as_json() for entry in left_out], "files": []},
-        **withdrawn(selection.withdrawn_hidden),
-        "records": records,
-        "files": files,
-    }
-
-
-def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:
-    """Return what ``release.json`` says of stories that were taken out for good; nothing if there are none.
-
-    Args:
-        gone: those that may be named.
-        hidden: how many more there are, of the hidden test split.
-    """
-    if not gone and not hidden:
-        return {}
-    stories = [{"id": entry.id, "reason": entry.reason} for entry in gone]
-    return {WITHDRAWN: {"stories": stories, "hidden_test_stories": hidden}}
 
 
 def file_entries(folder: Path) -> dict[str, dict[str, Json]]:
@@ -240,11 +224,11 @@ def _sums(hashes: Mapping[str, Json]) -> bytes:
     return "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(hashes.items())).encode("utf-8")
 
 
-def head(facts: Described, origin: Origin, kind: str, visibility: str) -> dict[str, Json]:
-    """Return what ``release.json`` begins with, whatever the kind of the release."""
+def head(facts: Facts, origin: Origin, visibility: str) -> dict[str, Json]:
+    """Return what ``release.json`` begins with."""
     return {
         "format": FORMAT,
-        "kind": kind,
+        "kind": facts.form.kind,
         "schema_version": SCHEMA_VERSION,
         "visibility": visibility,
         "version": facts.options.version,

@@ -12,10 +12,10 @@ from ..schemas.entities import EpisodeRecord
 from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
 from ..validators.report import ValidationReport
-from .entity_kind import tiers_by_split
+from .entity_form import tiers_by_split
 from .entity_tree import FOLDER, EntitySet, read_entity_set, write_tree
-from .imported_run import write_imported_run
 from .layout import EPISODES, IMPORTED_ENTITIES
+from .run_folder import write_imported_run
 from .target import require_free, require_outside, staged
 
 ROLE = "episodes"

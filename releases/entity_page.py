@@ -16,9 +16,8 @@ from ..validators.entities.numbers import value_text
 from ..validators.entities.statistics import EntityStatistics, distributions
 from ..validators.entities.tables import Table
 from ..validators.entities.view import EpisodeView, view_of
-from .entity_plots import Plot, Points
 from .entity_tree import EntitySet
-from .pages import policy_of, save_page, style_of, template_of
+from .pages import Plot, Points, policy_of, save_page, style_of, template_of
 
 _CELL = 14
 """Width of a shot in a strip, in pixels; narrower in long episodes."""

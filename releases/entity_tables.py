@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeShot, type_of_label
 from ..validators.entities.view import EpisodeView, view_of
-from .tables import Column, Table, row_of
+from .layout import EPISODES as EPISODE_LINES
+from .tables import Column, PlacedRow, Table, read_lines, row_of
 
 SPLIT = "test"
 """The one split that ``datasets`` sees: nothing in it is for training. Tiers are a column."""
 
-PlacedRow = tuple[Table, dict[str, Json]]
+Part = tuple[Table, dict[str, Json]]
 
 
 def _column(name: str, kind: str, description: str) -> Column:
@@ -126,7 +128,15 @@ def tiers_of(records: Sequence[Json]) -> dict[str, str | None]:
     return found
 
 
-def episode_rows(record: Json, tier: str | None) -> Iterator[PlacedRow]:
+def set_rows(folder: Path) -> Iterator[PlacedRow]:
+    """Yield every row that the lines of ``episodes.jsonl`` ask for, with its table and split."""
+    tiers = tiers_of(list(read_lines(folder / EPISODE_LINES)))
+    for record in read_lines(folder / EPISODE_LINES):
+        for table, row in episode_rows(record, tiers[record["episode_id"]]):
+            yield SPLIT, table, row
+
+
+def episode_rows(record: Json, tier: str | None) -> Iterator[Part]:
     """Yield the rows that a line of ``episodes.jsonl`` adds to the tables, with their table."""
     script = EntityEpisode.model_validate(record["entry"])
     view = view_of(str(record["episode_id"]), script)
@@ -134,7 +144,7 @@ def episode_rows(record: Json, tier: str | None) -> Iterator[PlacedRow]:
         yield table, row_of(table, {"episode_id": view.episode_id, **part})
 
 
-def _parts(view: EpisodeView, record: Json, tier: str | None) -> Iterator[PlacedRow]:
+def _parts(view: EpisodeView, record: Json, tier: str | None) -> Iterator[Part]:
     labels = [type_of_label(label) for label in view.script.entity_descriptions]
     yield (
         EPISODES,
@@ -179,7 +189,7 @@ def _parts(view: EpisodeView, record: Json, tier: str | None) -> Iterator[Placed
 _COUNTS = ("characters", "locations", "objects")
 
 
-def _scenes(view: EpisodeView) -> Iterator[PlacedRow]:
+def _scenes(view: EpisodeView) -> Iterator[Part]:
     first = 1
     for place, scene in enumerate(view.script.scenes, 1):
         shots = max(len(scene.action_descriptions), len(scene.video_prompts))
@@ -208,7 +218,7 @@ def _shot(view: EpisodeView, number: int, shot: EpisodeShot) -> dict[str, Json]:
     }
 
 
-def _entities(view: EpisodeView) -> Iterator[PlacedRow]:
+def _entities(view: EpisodeView) -> Iterator[Part]:
     shown: dict[str, list[int]] = {}
     for (_, name), numbers in view.appearances.items():
         shown[name] = sorted({*shown.get(name, ()), *numbers})

@@ -20,6 +20,7 @@ from ..schemas.canonical import Json, digest, write_atomic
 from ..schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ..schemas.plain_files import open_plain
 from ..validators.entities.codes import issue
+from ..validators.entities.measures import measure
 from ..validators.entities.set_rules import (
     check_actions,
     check_episode,
@@ -27,16 +28,27 @@ from ..validators.entities.set_rules import (
     check_tiers,
     check_windows,
 )
+from ..validators.entities.statistics import EntityStatistics, entity_statistics
 from ..validators.entities.view import view_of
 from ..validators.report import IssueBin, ValidationReport
-from .entity_reading import MOST_BYTES, read_episode, read_splits
 from .shot_references import SYSTEM_FILES
+from .strict_json import OfficialFiles
 
 FOLDER = "data"
-NO_OBJECT = "shots without an object"
-"""What a check of a set counts besides, as it is no fault."""
 """Folder of a run that holds the official tree."""
 SCRIPTS, SPLITS = "scripts", "splits"
+NO_OBJECT = "shots without an object"
+"""What a check of a set counts besides, as it is no fault."""
+_MOST_BYTES = 5_000_000
+"""Of a script; the official ones have about 25,000. Mentions are looked for by shot and entity."""
+_FILES = OfficialFiles(
+    issue=issue,
+    most_bytes=_MOST_BYTES,
+    too_large="too-large",
+    missing="unreadable",
+    expected="a file",
+    wording={"valid tuple": "list", "a valid dictionary": "an object"},
+)
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ def holds_episodes(path: Path) -> bool:
     if first is None or not first.is_file():
         return False
     with open_plain(first, follow=True) as file:
-        return b'"entity_schedule"' in file.read(MOST_BYTES)
+        return b'"entity_schedule"' in file.read(_MOST_BYTES)
 
 
 def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:
@@ -246,14 +258,14 @@ def _read_scripts(folder: Path, found: IssueBin) -> Iterator[Episode]:
         if not is_file_name(path.stem):
             found.add(issue("unsafe-name", where, "$", "other programs cannot use the name of the file"))
             continue
-        script, content = read_episode(path, where, found)
+        script, content = _FILES.read(path, where, EntityEpisode, found)
         if script is not None:
             yield Episode(path.stem, script, content)
 
 
 def _read_split_files(folder: Path, found: IssueBin) -> Iterator[SplitFile]:
     for path in _json_files(folder, found):
-        splits, content = read_splits(path, f"{SPLITS}/{path.name}", found)
+        splits, content = _FILES.read(path, f"{SPLITS}/{path.name}", EntitySplits, found)
         if splits is not None:
             yield SplitFile(path.stem, splits, content)
 
@@ -311,3 +323,14 @@ def _no_set(where: str, found: str) -> UserError:
         where, expected=f"a folder with {SCRIPTS}/*.json, or of scripts", found=found,
         fix=f"give the folder that holds {SCRIPTS} and {SPLITS}",
     )  # fmt: skip
+
+
+def statistics_of_set(entity_set: EntitySet, split: str | None = None) -> EntityStatistics:
+    """Return the statistics of a set, by the tiers of one of its split files.
+
+    Raises:
+        InputError: there is no split file of this name.
+    """
+    tiers = entity_set.tiers(split)
+    measured = (measure(view_of(one.episode_id, one.script)) for one in entity_set.episodes)
+    return entity_statistics(measured, tiers)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,7 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..validators.report import CheckReport
+from .form import ReleaseForm
 from .layout import RELEASE
 from .loading import read_release_document
 from .read_back import OFFLINE
@@ -133,10 +135,10 @@ class Findings:
         )
 
 
-def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:
+def document_of(folder: Path, form: ReleaseForm, findings: Findings) -> Mapping[str, Json]:
     """Return the content of ``release.json``; empty, with a finding, where it cannot be used."""
     try:
-        return read_release_document(folder)
+        return read_release_document(folder, form.kind)
     except InputError as error:
         for problem in error.problems:
             message = problem.what
@@ -146,18 +148,18 @@ def document_of(folder: Path, findings: Findings) -> Mapping[str, Json]:
         return {}
 
 
-def read_back(folder: Path, findings: Findings) -> Iterator[Issue]:
+def read_back(folder: Path, form: ReleaseForm, findings: Findings) -> Iterator[Issue]:
     """Read the release with the libraries of its users, in a process of its own with its own settings."""
     child = subprocess.run(
         [sys.executable, "-P", "-m", f"{__package__}.read_back", str(folder.absolute())],
         env={**os.environ, **OFFLINE, "PYTHONIOENCODING": "utf-8"},
+        input=pickle.dumps((form.tables, form.rows)),
         capture_output=True,
-        text=True,
-        encoding="utf-8",
         check=False,
     )
     if child.returncode != 0:
-        last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+        said = child.stderr.decode("utf-8", "replace").strip().splitlines()
+        last = (said or [f"exit code {child.returncode}"])[-1]
         yield Issue(
             "read back", "$", "read-back", f"stopped: {last[:300]}", "correct the other findings first"
         )

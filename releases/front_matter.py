@@ -10,13 +10,9 @@ import yaml
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
-from .facts import Facts
+from .form import Facts, ReleaseForm
 from .layout import CARD, parquet_path
-from .licence import hub_licences
-from .shapes import KATHA, Shape
-
-TASKS = ("text-to-image", "visual-question-answering", "question-answering")
-TAGS = ("storyboard", "visual-storytelling", "story-visualization", "benchmark", "evaluation", "croissant")
+from .options import hub_licences
 
 # Task categories that the Hub offers for datasets.
 HUB_TASKS = frozenset(
@@ -51,10 +47,10 @@ def front_matter(facts: Facts) -> dict[str, Json]:
         "pretty_name": facts.options.title,
         "license": facts.licence.hub_id,
         "language": language_codes(facts.languages),
-        "size_categories": [size_category(facts.composition.totals["stories"])],
-        "task_categories": list(TASKS),
-        "tags": list(TAGS),
-        "configs": list(configurations(facts.rows)),
+        "size_categories": [size_category(facts.size)],
+        "task_categories": list(facts.form.tasks),
+        "tags": list(facts.form.tags),
+        "configs": list(configurations(facts.rows, facts.form)),
     }
 
 
@@ -69,12 +65,12 @@ def _language_code(tag: str) -> str:
     return code if _LANGUAGE.fullmatch(code) else "und"
 
 
-def configurations(rows: Mapping[str, int], shape: Shape = KATHA) -> Iterator[dict[str, Json]]:
+def configurations(rows: Mapping[str, int], form: ReleaseForm) -> Iterator[dict[str, Json]]:
     """Yield a configuration for every table with rows, the first of them the default."""
-    for position, table in enumerate(shape.tables):
+    for position, table in enumerate(form.tables):
         files = [
             {"split": split, "path": parquet_path(table.name, split)}
-            for split in shape.split_files
+            for split in form.split_files
             if rows.get(parquet_path(table.name, split))
         ]
         if files:
@@ -110,20 +106,20 @@ def _loaded(text: str) -> Any:  # noqa: ANN401 - what a YAML document holds
     return yaml.safe_load(text)
 
 
-def check_front_matter(card: str, stories: int, parquet: Iterable[str], shape: Shape = KATHA) -> list[Issue]:
+def check_front_matter(card: str, stories: int, parquet: Iterable[str], form: ReleaseForm) -> list[Issue]:
     """Return what is wrong with the front matter of a card.
 
     Args:
         card: the text of the card.
         stories: how many public stories, or prompts, the release holds.
         parquet: the Parquet files that it holds, as relative paths.
-        shape: that of the release.
+        form: that of the release.
     """
     try:
         values = parse_front_matter(card)
     except ValueError as error:
         return [_issue("$", str(error), "pack the release again")]
-    return [*_check_values(values, stories), *_check_configs(values.get("configs"), set(parquet), shape)]
+    return [*_check_values(values, stories), *_check_configs(values.get("configs"), set(parquet), form)]
 
 
 def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
@@ -152,7 +148,7 @@ def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
         yield _issue("$.tags", "missing", "give at least one tag")
 
 
-def _check_configs(configs: Json, parquet: set[str], shape: Shape) -> Iterator[Issue]:
+def _check_configs(configs: Json, parquet: set[str], form: ReleaseForm) -> Iterator[Issue]:
     if (
         not isinstance(configs, list)
         or not all(isinstance(config, dict) for config in configs)
@@ -161,9 +157,7 @@ def _check_configs(configs: Json, parquet: set[str], shape: Shape) -> Iterator[I
         yield _issue("$.configs", "expected a list of configurations", "list every table with exact paths")
         return
     names = [config.get("config_name") for config in configs]
-    if names != [table.name for table in shape.tables if table.name in names] or len(set(names)) != len(
-        names
-    ):
+    if names != [table.name for table in form.tables if table.name in names] or len(set(names)) != len(names):
         yield _issue("$.configs", f"not the tables of a release: {names!r}", "name each table once, in order")
     if sum(config.get("default") is True for config in configs) != 1:
         yield _issue("$.configs", "expected exactly one default configuration", "mark one with default: true")

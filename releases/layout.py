@@ -17,7 +17,6 @@ SHOTS = "shots"
 """Another kind of release: shot scripts with reference images."""
 IMPORTED_SHOTS = "import-shots"
 """Kind of a folder that holds imported scripts: it has no stages, and its releases are of shots."""
-KINDS = (KIND, EVENTS, ENTITIES, SHOTS)
 
 ANNOTATIONS, VARIANTS, PRODUCERS = dataset.ANNOTATIONS, dataset.VARIANTS, dataset.PRODUCERS
 JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
@@ -50,6 +49,8 @@ EPISODES = "episodes.jsonl"
 
 DATA = "data"
 HIDDEN_SPLIT = "hidden_test"
+WHOLE = "whole"
+"""Visibility of a folder whose package holds its hidden-test stories among the others."""
 WITHDRAWN = "withdrawn"
 """Code of the stories of a run that were taken out for good."""
 SPLIT_FILES = {"train": "train", "validation": "validation", "public_test": "test"}

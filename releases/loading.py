@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,7 +16,7 @@ from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
 from .document_shape import misshapen
-from .layout import ANNOTATIONS, FORMAT, KIND, KINDS, PRODUCERS, RELEASE, VARIANTS
+from .layout import ANNOTATIONS, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -25,27 +25,51 @@ _AGAIN = "fetch the release again, or run `fabula release verify` on it"
 
 
 @dataclass(frozen=True)
-class Release:
-    """A release in memory: frozen, typed records in id order.
+class LoadedRelease(Generic[Row]):
+    """A release in memory: frozen, typed records in order of their ids.
 
     Attributes:
         path: its folder.
         info: the content of its ``release.json``.
-        records: the story records.
-        variants: the contrastive variants.
-        producers: who made which field, one line per record.
+        records: its records.
     """
+
+    id_field: ClassVar[str]
+    """The field that names a record."""
 
     path: Path
     info: Mapping[str, Json] = field(repr=False)
-    records: tuple[StoryRecord, ...] = field(repr=False)
-    variants: tuple[Variant, ...] = field(repr=False)
-    producers: tuple[ProducerLine, ...] = field(repr=False)
+    records: tuple[Row, ...] = field(repr=False)
 
     @property
     def version(self) -> str:
         """Its semantic version."""
         return str(self.info["version"])
+
+    @cached_property
+    def by_id(self) -> dict[str, Row]:
+        """Id -> its record."""
+        return {getattr(record, self.id_field): record for record in self.records}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.records)
+
+
+@dataclass(frozen=True)
+class Release(LoadedRelease[StoryRecord]):
+    """Released stories in memory.
+
+    Attributes:
+        variants: the contrastive variants.
+        producers: who made which field, one line per record.
+    """
+
+    id_field = "story_id"
+    variants: tuple[Variant, ...] = field(repr=False)
+    producers: tuple[ProducerLine, ...] = field(repr=False)
 
     @cached_property
     def splits(self) -> dict[str, tuple[StoryRecord, ...]]:
@@ -55,11 +79,6 @@ class Release:
         return {name: records for name, records in groups.items() if records}
 
     @cached_property
-    def by_id(self) -> dict[str, StoryRecord]:
-        """Story id -> its record."""
-        return {record.story_id: record for record in self.records}
-
-    @cached_property
     def variants_of(self) -> dict[str, tuple[Variant, ...]]:
         """Story id -> its variants, in id order; every story has an entry."""
         groups: dict[str, list[Variant]] = {record.story_id: [] for record in self.records}
@@ -67,15 +86,9 @@ class Release:
             groups.setdefault(variant.base_story_id, []).append(variant)
         return {story_id: tuple(variants) for story_id, variants in groups.items()}
 
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __iter__(self) -> Iterator[StoryRecord]:
-        return iter(self.records)
-
 
 def load(path: str | Path) -> Release:
-    """Load a release, public or hidden.
+    """Load released stories, public or hidden.
 
     The shape of every record is checked. What a record means is the matter of ``fabula validate``; whether
     the files are untouched is that of ``fabula release verify``.
@@ -87,14 +100,44 @@ def load(path: str | Path) -> Release:
     folder = Path(path)
     info = read_release_document(folder, KIND)
     problems: list[UserError] = []
-    records = tuple(read_rows(folder / ANNOTATIONS, StoryRecord, problems))
-    variants = tuple(read_rows(folder / VARIANTS, Variant, problems))
+    records = tuple(read_identified(folder / ANNOTATIONS, StoryRecord, "story_id", problems))
+    variants = tuple(read_identified(folder / VARIANTS, Variant, "variant_id", problems))
     producers = tuple(read_rows(folder / PRODUCERS, ProducerLine, problems))
-    problems.extend(repeated(folder / ANNOTATIONS, [record.story_id for record in records]))
-    problems.extend(repeated(folder / VARIANTS, [variant.variant_id for variant in variants]))
     if problems:
         raise InputError(problems)
     return Release(folder, info, records, variants, producers)
+
+
+def load_records(
+    folder: Path, kind: str, lines: str, release: type[LoadedRelease[Row]], model: type[Row]
+) -> tuple[dict[str, Json], tuple[Row, ...]]:
+    """Return ``release.json`` and the records of a release of a kind with one file of records.
+
+    Args:
+        folder: the release.
+        kind: the name of its kind.
+        lines: the file of its records.
+        release: what it will be, which names the field of ids.
+        model: type of a record.
+
+    Raises:
+        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
+    """
+    info = read_release_document(folder, kind)
+    problems: list[UserError] = []
+    records = tuple(read_identified(folder / lines, model, release.id_field, problems))
+    if problems:
+        raise InputError(problems)
+    return info, records
+
+
+def read_identified(path: Path, model: type[Row], key: str, problems: list[UserError]) -> Iterator[Row]:
+    """Yield the lines that can be read; add a problem for each of the others, and for an id that returns."""
+    ids: list[str] = []
+    for row in read_rows(path, model, problems):
+        ids.append(getattr(row, key))
+        yield row
+    problems.extend(repeated(path, ids))
 
 
 def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
@@ -102,12 +145,12 @@ def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
 
     Args:
         folder: the folder of a release.
-        kinds: the kinds of release that the caller can use; none: every kind there is.
+        kinds: the kinds of release that the caller can use; none: any.
 
     Raises:
         InputError: the folder is no release, or one that a newer version made.
     """
-    document, where = _of_kind(folder, kinds or KINDS), folder / RELEASE
+    document, where = _of_kind(folder, kinds), folder / RELEASE
     problems = [UserError(f"{where} {path}", what=why, fix=_AGAIN) for path, why in misshapen(document)]
     if problems:
         raise InputError(problems)
@@ -122,8 +165,10 @@ def _of_kind(folder: Path, named: Sequence[str]) -> dict[str, Json]:
     except (OSError, ValueError) as error:
         expected = f"a release folder with a readable {RELEASE}"
         raise _unusable(str(folder), expected, _instead(folder, error)) from error
-    if not isinstance(document, dict) or document.get("kind") not in named or "version" not in document:
-        expected = f"a release of kind {' or '.join(map(repr, named))} with a version"
+    usable = isinstance(document, dict) and (document.get("kind") in named or not named)
+    if not usable or "version" not in document:
+        of_kind = f" of kind {' or '.join(map(repr, named))}" if named else ""
+        expected = f"a release{of_kind} with a version"
         raise _unusable(str(where), expected, _shortened(document))
     made_with = document.get("format")
     if not isinstance(made_with, int) or isinstance(made_with, bool) or made_with > FORMAT:
@@ -137,15 +182,24 @@ def _of_kind(folder: Path, named: Sequence[str]) -> dict[str, Json]:
                 )
             ]
         )
-    return document
+    return dict(document)
 
 
 def kind_of(folder: Path) -> str | None:
     """Return the kind of the release in a folder; None where ``release.json`` does not tell it."""
     try:
-        return str(_of_kind(folder, KINDS)["kind"])
-    except InputError:
+        return require_release(folder)
+    except (InputError, KeyError):
         return None
+
+
+def require_release(folder: Path, *kinds: str) -> str:
+    """Return the kind of the release in a folder.
+
+    Raises:
+        InputError: ``release.json`` tells none, or another than those that the caller can use.
+    """
+    return str(_of_kind(folder, kinds)["kind"])
 
 
 def read_rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:

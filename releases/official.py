@@ -51,9 +51,6 @@ ORIGINALS = "official"
 SIDECAR = "official_fields.jsonl"
 """File of an import that says what was set aside, filled in and replaced, line by line."""
 
-WHOLE = "whole"
-"""Visibility of a folder whose package holds its hidden-test stories among the others."""
-
 
 @dataclass(frozen=True, slots=True)
 class Package:

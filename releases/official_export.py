@@ -10,11 +10,11 @@ from ..schemas.issue import Issue
 from ..schemas.plain_files import open_plain, parse_json
 from ..validators.dataset import IMPORTED
 from .check_files import check_listing, check_records, check_release_document
-from .layout import KIND, RELEASE, SUMS, files_in
+from .layout import KIND, RECORD_IDS, RELEASE, SUMS, files_in
 from .loading import read_release_document
 from .official import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23, copy_file
 from .official_fit import Notes, restore
-from .official_rows import rows_digest
+from .official_lines import rows_digest
 from .target import require_free, staged
 
 _OURS = (RELEASE, SUMS)
@@ -97,9 +97,9 @@ def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
     found: list[Issue] = []
     again = "import the package again" if IMPORTED in document else "pack the run again"
     try:
-        found += check_listing(folder, document)
+        found += check_listing(folder, document, RECORD_IDS)
         found += check_release_document(folder, document)
-        found += check_records(folder, document, lambda _name, _row: None)
+        found += check_records(folder, document, lambda _name, _row: None, RECORD_IDS)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
         raise _refused(
             str(folder / RELEASE), "what packing or importing writes", str(error), again

@@ -1,14 +1,16 @@
 """Reading a release the way its users will, and comparing every row with the JSONL files.
 
-Runs as a program of its own (``python -m fabula.releases.read_back FOLDER``): ``datasets`` and its friends
-read their settings when they are imported, and what they cache, print and keep ends with the process.
+Runs as a program of its own (``python -m fabula.releases.read_back FOLDER``), to which :mod:`.findings` hands
+tables and rows of the kind, pickled, through its standard input: ``datasets`` and its friends read their
+settings when they are imported, and what they cache, print and keep ends with the process.
 """
 
 import hashlib
 import json
+import pickle
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,11 @@ from ..schemas.issue import Issue
 from ..schemas.plain_files import open_plain, read_text
 from .front_matter import parse_front_matter
 from .layout import CROISSANT, README, files_in
-from .loading import read_release_document
 from .parquet import TooLarge, batches, open_table
-from .shapes import KATHA, SHAPES, Shape
-from .tables import Column, Table
+from .tables import Column, PlacedRow, Table
 
+Rows = Callable[[Path], Iterator[PlacedRow]]
+"""Folder -> every row that its JSONL files ask for."""
 Digests = dict[tuple[str, str], list[bytes]]
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
@@ -39,21 +41,23 @@ _MOST_MEMORY, _TIMES_THE_FILES = 4 << 30, 20
 _REPAIR = "pack the release again"
 
 
-def expected_rows(folder: Path, shape: Shape = KATHA) -> Digests:
+def expected_rows(folder: Path, rows: Rows) -> Digests:
     """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order."""
     digests: Digests = {}
-    for split_file, table, row in shape.rows(folder):
+    for split_file, table, row in rows(folder):
         digests.setdefault((table.name, split_file), []).append(digest_of(row))
     return digests
 
 
-def read_with_datasets(folder: Path, expected: Digests, cache: Path, shape: Shape = KATHA) -> Iterator[Issue]:
+def read_with_datasets(
+    folder: Path, expected: Digests, cache: Path, tables: Sequence[Table]
+) -> Iterator[Issue]:
     """Load every configuration and split with ``datasets``, and yield every difference."""
     import datasets
 
     card = parse_front_matter(read_text(folder / README))
     configs = {config["config_name"]: config for config in card["configs"]}
-    for table in shape.tables:
+    for table in tables:
         wanted = {split: rows for (name, split), rows in expected.items() if name == table.name}
         if not wanted and table.name not in configs:
             continue
@@ -70,11 +74,11 @@ def read_with_datasets(folder: Path, expected: Digests, cache: Path, shape: Shap
             yield from _compare("datasets", f"{table.name}/{split}", rows, wanted[split], table)
 
 
-def read_with_croissant(folder: Path, expected: Digests, shape: Shape = KATHA) -> Iterator[Issue]:
+def read_with_croissant(folder: Path, expected: Digests, tables: Sequence[Table]) -> Iterator[Issue]:
     """Read every record set with mlcroissant, and yield every difference."""
     import mlcroissant
 
-    for table in shape.tables:
+    for table in tables:
         # mlcroissant reads the files of a set in the order of their names.
         wanted = [row for (name, _), rows in sorted(expected.items()) if name == table.name for row in rows]
         if not wanted:
@@ -201,24 +205,29 @@ def bound_memory(folder: Path) -> None:
         )
 
 
-def main(folder: Path) -> int:
-    """Read a release back and print the findings as JSON."""
+def main(folder: Path, tables: Sequence[Table], rows: Rows) -> int:
+    """Read a release back and print the findings as JSON.
+
+    Args:
+        folder: the release.
+        tables: those of its kind.
+        rows: yields every row that its JSONL files ask for.
+    """
     bound_memory(folder)
     refused = list(refused_tables(folder))
     if refused:
         sys.stdout.write(json.dumps({"issues": [one.as_dict() for one in refused], "rows": {}}) + "\n")
         return 0
-    shape = SHAPES[read_release_document(folder)["kind"]]
-    expected = expected_rows(folder, shape)
+    expected = expected_rows(folder, rows)
     with tempfile.TemporaryDirectory(prefix="fabula-read-back-") as cache:
         found = [
-            *read_with_datasets(folder, expected, Path(cache), shape),
-            *read_with_croissant(folder, expected, shape),
+            *read_with_datasets(folder, expected, Path(cache), tables),
+            *read_with_croissant(folder, expected, tables),
         ]
-    rows = {f"{table}/{split}": len(digests) for (table, split), digests in sorted(expected.items())}
-    sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in found], "rows": rows}) + "\n")
+    counts = {f"{table}/{split}": len(digests) for (table, split), digests in sorted(expected.items())}
+    sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in found], "rows": counts}) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *pickle.load(sys.stdin.buffer)))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..engine.decisions import decisions
 from ..engine.lock import hold
@@ -13,26 +14,14 @@ from ..engine.report import NAME as REPORT
 from ..engine.report import RunReport, read_report
 from ..engine.sources import EDITS
 from ..errors import RunError
-from ..schemas.canonical import Json, sha256_file
-from ..validators.dataset import RECORDS, iter_bundles
-from .layout import (
-    ENTITIES,
-    EPISODES,
-    EVENTS,
-    IMPORTED_ENTITIES,
-    IMPORTED_SHOTS,
-    KIND,
-    PROMPTS,
-    SHOT_SCRIPTS,
-    SHOTS,
-)
+from ..schemas.canonical import sha256_file
 
-SPLIT_STAGE = "assign_splits"
-"""The stage that decides the split of each story, and never decides again."""
-_IMPORTS = {IMPORTED_ENTITIES: ENTITIES, IMPORTED_SHOTS: SHOTS}
-"""Kind of an imported run -> the kind of run that it is used like."""
-_RECORD_FILES = {KIND: RECORDS, EVENTS: PROMPTS, ENTITIES: EPISODES, IMPORTED_ENTITIES: EPISODES,
-    SHOTS: SHOT_SCRIPTS, IMPORTED_SHOTS: SHOT_SCRIPTS}  # fmt: skip
+if TYPE_CHECKING:
+    from .form import ReleaseForm
+from ..engine.config import RunSettings
+from ..engine.manifest import RunPart, SourceEntry, write_manifest
+from ..engine.report import write_report
+from ..schemas.plain_files import open_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +45,14 @@ class FinishedRun:
         """When the run was created or last extended: the only time that enters a release as its own."""
         return self.manifest.changed_at
 
-    def bundles(self) -> Iterator[dict[str, Json]]:
-        """Yield the finished bundles in id order.
-
-        Raises:
-            InputError: lines cannot be read or are of another kind.
-        """
-        return iter_bundles(self.folder)
-
 
 @contextmanager
-def finished_run(folder: Path, kind: str = KIND) -> Iterator[FinishedRun]:
+def finished_run(folder: Path, form: "ReleaseForm") -> Iterator[FinishedRun]:
     """Open a run folder for packing; nobody can work on the run meanwhile.
 
     Args:
         folder: the run.
-        kind: the kind that it must be of.
+        form: the form of releases of the kind that it must be of.
 
     Raises:
         RunError: it is no run folder, was made by a newer version, is not finished, or its records are not
@@ -81,20 +62,20 @@ def finished_run(folder: Path, kind: str = KIND) -> Iterator[FinishedRun]:
     read_manifest(folder)  # before the lock, whose file would be put into any folder
     with hold(folder.absolute()):
         manifest, report = read_manifest(folder), _finished_report(folder)
-        if manifest.kind != kind and _IMPORTS.get(manifest.kind) != kind:
+        if manifest.kind not in form.runs:
             raise RunError(
                 str(folder / MANIFEST),
-                what=f"this is a run of kind {manifest.kind!r}, not {kind!r}",
-                fix=f"give the folder of a `fabula build {kind}` run",
+                what=f"this is a run of kind {manifest.kind!r}, not {form.kind!r}",
+                fix=f"give the folder of a `fabula build {form.kind}` run",
             )
-        stale = next(_stale(folder, manifest, report), None)
+        stale = next(_stale(folder, manifest, report, form.runs[manifest.kind]), None)
         if stale is not None:
             raise RunError(
                 str(folder),
                 what=f"the records are not up to date with the run's settings and edits: {stale}",
                 fix=f"bring the run up to date with `fabula run retry {folder}`",
             )
-        yield FinishedRun(folder, manifest, report, _splits(folder, report) if kind == KIND else {})
+        yield FinishedRun(folder, manifest, report, _splits(folder, report, form.split_stage))
 
 
 def _finished_report(folder: Path) -> RunReport:
@@ -109,11 +90,11 @@ def _finished_report(folder: Path) -> RunReport:
     return report
 
 
-def _stale(folder: Path, manifest: Manifest, report: RunReport) -> Iterator[str]:
+def _stale(folder: Path, manifest: Manifest, report: RunReport, records: str) -> Iterator[str]:
     """Yield what shows that the records are not those that the run would have now."""
     if report.manifest_sha256 != sha256_file(folder / MANIFEST):
         yield f"{MANIFEST} changed after the run last finished"
-    for name, sha256 in sorted({_RECORD_FILES[manifest.kind]: None, **report.outputs}.items()):
+    for name, sha256 in sorted({records: None, **report.outputs}.items()):
         if not (folder / name).is_file():
             yield f"there is no {name}"
         elif sha256_file(folder / name) != sha256:
@@ -124,7 +105,49 @@ def _stale(folder: Path, manifest: Manifest, report: RunReport) -> Iterator[str]
         yield f"corrections in {EDITS} are not applied yet"
 
 
-def _splits(folder: Path, report: RunReport) -> dict[str, str]:
-    if not report.items:  # every split stands in a record
+def _splits(folder: Path, report: RunReport, stage: str | None) -> dict[str, str]:
+    if stage is None or not report.items:  # every split stands in a record
         return {}
-    return {story_id: str(fields["split"]) for story_id, fields in decisions(folder, SPLIT_STAGE).items()}
+    return {story_id: str(fields["split"]) for story_id, fields in decisions(folder, stage).items()}
+
+
+def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str, time: str) -> None:
+    """Write ``run.json`` and ``report.json``: where records are from, and that nothing is left to do.
+
+    Args:
+        folder: the new folder, with the records in it.
+        kind: of the run.
+        source: what was imported, with the hash of its content.
+        lines: name of the file of records, one line each.
+        time: when it was imported, RFC 3339; releases bear it.
+    """
+    from .. import __version__
+
+    usual = RunSettings()
+    write_manifest(
+        folder,
+        Manifest(
+            kind=kind,
+            created_at=time,
+            fabula_version=__version__,
+            seed=usual.seed,
+            threshold=usual.threshold,
+            run=RunPart(item_timeout=usual.item_timeout, threshold=usual.threshold, seed=usual.seed),
+            settings={},
+            stages=(),
+            prompts={},
+            sources=(source,),
+        ),
+    )
+    with open_plain(folder / lines) as file:
+        made = sum(1 for _ in file)
+    write_report(
+        folder,
+        RunReport(
+            totals={"made": made, "rejected": 0, "failed": 0, "pending": 0},
+            stages=(),
+            items=(),
+            manifest_sha256=sha256_file(folder / MANIFEST),
+            outputs={lines: sha256_file(folder / lines)},
+        ),
+    )

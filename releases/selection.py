@@ -2,45 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from ..engine.report import ItemReport
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.vocabulary import vocabulary
+from .form import LeftOut
 from .layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LeftOut:
-    """A story that the run knows and the release does not hold.
-
-    Attributes:
-        id: story id.
-        code: the stage's reject or failure code, or ``incomplete``, ``rights`` or ``reviewers``.
-        reason: why, in one line; of what the run did not make, the meaning of the code, nothing of the story.
-        stage: the stage that rejected it or failed, or ``release`` when packing left it out.
-        status: ``rejected``, ``failed``, ``left_out`` or ``withdrawn``.
-    """
-
-    id: str
-    code: str
-    reason: str
-    stage: str = "release"
-    status: str = "left_out"
-
-    @property
-    def why(self) -> str:
-        """Who decided so and on what ground, without the details: what can be counted."""
-        if self.status == WITHDRAWN:
-            return WITHDRAWN
-        if self.status == "left_out":
-            return f"left out by packing: {self.code}"
-        return f"{self.status} by {self.stage}: {self.code}"
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

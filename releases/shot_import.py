@@ -12,8 +12,8 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import jsonl_lines, write_atomic
 from ..schemas.shots import ShotRecord, StoryFacts
 from ..validators.report import ValidationReport
-from .imported_run import write_imported_run
 from .layout import IMPORTED_SHOTS, SHOT_SCRIPTS
+from .run_folder import write_imported_run
 from .shot_facts import read_story_facts, with_provenance, write_facts
 from .shot_requests import RequestOptions, shot_requests
 from .shot_tree import FOLDER, SCRIPT, ShotSet, read_shot_set, write_stories

@@ -1,15 +1,18 @@
 """The flat tables of released shot scripts: stories, shots, characters and reference images."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ..schemas.canonical import Json
 from ..schemas.shots import ShotRecord, TwoLists
+from .layout import SHOT_SCRIPTS
 from .shot_tree import FOLDER
-from .tables import Column, Kind, Table
+from .shot_tree import REFERENCES as REFERENCE_LINES
+from .tables import Column, Kind, PlacedRow, Table, read_lines
 
 SPLIT = "test"
 """The one split that ``datasets`` sees: nothing in it is for training."""
-PlacedRow = tuple[Table, dict[str, Json]]
 _OF_STORY = {"story_id": ("stories", "story_id")}
 
 
@@ -97,13 +100,19 @@ REFERENCES = Table(
 TABLES = (STORIES, SHOTS, CHARACTERS, REFERENCES)
 
 
-def script_rows(document: Json, references: int) -> Iterator[PlacedRow]:
-    """Yield the rows of one record of ``scripts.jsonl``, with their tables.
+def script_rows(folder: Path) -> Iterator[PlacedRow]:
+    """Yield every row that the scripts and reference images of a folder ask for, with its table and split."""
+    images = list(read_lines(folder / FOLDER / REFERENCE_LINES))
+    counts = Counter(image["story_id"] for image in images)
+    for document in read_lines(folder / SHOT_SCRIPTS):
+        for table, row in _story_rows(document, counts[document["story_id"]]):
+            yield SPLIT, table, row
+    for image in images:
+        yield SPLIT, REFERENCES, _reference_row(image)
 
-    Args:
-        document: the record.
-        references: how many of its reference images are in the release.
-    """
+
+def _story_rows(document: Json, references: int) -> Iterator[tuple[Table, dict[str, Json]]]:
+    """Yield the rows of one record, of whose reference images a number is in the release."""
     record = ShotRecord.model_validate(document)
     script, facts, key = record.parsed(), record.facts, {"story_id": record.story_id}
     yield (
@@ -138,9 +147,8 @@ def script_rows(document: Json, references: int) -> Iterator[PlacedRow]:
         )  # fmt: skip
 
 
-def reference_row(image: Mapping[str, Json]) -> PlacedRow:
-    """Return the row of a line of ``references.jsonl``, with its table."""
-    return REFERENCES, {
+def _reference_row(image: Mapping[str, Json]) -> dict[str, Json]:
+    return {
         **{name: image.get(name) for name in ("character", "sha256", "width", "height", "source", "rights")},
         "story_id": image["story_id"],
         "file": f"{FOLDER}/{image['story_id']}/{image['file']}",

@@ -10,35 +10,29 @@ no room for; see :mod:`fabula.schemas.shots`. Reading goes on past every problem
 whose script cannot be used is left out.
 """
 
-import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from ..errors import InputError, TargetError, UserError
 from ..media.images import LIMITS, PictureLimits
 from ..schemas.canonical import digest, write_atomic
-from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain
 from ..schemas.shots import ReferenceImage, ShotScript
-from ..validators.codes import show
 from ..validators.report import IssueBin, ValidationReport
 from ..validators.shots.codes import issue
 from ..validators.shots.script_rules import check_script
-from .shot_lines import check_lines
-from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_repeated, read_references
-from .strict_json import load_strictly, what_is_wrong
+from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_lines, check_repeated, read_references
+from .strict_json import OfficialFiles
 from .target import staged
 
 FOLDER = "ViStory"
 SCRIPT = "story.json"
 STORIES, REFERENCES = "stories.jsonl", "references.jsonl"
-_MOST_SCRIPT_BYTES = 20_000_000
+_FILES = OfficialFiles(
+    issue=issue, most_bytes=20_000_000, too_large="json", missing="missing-script", expected="a script"
+)
 
 
 @dataclass(frozen=True)
@@ -183,10 +177,10 @@ def _story_folders(folder: Path, found: IssueBin) -> Iterator[Path]:
 
 
 def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStory | None:
-    script = _read_script(place, found)
+    where = f"{place.name}/{SCRIPT}"
+    script, _ = _FILES.read(place / SCRIPT, where, ShotScript, found)
     if script is None:
         return None
-    where = f"{place.name}/{SCRIPT}"
     found.extend(check_script(script, where))
     for entry in sorted(place.iterdir()):
         if entry.name not in (SCRIPT, IMAGES, *SYSTEM_FILES):
@@ -196,45 +190,6 @@ def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStor
     check_folders(place, script, found)
     check_repeated(place, references, found)
     return ShotStory(place.name, script, references)
-
-
-def _read_script(place: Path, found: IssueBin) -> ShotScript | None:
-    path, where = place / SCRIPT, f"{place.name}/{SCRIPT}"
-    try:
-        data = read_plain(path, _MOST_SCRIPT_BYTES, follow=True)
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            found.add(issue("json", where, "$", f"expected at most {_MOST_SCRIPT_BYTES:,} bytes, found more"))
-        else:
-            found.add(issue("missing-script", where, "$", f"expected a script, found {error.strerror}"))
-        return None
-    if data.startswith(b"\xef\xbb\xbf"):
-        found.add(issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
-    document = _parse(data, where, found)
-    if document is None:
-        return None
-    try:
-        return ShotScript.model_validate(document)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            found.add(issue("shape", where, format_path(detail["loc"]), str(detail["msg"])))
-    return None
-
-
-def _parse(data: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
-    twice: list[str] = []
-    try:
-        document = load_strictly(data, twice)
-    except (ValueError, RecursionError) as error:
-        code, message = what_is_wrong(error, data)
-        found.add(issue(code, where, "$", message))
-        return None
-    for name in twice:
-        found.add(issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
-    if not isinstance(document, dict):
-        found.add(issue("json", where, "$", f"expected a JSON object, found a {type(document).__name__}"))
-        return None
-    return None if twice else document
 
 
 def _no_set(where: str, found: str) -> UserError:

@@ -1,9 +1,95 @@
 """Reading official files in JSON strictly: what they hold must come out again the same."""
 
+import errno
 import json
 import math
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..schemas.issue import Issue
+from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain
+from ..validators.codes import show
+from ..validators.report import IssueBin
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class OfficialFiles:
+    """Files of one official form; whatever is wrong with one becomes an issue.
+
+    Attributes:
+        issue: code, file, path and message -> the issue.
+        most_bytes: of a file.
+        too_large: code of a file that has more; ``missing`` of one that cannot be read.
+        expected: what is expected where nothing can be read, with an article.
+        wording: words of the checking library -> how they are said.
+    """
+
+    issue: Callable[[str, str, str, str], Issue]
+    most_bytes: int
+    too_large: str
+    missing: str
+    expected: str
+    wording: Mapping[str, str] = field(default_factory=dict)
+
+    def read(
+        self, path: Path, where: str, kind: type[Document], found: IssueBin
+    ) -> tuple[Document | None, bytes]:
+        """Return what a file holds, and its bytes; None where it cannot be used.
+
+        Args:
+            path: the file.
+            where: what findings call it.
+            kind: the type of its content.
+            found: takes the findings.
+        """
+        try:
+            content = read_plain(path, self.most_bytes, follow=True)
+        except OSError as error:
+            code, what = self.missing, f"expected {self.expected}, found {error.strerror}"
+            if error.errno == errno.EFBIG:
+                code, what = self.too_large, f"expected at most {self.most_bytes:,} bytes, found more"
+            elif path.is_symlink() and not path.exists():
+                what = f"expected {self.expected}, found a link to nothing: {error.strerror}"
+            found.add(self.issue(code, where, "$", what))
+            return None, b""
+        if content.startswith(b"\xef\xbb\xbf"):
+            found.add(self.issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
+        document = self._parse(content, where, found)
+        if document is None:
+            return None, content
+        try:
+            return kind.model_validate(document), content
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                message = str(detail["msg"])
+                for theirs, ours in self.wording.items():
+                    message = message.replace(theirs, ours)
+                found.add(self.issue("shape", where, format_path(detail["loc"]), message))
+        return None, content
+
+    def _parse(self, content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
+        twice: list[str] = []
+        try:
+            document = load_strictly(content, twice)
+        except (ValueError, RecursionError) as error:
+            code, message = what_is_wrong(error, content)
+            found.add(self.issue(code, where, "$", message))
+            return None
+        for name in twice:
+            found.add(self.issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
+        if not isinstance(document, dict):
+            message = f"expected a JSON object, found a {type(document).__name__}"
+            found.add(self.issue("json", where, "$", message))
+            return None
+        return None if twice else document
 
 
 def load_strictly(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON value

@@ -1,13 +1,13 @@
-"""The flat tables of a release, derived from the record types: columns, keys, references and rows."""
+"""The flat tables of a release: columns, which record types give, keys, references and rows."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from ..schemas.base import Own
 from ..schemas.canonical import Json
-from ..schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
+from ..schemas.plain_files import open_plain, parse_json
 
 Kind = Literal["text", "integer", "boolean", "texts", "integers"]
 
@@ -50,45 +50,8 @@ class Table:
     references: Mapping[str, tuple[str, str]]
 
 
-_STORY = {"story_id": ("stories", "story_id")}
-
-
-@cache
-def tables() -> tuple[Table, ...]:
-    """Return the flat tables, the default configuration first."""
-    return (
-        Table("stories", "One row per story.", _story_columns(), ("story_id",), {}),
-        _table("scenes", "One row per scene.", Scene, ("story_id", "scene_index"), _STORY),
-        _table(
-            "transitions",
-            "One row per transition between adjacent scenes.",
-            Transition,
-            ("story_id", "from_scene", "to_scene"),
-            _STORY,
-        ),
-        _table("questions", "One row per recoverability question.", Question, ("question_id",), _STORY),
-        _table(
-            "variants",
-            "One row per contrastive variant.",
-            Variant,
-            ("variant_id",),
-            {"base_story_id": ("stories", "story_id")},
-        ),
-    )
-
-
-def record_rows(record: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
-    """Yield the rows that a story record adds to the tables, with their table, in record order."""
-    stories, *nested, _ = tables()
-    yield stories, row_of(stories, record)
-    for table in nested:
-        for part in record.get(table.name) or ():
-            yield table, row_of(table, part)
-
-
-def variant_row(variant: Json) -> tuple[Table, dict[str, Json]]:
-    """Return the row of a variant, with its table."""
-    return tables()[-1], row_of(tables()[-1], variant)
+PlacedRow = tuple[str, Table, dict[str, Json]]
+"""Name of the split's Parquet files, table, and row."""
 
 
 def row_of(table: Table, part: Json) -> dict[str, Json]:
@@ -105,25 +68,21 @@ def _value_at(value: Json, path: tuple[str, ...]) -> Json:
     return value
 
 
-def _table(
-    name: str, description: str, own: type[Own], key: tuple[str, ...], refs: Mapping[str, tuple[str, str]]
-) -> Table:
-    return Table(name, description, tuple(_columns(own, ())), key, refs)
-
-
-def _story_columns() -> tuple[Column, ...]:
-    return (
-        *_columns(StoryRecord, ()),
-        *_columns(EvidenceStatus, ("evidence_status",)),
-        *_columns(Provenance, ("provenance",)),
+def columns_of(own: type[Own], prefix: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """Return a column for every field of a record type that holds no record, described as the type does."""
+    kinds = {name: _kind_of(info.annotation) for name, info in own.model_fields.items()}
+    return tuple(
+        Column(name, kind, (*prefix, name), own.model_fields[name].description or "", length)
+        for name, (kind, length) in kinds.items()
+        if kind is not None
     )
 
 
-def _columns(own: type[Own], prefix: tuple[str, ...]) -> Iterator[Column]:
-    for name, info in own.model_fields.items():
-        kind, length = _kind_of(info.annotation)
-        if kind is not None:
-            yield Column(name, kind, (*prefix, name), info.description or "", length)
+def read_lines(path: Path) -> Iterator[dict[str, Json]]:
+    """Yield the records of a JSONL file."""
+    with open_plain(path) as lines:
+        for line in lines:
+            yield parse_json(line)
 
 
 def _kind_of(annotation: Any) -> tuple[Kind | None, int | None]:  # noqa: ANN401 - annotations are any object

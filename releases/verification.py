@@ -1,6 +1,5 @@
 """Verifying a release: everything that can be wrong with it, in one pass."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,36 +10,24 @@ from ..schemas.plain_files import read_json
 from ..validators.dataset import IMPORTED
 from .canary import check_canary
 from .check_croissant import check_croissant
-from .check_documents import check_documents, check_left_out, made_by_these_tools
+from .check_documents import check_documents, check_left_out, made_by_these_tools, recount
 from .check_files import check_listing, check_records, check_release_document, check_sums
 from .check_tables import check_table_bytes, check_tables
 from .diffing.check import check_changes
 from .document_shape import misshapen
 from .findings import Findings, VerifyReport, document_of, read_back
-from .flat_kinds import flat_kind
+from .form import Reading, ReleaseForm
 from .hidden.check import check_commitments, check_hidden, check_hidden_folder, check_promises
 from .hidden.commitments import read_salt, salt_beside
 from .hidden.search import search_rows
-from .layout import (
-    CANARY,
-    CHANGES,
-    CROISSANT,
-    RELEASE,
-    SUBSETS,
-    files_in,
-    hidden_folder,
-)
-from .loading import kind_of
-from .official import WHOLE
-from .recount_facts import recount_stories
-from .subsets.stories import check_subsets
-from .suite_verification import verify_flat
+from .layout import CANARY, CHANGES, CROISSANT, RELEASE, WHOLE, files_in, hidden_folder
 
 __all__ = ["VerifyReport", "verify"]
 
 
 def verify(
     path: str | Path,
+    form: ReleaseForm,
     *,
     quick: bool = False,
     readers: bool = True,
@@ -52,6 +39,7 @@ def verify(
     Args:
         path: the folder of the release. A ``release.json`` by itself, of any version, is enough to prove that
             it committed to the stories of ``hidden``; then nothing else is checked.
+        form: the form of releases of its kind.
         quick: check hashes, schemas, rules, tables and hidden stories only; its documents are left out.
         readers: read it with the libraries of its users too; without them only pyarrow reads its tables.
         hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
@@ -71,31 +59,49 @@ def verify(
         raise InputError(
             [UserError(str(folder), what="there is no such folder", fix="give a release folder")]
         )
-    flat = flat_kind(kind_of(folder))
-    if flat is not None:
-        return verify_flat(folder, flat, quick=quick, readers=readers)
-    findings = Findings()
-    document = _check_data(folder, findings)
+    findings, reading = Findings(), form.reading(form)
+    document = _check_data(folder, reading, findings)
+    whole = True
+    if form.hidden is not None:
+        _check_hidden_test(folder, form, document, findings, hidden, salt)
+        whole = document.get("visibility") != "hidden"
+    if whole and IMPORTED in document:
+        findings.documents = None if quick else "imported"
+    elif whole:
+        _check_public(folder, document, reading, findings, quick=quick, readers=readers)
+    findings.hush()
+    return findings.report(folder, document, quick=quick)
+
+
+def _check_hidden_test(
+    folder: Path,
+    form: ReleaseForm,
+    document: Mapping[str, Json],
+    findings: Findings,
+    given_hidden: str | Path | None,
+    given_salt: str | Path | None,
+) -> None:
+    """Check what a release says of its hidden test, and the hidden folder and salt, given or beside it."""
     public = document.get("visibility") != "hidden"
-    sibling = hidden_folder(folder.absolute()) if hidden is None else Path(hidden)
-    beside = public and (hidden is not None or sibling.is_dir())
-    secret = _salt(sibling, salt) if beside else None
-    if salt is not None and not beside:
+    sibling = hidden_folder(folder.absolute()) if given_hidden is None else Path(given_hidden)
+    beside = public and (given_hidden is not None or sibling.is_dir())
+    secret = _salt(sibling, given_salt) if beside else None
+    if given_salt is not None and not beside:
         raise _no_hidden(f"none is given, or lies beside {folder}")
     if public:
         findings.gather("hidden", _hidden_rows(folder, document))
         findings.gather(RELEASE, check_promises(document))
     findings.gather(CANARY, check_canary(folder, document))
     if beside:
-        _check_sibling(folder, document, sibling, secret, findings)
+        found = Findings()
+        held = _check_data(sibling, form.reading(form), found)
+        found.gather("hidden", check_hidden_folder(sibling, held))
+        findings.take(found, sibling.name, "hidden")
+        findings.gather("hidden", check_hidden(folder, document, sibling, secret))
+        if secret is not None:
+            _gather_commitments(document, sibling, secret, findings)
     if not public:
         findings.gather("hidden", check_hidden_folder(folder, document))
-    elif IMPORTED not in document:
-        _check_public(folder, document, findings, quick=quick, readers=readers)
-    elif not quick:
-        findings.documents = "imported"
-    findings.hush()
-    return findings.report(folder, document, quick=quick)
 
 
 def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> VerifyReport:
@@ -133,18 +139,6 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
     return findings.report(path, document, quick=True)
 
 
-def _check_sibling(
-    folder: Path, document: Mapping[str, Json], hidden: Path, secret: bytes | None, findings: Findings
-) -> None:
-    """Check the hidden folder beside a public release, and what the two say of each other."""
-    found = Findings()
-    found.gather("hidden", check_hidden_folder(hidden, _check_data(hidden, found)))
-    findings.take(found, hidden.name, "hidden")
-    findings.gather("hidden", check_hidden(folder, document, hidden, secret))
-    if secret is not None:
-        _gather_commitments(document, hidden, secret, findings)
-
-
 def _gather_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes, findings: Findings) -> None:
     """Take what is wrong with the commitments, and count the stories that they were compared with."""
     findings.gather("commitments", check_commitments(document, hidden, salt))
@@ -171,59 +165,49 @@ def _hidden_rows(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
         yield from search_rows(folder)
 
 
-def _check_data(folder: Path, findings: Findings) -> Mapping[str, Json]:
+def _check_data(folder: Path, reading: Reading, findings: Findings) -> Mapping[str, Json]:
     """Check the bytes of all files and the rules of all records, in a public folder or a hidden one."""
-    document, seen = document_of(folder, findings), Counter[str]()
-
-    def visit(name: str, _: Json) -> None:
-        seen[name] += 1
-
-    findings.gather("files", check_listing(folder, document))
+    document = document_of(folder, reading.form, findings)
+    findings.gather("files", check_listing(folder, document, reading.form.record_ids))
     findings.gather("SHA256SUMS", check_sums(folder))
     if document:
         findings.gather(RELEASE, check_release_document(folder, document))
-        findings.gather("records", check_records(folder, document, visit))
-    findings.checked |= {"files": len(files_in(folder)), **{name: seen[name] for name in sorted(seen)}}
-    findings.gather("rules", _check_rules(folder, findings))
+        findings.gather("records", check_records(folder, document, reading.visit, reading.form.record_ids))
+    findings.gather("rules", reading.check_rules(folder))
+    findings.checked |= {"files": len(files_in(folder)), **reading.counts}
     return document
 
 
-def _check_rules(folder: Path, findings: Findings) -> Iterator[Issue]:
-    from ..validators import validate
-
-    try:
-        report = validate(folder)
-    except UserError as error:
-        for problem in error.problems if isinstance(error, InputError) else (error,):
-            message = problem.what
-            yield Issue(problem.where, "$", "unreadable", message, problem.fix)
-        return
-    findings.checked |= {f"{name} under rules": count for name, count in report.checked.items()}
-    yield from report.issues
-
-
 def _check_public(
-    folder: Path, document: Mapping[str, Json], findings: Findings, *, quick: bool, readers: bool
+    folder: Path,
+    document: Mapping[str, Json],
+    reading: Reading,
+    findings: Findings,
+    *,
+    quick: bool,
+    readers: bool,
 ) -> None:
-    findings.gather("tables", check_tables(folder))
+    form = reading.form
+    findings.gather("tables", check_tables(folder, form))
     if quick:
         return
     exact = made_by_these_tools(document)
 
     def documents() -> Iterator[Issue]:
-        again = recount_stories(folder, document, exact=exact)
+        again = recount(folder, document, reading, exact=exact)
         yield from check_documents(folder, document, again, exact=exact)
-        yield from check_left_out(document)
+        yield from check_left_out(document, form.unit)
 
     findings.documents = "bytes" if exact else "facts"
     findings.gather("documents", documents())
-    findings.gather("tables", check_table_bytes(folder, document))
-    findings.gather(SUBSETS, check_subsets(folder))
+    findings.gather("tables", check_table_bytes(folder, document, form))
+    for name, found in reading.check_beside(folder, document, exact=exact):
+        findings.gather(name, found)
     findings.gather(CHANGES, check_changes(folder, document, exact=exact))
-    findings.gather(CROISSANT, _check_metadata(folder))
+    findings.gather(CROISSANT, _check_metadata(folder, form))
     if readers:
-        findings.gather("read back", read_back(folder, findings))
+        findings.gather("read back", read_back(folder, form, findings))
 
 
-def _check_metadata(folder: Path) -> Iterator[Issue]:
-    yield from check_croissant(folder, read_json(folder / CROISSANT))
+def _check_metadata(folder: Path, form: ReleaseForm) -> Iterator[Issue]:
+    yield from check_croissant(folder, read_json(folder / CROISSANT), form)

@@ -12,6 +12,7 @@ from ...engine.report import read_report
 from ...engine.sources import Source, fingerprint, place_of
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
+from ...releases.katha_form import FORM
 from ...releases.run_folder import finished_run
 from ...schemas.canonical import digest, sha256_file
 from ...schemas.values import Edit
@@ -57,7 +58,7 @@ def read_base(folder: Path, moved: Sequence[Path] = ()) -> Base:
             stage. RunBusy: somebody is at it.
         InputError: its sources are not what they were, or ``edits.jsonl`` is damaged.
     """
-    with finished_run(folder) as run:
+    with finished_run(folder, FORM) as run:
         _require_same_sources(folder, run.manifest, moved)
         with surveyed(folder, PIPELINE, keep=(*LOADED, "signature", "bundle")) as survey:
             _require_settled(survey, folder)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
 from ...validators.dataset import IMPORTED, as_user_error
+from ..forms import verify
 from ..layout import LICENSE, README, RELEASE, files_in
 from ..loading import read_release_document
 from ..options import SEMVER
-from ..verification import verify
 from .address import checked_endpoint, checked_repo
 from .client import DATASET, MAIN, Hub, open_hub
 from .faults import HubFault, Retries

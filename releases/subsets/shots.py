@@ -14,9 +14,9 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
-from ..imported_run import write_imported_run
 from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from ..loading import read_rows
+from ..run_folder import write_imported_run
 from ..shot_facts import read_story_facts, with_provenance, write_facts
 from ..shot_import import GIVEN, ROLE
 from ..shot_tree import FOLDER, ShotSet, ShotStory, write_shot_set

@@ -13,9 +13,8 @@ from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
 from fabula.builders.entities.window_choice import choose_windows
 from fabula.builders.entities.window_score import UNITS, ShotSlots, Weights, score_of
 from fabula.releases.entity_import import export_episodes, import_episodes
-from fabula.releases.entity_statistics import statistics_of_set
 from fabula.releases.entity_tables import episode_rows
-from fabula.releases.entity_tree import EntitySet, Episode, SplitFile, read_entity_set
+from fabula.releases.entity_tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set
 from fabula.schemas.canonical import Json
 from fabula.schemas.entities import TYPES, EntitySplits, EpisodeShot
 from fabula.validators.report import ValidationReport

@@ -7,8 +7,7 @@ import pytest
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.builders.events.rules import participants_of, split_events
-from fabula.releases.suite_check import check_suite
-from fabula.releases.suites import load_suite
+from fabula.releases.suites import check_suite, load_suite
 from fabula.validators.suites.conditions import facial_expression
 
 pytestmark = pytest.mark.parity

@@ -271,7 +271,7 @@ def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damag
         ({"version": None}, InputError, r"\$.version: a text is wanted"),
         ({"visibility": "hidden"}, InputError, "both public or both hidden"),
         ({"format": 99}, InputError, "reads up to 1"),
-        ({"kind": "clips"}, InputError, "a release of kind"),
+        ({"kind": "clips"}, InputError, "it is clips"),
     ],
 )
 def test_diff_when_release_json_says_odd_things_refuses_them(

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import ConfigError
 from fabula.releases import PackOptions, pack, verify
-from fabula.releases.card import repository_card
 from fabula.releases.check_croissant import RAI, check_croissant
 from fabula.releases.composition import Composition, producer_kind
 from fabula.releases.croissant import CONTEXT
 from fabula.releases.front_matter import check_front_matter, parse_front_matter, size_category
+from fabula.releases.katha_form import FORM
+from fabula.releases.katha_tables import record_rows
 from fabula.releases.layout import SPLIT_FILES, files_in
-from fabula.releases.licence import hub_licences, licence
+from fabula.releases.options import hub_licences, licence
 from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
-from fabula.releases.tables import record_rows, tables
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
@@ -87,12 +87,6 @@ def test_the_licence_notice_relicenses_nothing_of_others(packed):
 
 def test_the_readme_is_the_card(packed, card):
     assert (packed.folder / "README.md").read_text("utf-8") == card
-    assert repository_card(packed.folder) == card.encode("utf-8")
-
-
-def test_the_repository_card_needs_a_release(tmp_path):
-    with pytest.raises(InputError, match=r"its dataset_card\.md cannot be read"):
-        repository_card(tmp_path)
 
 
 def test_the_card_has_every_section(card):
@@ -151,7 +145,7 @@ def test_texts_of_others_cannot_break_the_card_or_its_front_matter(tmp_path, hel
     values = parse_front_matter(card)
     assert values["pretty_name"] == 'A "fine": #title'
     assert values["language"] == ["en", "zh"]
-    assert check_front_matter(card, 3, parquet(tmp_path / "out")) == []
+    assert check_front_matter(card, 3, parquet(tmp_path / "out"), FORM) == []
 
 
 @pytest.mark.parametrize("title", ["Fables ---", "---", "--- a", "a --- " * 30 + "---"])
@@ -194,10 +188,10 @@ def test_the_front_matter_is_what_the_hub_reads(packed, card):
     assert values["license"] == "cc-by-4.0"
     assert values["language"] == ["en"]
     assert values["size_categories"] == ["n<1K"]
-    assert [config["config_name"] for config in values["configs"]] == [table.name for table in tables()]
+    assert [config["config_name"] for config in values["configs"]] == [table.name for table in FORM.tables]
     assert [config.get("default") for config in values["configs"]] == [True, None, None, None, None]
     assert values["configs"][1]["data_files"][2] == {"split": "test", "path": "data/scenes/test.parquet"}
-    assert check_front_matter(card, 23, parquet(packed.folder)) == []
+    assert check_front_matter(card, 23, parquet(packed.folder), FORM) == []
 
 
 @pytest.mark.parametrize(
@@ -226,7 +220,7 @@ def test_front_matter_that_the_hub_would_not_take_is_found(packed, card, path, c
     values = parse_front_matter(card)
     change(values)
     damaged = f"---\n{yaml.safe_dump(values, sort_keys=False)}---\n# text\n"
-    issues = check_front_matter(damaged, 23, parquet(packed.folder))
+    issues = check_front_matter(damaged, 23, parquet(packed.folder), FORM)
     assert path in {issue.path for issue in issues}
     assert {issue.code for issue in issues} == {"card-front-matter"}
 
@@ -235,7 +229,7 @@ def test_front_matter_that_the_hub_would_not_take_is_found(packed, card, path, c
     "card", ["", "# no front matter\n", "---\n- a list\n---\n", "---\na: [\n---\n", "---\nx: 1\n"]
 )
 def test_a_card_without_readable_front_matter_is_found(card):
-    assert [issue.path for issue in check_front_matter(card, 1, [])] == ["$"]
+    assert [issue.path for issue in check_front_matter(card, 1, [], FORM)] == ["$"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +244,7 @@ def test_the_size_category_is_computed(rows, label):
 
 
 def test_the_columns_are_the_fields_of_the_record_types():
-    names = {table.name: [column.name for column in table.columns] for table in tables()}
+    names = {table.name: [column.name for column in table.columns] for table in FORM.tables}
     assert names["scenes"] == list(Scene.model_fields)
     assert names["transitions"] == list(Transition.model_fields)
     assert names["questions"] == list(Question.model_fields)
@@ -261,12 +255,12 @@ def test_the_columns_are_the_fields_of_the_record_types():
 
 
 def test_every_column_has_an_explicit_type_and_a_description():
-    kinds = {column.name: column.kind for column in tables()[3].columns}
+    kinds = {column.name: column.kind for column in FORM.tables[3].columns}
     assert kinds["target_scene"] == "integer"
     assert kinds["target_transition"] == "integers"
     assert kinds["accepted_answers"] == "texts"
-    assert [column.length for column in tables()[3].columns if column.name == "target_transition"] == [2]
-    for table in tables():
+    assert [column.length for column in FORM.tables[3].columns if column.name == "target_transition"] == [2]
+    for table in FORM.tables:
         schema = arrow_schema(table)
         assert schema.names == [column.name for column in table.columns]
         assert all(column.description for column in table.columns)
@@ -320,12 +314,12 @@ def test_the_croissant_metadata_describes_every_data_file(packed, metadata):
     assert {"annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl"} < described
     formats = {node["encodingFormat"] for node in metadata["distribution"]}
     assert formats == {"application/jsonlines", "application/x-parquet", "application/json"}
-    assert list(check_croissant(packed.folder, metadata)) == []
+    assert list(check_croissant(packed.folder, metadata, FORM)) == []
 
 
 def test_record_sets_have_keys_and_references(metadata):
     sets = {node["name"]: node for node in metadata["recordSet"]}
-    assert list(sets) == [table.name for table in tables()]
+    assert list(sets) == [table.name for table in FORM.tables]
     assert [key["@id"] for key in sets["scenes"]["key"]] == ["scenes/story_id", "scenes/scene_index"]
     for name in ("scenes", "transitions", "questions"):
         field = next(field for field in sets[name]["field"] if field["name"] == "story_id")
@@ -377,7 +371,7 @@ def test_our_context_is_the_one_that_mlcroissant_calls_standard():
 def test_what_mlcroissant_does_not_check_is_checked(packed, metadata, code, change):
     damaged = copy.deepcopy(metadata)
     change(damaged)
-    assert code in {issue.code for issue in check_croissant(packed.folder, damaged)}
+    assert code in {issue.code for issue in check_croissant(packed.folder, damaged, FORM)}
 
 
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
@@ -388,7 +382,7 @@ def test_every_record_set_reads_back_with_mlcroissant(packed):
     records = [json.loads(line) for line in (packed.folder / "annotations.jsonl").read_bytes().splitlines()]
     path = str(packed.folder / "croissant_metadata.json")
     sizes = {}
-    for table in tables():
+    for table in FORM.tables:
         dataset = mlcroissant.Dataset(path)  # a second read on one Dataset can give no rows
         rows = list(dataset.records(table.name))
         sizes[table.name] = len(rows)
@@ -437,7 +431,7 @@ def test_importing_the_package_and_its_light_modules_loads_no_heavy_library():
 
 
 def test_templates_and_lists_are_files_of_the_package():
-    folder = Path(sys.modules["fabula.releases.card"].__file__).parent
+    folder = Path(sys.modules["fabula.releases.templates"].__file__).parent
     wanted = {"card.j2", "license.j2", "responsible_ai.j2"}
     wanted |= {"suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"}
     wanted |= {

@@ -10,8 +10,8 @@ import pytest
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
 from fabula.releases import PackOptions, diff, pack, verify
+from fabula.releases.entity_form import EntityRelease
 from fabula.releases.entity_import import export_episodes, import_episodes
-from fabula.releases.entity_loading import EntityRelease
 from fabula.releases.entity_tree import (
     EntitySet,
     Episode,

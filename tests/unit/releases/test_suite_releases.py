@@ -11,8 +11,8 @@ from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.releases import PackOptions, pack, verify
+from fabula.releases.event_form import SuiteRelease
 from fabula.releases.loading import load as load_stories
-from fabula.releases.suite_loading import SuiteRelease
 from fabula.releases.suites import load_suite
 
 SEEDS: list[dict[str, Any]] = [

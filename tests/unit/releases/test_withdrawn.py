@@ -7,7 +7,7 @@ import pytest
 from fabula.engine.report import ItemReport
 from fabula.errors import InputError
 from fabula.releases.check_documents import check_left_out
-from fabula.releases.documents import withdrawn
+from fabula.releases.katha_form import withdrawn
 from fabula.releases.selection import LeftOut, Selection, require_records
 
 MEANING = "It was withdrawn; its id is not used again."
@@ -45,5 +45,5 @@ def test_require_records_when_all_were_withdrawn_says_so(selection) -> None:
 
 def test_check_when_a_story_is_packed_and_withdrawn_finds_it() -> None:
     document = {"records": {"annotations.jsonl": {"a": "0" * 64}}, **withdrawn([LeftOut("a", "", "x")])}
-    (issue,) = check_left_out(document)
+    (issue,) = check_left_out(document, "stories")
     assert (issue.path, issue.message) == ("$.withdrawn", "a is named as withdrawn, and is in the release")

@@ -10,8 +10,7 @@ from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import InputError
 from fabula.releases import PackOptions, pack, verify
-from fabula.releases.suite_check import check_suite
-from fabula.releases.suites import load_suite, suite_bytes
+from fabula.releases.suites import check_suite, load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
 from fabula.testing.suite_model import answer
 

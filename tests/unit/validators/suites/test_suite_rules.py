@@ -10,8 +10,7 @@ import pytest
 
 from fabula.builders.events.check_conditions import SPEC
 from fabula.models.secrets import MARK
-from fabula.releases.suite_check import check_suite
-from fabula.releases.suites import suite_bytes
+from fabula.releases.suites import check_suite, suite_bytes
 from fabula.validators.suites.codes import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"

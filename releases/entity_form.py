@@ -1,7 +1,9 @@
 """Episodes with entity schedules as releases: what they hold beyond what all flat releases do."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,13 @@ from ..schemas.entities import EpisodeRecord
 from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
 from ..validators.entities.numbers import fixed
-from .entity_statistics import statistics_of_set
-from .entity_tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, write_tree
-from .flat_kind import FlatKind
-from .layout import CROISSANT, EPISODES, LICENSE, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
-from .shapes import EPISODE_SETS
-from .suite_facts import UNSTATED, SuiteFacts
+from .croissant import UNSTATED
+from .entity_tables import TABLES, set_rows
+from .entity_tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, statistics_of_set, write_tree
+from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
+from .form import LAST_FILES, Facts, ReleaseForm
+from .layout import ENTITIES, EPISODES, IMPORTED_ENTITIES, SOURCE_MANIFEST, STATISTICS
+from .loading import LoadedRelease, load_records
 
 _CURE = "pack the run again"
 _FILES = (
@@ -26,11 +29,36 @@ _FILES = (
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "every number of the paper's tables over these episodes, and findings by code"),
     (SOURCE_MANIFEST, "what the episodes were made from"),
-    (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)"),
-    (RELEASE, "version, content hashes, tool versions, what was left out"),
-    (LICENSE, "licence notice"),
-    (SUMS, "a checksum of every other file"),
+    *LAST_FILES,
 )
+
+
+@dataclass(frozen=True)
+class EntityRelease(LoadedRelease[EpisodeRecord]):
+    """Released episodes in memory.
+
+    Attributes:
+        entity_set: the episodes and splits, as the official files have them.
+    """
+
+    id_field = "episode_id"
+    entity_set: EntitySet = field(repr=False)
+
+    @cached_property
+    def tiers(self) -> dict[str, tuple[str, ...]]:
+        """Tier -> ids of its episodes, ``all`` last."""
+        return self.entity_set.tiers()
+
+
+def load_entity_release(path: str | Path) -> EntityRelease:
+    """Load released episodes.
+
+    Raises:
+        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
+    """
+    folder = Path(path)
+    loaded = load_records(folder, ENTITIES, EPISODES, EntityRelease, EpisodeRecord)
+    return EntityRelease(folder, *loaded, read_entity_set(folder, rules=False)[0])
 
 
 def _statistics(folder: Path, records: Sequence[EpisodeRecord]) -> dict[str, Json]:
@@ -113,8 +141,8 @@ def _differences(entity_set: EntitySet, records: Sequence[EpisodeRecord]) -> Ite
             yield SPLITS, f"the tiers of {name} are not those in {EPISODES}"
 
 
-def _summary(statistics: Mapping[str, Any]) -> str:
-    totals = statistics["totals"]
+def _summary(facts: Facts) -> str:
+    totals = facts.totals
     return (
         f"{totals['episodes']} episodes of {totals['shots']} shots in {totals['scenes']} scenes, each shot "
         "with its action and a schedule of the characters, locations and objects that it shows, for testing "
@@ -122,7 +150,7 @@ def _summary(statistics: Mapping[str, Any]) -> str:
     )
 
 
-def _details(facts: SuiteFacts) -> dict[str, Any]:
+def _details(facts: Facts) -> dict[str, Any]:
     statistics = facts.statistics
     tiers = statistics["tables"]["table_3"]["rows"]
     return {
@@ -143,7 +171,7 @@ def _mean(value: Json) -> str:
     return "" if value is None else f"{fixed(value['mean'])} ± {fixed(value['sd'])}"
 
 
-def _notes(facts: SuiteFacts) -> Iterator[str]:
+def _notes(facts: Facts) -> Iterator[str]:
     findings = facts.statistics["findings"]
     if findings:
         count = sum(findings.values())
@@ -152,15 +180,27 @@ def _notes(facts: SuiteFacts) -> Iterator[str]:
         yield "the language of the episodes is not stated; --language names it"
 
 
-ENTITY_KIND = FlatKind(
-    shape=EPISODE_SETS,
+RECORDS = FlatRecords(
     model=EpisodeRecord,
+    statistics=_statistics,
+    write_official=_write_official,
+    official=_official,
+    check_record=_check_record,
+    check_official=_check_official,
+    notes=_notes,
+    items="videos, shots or episodes",
+)
+FORM = ReleaseForm(
+    kind=ENTITIES,
+    runs={ENTITIES: EPISODES, IMPORTED_ENTITIES: EPISODES},
+    tables=TABLES,
+    record_ids={EPISODES: "episode_id"},
+    described=(EPISODES, STATISTICS, SOURCE_MANIFEST),
+    rows=set_rows,
     name="fabula-entity-episodes",
     title="Fabula entity episodes",
     what="a set of episodes",
     unit="episodes",
-    items="videos, shots or episodes",
-    files=_FILES,
     tasks=("text-to-video",),
     tags=("video-generation", "multi-shot", "entity-consistency", "benchmark", "evaluation", "croissant"),
     keywords=("video generation", "multi-shot", "entity consistency", "benchmark"),
@@ -169,12 +209,12 @@ ENTITY_KIND = FlatKind(
         "right to any video that an episode was made from."
     ),
     templates=("entity_card.j2", "entity_license.j2", "entity_responsible_ai.j2"),
-    statistics=_statistics,
-    write_official=_write_official,
-    official=_official,
-    check_record=_check_record,
-    check_official=_check_official,
+    packing=RECORDS.packing,
+    reading=RECORDS.reading,
+    load=load_entity_release,
+    files=flat_files(_FILES),
     summary=_summary,
     details=_details,
-    notes=_notes,
+    makers=flat_makers,
+    document=flat_document,
 )

@@ -7,6 +7,7 @@ or the public domain. The others stand in ``references_left_out.jsonl``, with so
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,16 @@ from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, wr
 from ..schemas.issue import Issue
 from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.shots import ReferenceImage, ShotRecord
-from .flat_kind import FlatKind
-from .layout import CROISSANT, LICENSE, RELEASE, SHOT_SCRIPTS, SOURCE_MANIFEST, STATISTICS, SUMS
-from .licence import licence
-from .shapes import SHOT_SETS
-from .shot_facts import read_story_facts, with_provenance, write_facts
-from .shot_statistics import statistics_of_shots
+from .croissant import UNSTATED
+from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
+from .form import LAST_FILES, Facts, ReleaseForm
+from .layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATISTICS
+from .loading import LoadedRelease, load_records
+from .options import licence
+from .shot_facts import read_story_facts, statistics_of_shots, with_provenance, write_facts
+from .shot_release_tables import TABLES, script_rows
 from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
 from .subsets.shots import DOCUMENT, is_subset_document, read_subset_document
-from .suite_facts import UNSTATED, SuiteFacts
 
 LEFT_OUT = "references_left_out.jsonl"
 """The reference images of the run that may not be given away, without the images."""
@@ -40,11 +42,31 @@ _FILES = (
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "counts and distributions"),
     (SOURCE_MANIFEST, "what the scripts were made from"),
-    (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)"),
-    (RELEASE, "version, content hashes, tool versions, what was left out"),
-    (LICENSE, "licence notice"),
-    (SUMS, "a checksum of every other file"),
+    *LAST_FILES,
 )
+
+
+@dataclass(frozen=True)
+class ShotRelease(LoadedRelease[ShotRecord]):
+    """Released shot scripts in memory.
+
+    Attributes:
+        shot_set: scripts and reference images, as the official files have them.
+    """
+
+    id_field = "story_id"
+    shot_set: ShotSet = field(repr=False)
+
+
+def load_shot_release(path: str | Path) -> ShotRelease:
+    """Load released shot scripts.
+
+    Raises:
+        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
+    """
+    folder = Path(path)
+    loaded = load_records(folder, SHOTS, SHOT_SCRIPTS, ShotRelease, ShotRecord)
+    return ShotRelease(folder, *loaded, read_shot_set(folder)[0])
 
 
 def may_be_released(rights: str | None) -> bool:
@@ -203,8 +225,8 @@ def _differences(shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[t
             yield f"{FOLDER}/{name}/{SCRIPT}", f"the script is not the one in {SHOT_SCRIPTS}"
 
 
-def _summary(statistics: Mapping[str, Any]) -> str:
-    totals = statistics["totals"]
+def _summary(facts: Facts) -> str:
+    totals = facts.totals
     return (
         f"{totals['stories']} stories, each cut into shots, {totals['shots']} in all, that describe place, "
         f"framing, characters and action of a still, with {totals['characters']} characters and "
@@ -213,10 +235,10 @@ def _summary(statistics: Mapping[str, Any]) -> str:
     )
 
 
-def _details(facts: SuiteFacts) -> dict[str, Any]:
+def _details(facts: Facts) -> dict[str, Any]:
     statistics = facts.statistics
     return {
-        "left_out": statistics["references_left_out"],
+        "references_left_out": statistics["references_left_out"],
         "one_language": statistics["findings"].get("one-language", 0),
         "findings": statistics["findings"],
         "distributions": [
@@ -227,7 +249,7 @@ def _details(facts: SuiteFacts) -> dict[str, Any]:
     }
 
 
-def _notes(facts: SuiteFacts) -> Iterator[str]:
+def _notes(facts: Facts) -> Iterator[str]:
     statistics = facts.statistics
     if statistics["references_left_out"]:
         count = statistics["references_left_out"]
@@ -243,23 +265,30 @@ def _notes(facts: SuiteFacts) -> Iterator[str]:
         yield "the language of the scripts is not stated; --language names it"
 
 
-SHOT_KIND = FlatKind(
-    shape=SHOT_SETS,
+RECORDS = FlatRecords(
     model=ShotRecord,
+    statistics=_statistics,
+    write_official=_write_official,
+    official=_official,
+    check_record=_check_record,
+    check_official=_check_official,
+    notes=_notes,
+    items="stories",
+)
+FORM = ReleaseForm(
+    kind=SHOTS,
+    runs={SHOTS: SHOT_SCRIPTS, IMPORTED_SHOTS: SHOT_SCRIPTS},
+    tables=TABLES,
+    record_ids={SHOT_SCRIPTS: "story_id"},
+    described=(SHOT_SCRIPTS, STATISTICS, SOURCE_MANIFEST),
+    rows=script_rows,
     name="fabula-shot-scripts",
     title="Fabula shot scripts",
     what="a set of shot scripts",
     unit="stories",
-    items="stories",
-    files=_FILES,
     tasks=("text-to-image", "image-text-to-image"),
     tags=(
-        "story-visualization",
-        "storyboard",
-        "character-consistency",
-        "benchmark",
-        "evaluation",
-        "croissant",
+        "story-visualization", "storyboard", "character-consistency", "benchmark", "evaluation", "croissant"
     ),
     keywords=("story visualization", "storyboard", "character consistency", "benchmark"),
     rights_scope=(
@@ -267,12 +296,12 @@ SHOT_KIND = FlatKind(
         "right to any story, and none to images beyond what the line of each says."
     ),
     templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
-    statistics=_statistics,
-    write_official=_write_official,
-    official=_official,
-    check_record=_check_record,
-    check_official=_check_official,
+    packing=RECORDS.packing,
+    reading=RECORDS.reading,
+    load=load_shot_release,
+    files=flat_files(_FILES),
     summary=_summary,
     details=_details,
-    notes=_notes,
-)
+    makers=flat_makers,
+    document=flat_document,
+)  # fmt: skip

@@ -1,0 +1,241 @@
+"""Kinds whose releases are flat: one file of records, one split, no hidden test, an official form beside."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import ConfigError, InputError, UserError
+from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ..schemas.issue import Issue
+from ..schemas.paths import format_path
+from ..validators.dataset import as_user_error
+from ..validators.redacted import find_redacted
+from .croissant import UNSTATED, stated_languages
+from .form import Facts, LeftOut, ReleaseForm
+from .layout import CHANGES
+from .loading import read_rows
+from .options import Licence, PackOptions, one_licence
+from .parquet import TableWriter
+from .run_folder import FinishedRun
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRecords:
+    """The records of a kind whose releases are flat.
+
+    Attributes:
+        model: type of a record.
+        statistics: folder with the official files, records -> content of ``statistics.json``; it has
+            ``totals`` and ``producers``.
+        write_official: run, new folder, records; writes the official files.
+        official: folder, records; the paths of the official files that the records ask for.
+        check_record: yields what is wrong with a record beyond its schema.
+        check_official: folder, records; yields where the official files are not what the records say.
+        notes: facts -> what a person who packs should know.
+        items: what the items of such a run are, where some were left out.
+    """
+
+    model: type[BaseModel]
+    statistics: Callable[[Path, Sequence[Any]], dict[str, Json]]
+    write_official: Callable[[Path, Path, Sequence[Any]], None]
+    official: Callable[[Path, Sequence[Any]], Iterator[str]]
+    check_record: Callable[[Any, str], Iterator[Issue]]
+    check_official: Callable[[Path, Sequence[Any]], Iterator[Issue]]
+    notes: Callable[[Facts], Iterator[str]]
+    items: str
+
+    def packing(self, form: ReleaseForm, options: PackOptions) -> "FlatPacking":
+        """Start to pack."""
+        return FlatPacking(self, form, _checked(options, form))
+
+    def reading(self, form: ReleaseForm) -> "FlatReading":
+        """Start to verify."""
+        return FlatReading(self, form)
+
+
+@dataclass(slots=True)
+class FlatPacking:
+    """One packing of a run of such a kind."""
+
+    kind: FlatRecords
+    form: ReleaseForm
+    options: PackOptions
+    records: tuple[Any, ...] = ()
+    left_out: Sequence[LeftOut] = ()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def licences(self) -> Counter[str | None]:
+        """No record states a licence."""
+        return Counter({None: 1})
+
+    def take(self, run: FinishedRun) -> None:
+        """Read the records.
+
+        Raises:
+            InputError: they cannot be read or released, such as those from which a secret was taken.
+        """
+        problems: list[UserError] = []
+        lines, key = _lines_of(self.form)
+        self.records = tuple(read_rows(run.folder / lines, self.kind.model, problems))
+        for record in self.records:  # nobody wants to read a text without the secret that stood in it
+            problems += map(as_user_error, find_redacted(record.as_json(), getattr(record, key)))
+        if problems:
+            raise InputError(problems)
+        self.left_out = sorted(
+            LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
+            for item in run.report.items
+        )
+
+    def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
+        """Write official files, the JSONL file and the tables."""
+        draft = drafts[0]
+        self.kind.write_official(run.folder, draft, self.records)
+        lines, key = _lines_of(self.form)
+        contents = {getattr(one, key): canonical_bytes(one.as_json()) for one in self.records}
+        with (draft / lines).open("wb") as file:
+            for name in sorted(contents):
+                file.write(contents[name] + b"\n")
+        with TableWriter(draft) as writer:
+            for split, table, row in self.form.rows(draft):
+                writer.add(table, split, row)
+        statistics = self.kind.statistics(draft, self.records)
+        return Facts(
+            form=self.form,
+            options=self.options,
+            licence=licence,
+            created_at=run.created_at,
+            statistics=statistics,
+            totals=dict(statistics["totals"]),
+            languages=_languages(self.options),
+            left_out=self.left_out,
+            rows=writer.counts,
+            hashes={lines: {name: sha256_bytes(content) for name, content in contents.items()}},
+        )
+
+    def notes(self, facts: Facts) -> Iterator[str]:
+        """Yield what the person who packs should know."""
+        if facts.left_out:
+            items = self.kind.items
+            yield f"{len(facts.left_out)} {items} were rejected or failed; release.json names them"
+        yield from self.kind.notes(facts)
+
+
+@dataclass(slots=True)
+class FlatReading:
+    """One verification of a release of such a kind."""
+
+    kind: FlatRecords
+    form: ReleaseForm
+    records: list[Any] = field(default_factory=list)
+    data: frozenset[str] = frozenset()
+    _rows: list[Json] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many records could be read."""
+        return {self.form.unit: len(self.records)}
+
+    def visit(self, file: str, record: Json) -> None:  # noqa: ARG002 - there is one file
+        """Take one record."""
+        self._rows.append(record)
+
+    def check_rules(self, folder: Path) -> Iterator[Issue]:
+        """Yield what is wrong with the records, and with the official files beside them."""
+        lines, key = _lines_of(self.form)
+        for row in self._rows:
+            where = f"{lines}:{row.get(key)}"
+            try:
+                record = self.kind.model.model_validate(row)
+            except ValidationError as error:
+                for one in error.errors(include_url=False, include_input=False):
+                    yield Issue(
+                        where, format_path(one["loc"]), "schema", str(one["msg"]), "correct the value"
+                    )
+                continue
+            self.records.append(record)
+            yield from self.kind.check_record(record, where)
+        yield from self.kind.check_official(folder, self.records)
+
+    def recount(self, stated: Facts, folder: Path, document: Mapping[str, Any], *, exact: bool) -> Facts:  # noqa: ARG002 - of a kind
+        """Return the facts as the data and ``release.json`` give them."""
+        lines, key = _lines_of(self.form)
+        self.data = frozenset((lines, *self.kind.official(folder, self.records)))
+        languages = document["languages"] if "languages" in document else stated_languages(folder)
+        options = replace(stated.options, languages=tuple(map(str, languages)))
+        statistics = self.kind.statistics(folder, self.records)
+        hashes = {getattr(one, key): sha256_bytes(canonical_bytes(one.as_json())) for one in self.records}
+        return replace(
+            stated,
+            options=options,
+            statistics=statistics,
+            totals=dict(statistics["totals"]),
+            languages=_languages(options),
+            hashes={lines: hashes},
+        )
+
+    def check_beside(
+        self,
+        folder: Path,  # noqa: ARG002 - of a kind
+        document: Mapping[str, Any],  # noqa: ARG002
+        *,
+        exact: bool,  # noqa: ARG002
+    ) -> Iterator[tuple[str, Iterable[Issue]]]:
+        """Yield nothing: every part of such a release shows in a document."""
+        yield from ()
+
+
+def flat_files(
+    files: Sequence[tuple[str, str]],
+) -> Callable[[Facts], Sequence[tuple[str, str]]]:
+    """Return what gives the files of a flat release for its card: these, and changes where there are any."""
+    more = (CHANGES, "what changed since the version before, by record and path")
+    return lambda facts: [*files, *([more] if facts.since is not None else [])]
+
+
+def flat_makers(facts: Facts) -> tuple[list[str], list[str]]:
+    """Return who made parts of the records, each once, sorted, and which of them are machines."""
+    makers = sorted({name.partition(": ")[2] for name in facts.statistics["producers"]})
+    return makers, [maker for maker in makers if maker.startswith("rules@") or " via " in maker]
+
+
+def flat_document(facts: Facts) -> dict[str, Json]:
+    """Return what ``release.json`` of a flat release says: nobody else knows the language of its texts."""
+    return {"languages": facts.languages}
+
+
+def _checked(options: PackOptions, form: ReleaseForm) -> PackOptions:
+    """Return the options of a release: it is not called a story benchmark unless somebody says so.
+
+    Raises:
+        ConfigError: no licence is stated, as no record can, or a language tag is none.
+    """
+    for tag in options.languages:
+        if not _LANGUAGE.fullmatch(tag):
+            raise ConfigError(
+                "--language",
+                expected="a language tag such as en or zh-Hant",
+                found=repr(tag),
+                fix="give its tag",
+            )
+    usual = {one.name: one.default for one in fields(PackOptions)}
+    name = form.name if options.name == usual["name"] else options.name
+    title = form.title if options.title == usual["title"] else options.title
+    one_licence(Counter({None: 1}), options, form.what)
+    return replace(options, name=name, title=title)
+
+
+def _languages(options: PackOptions) -> list[str]:
+    return sorted(set(options.languages)) or [UNSTATED]
+
+
+def _lines_of(form: ReleaseForm) -> tuple[str, str]:
+    """Return the JSONL file of the records, and the field that names one."""
+    return next(iter(form.record_ids.items()))

@@ -1,0 +1,275 @@
+"""What releases ask of a kind: its form, handed in by the caller, so that no verb names a kind."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..schemas.canonical import Json
+from ..schemas.issue import Issue
+from .layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
+from .options import Licence, PackOptions
+from .run_folder import FinishedRun
+from .tables import PlacedRow, Table
+
+if TYPE_CHECKING:
+    from .changes_since import Since
+
+Hashes = Mapping[str, Mapping[str, str]]
+"""JSONL file -> record id -> SHA-256 of the record's canonical JSON."""
+CROISSANT_FILE = (CROISSANT, "machine-readable description (Croissant 1.1 with responsible-AI fields)")
+LAST_FILES = (
+    CROISSANT_FILE,
+    (RELEASE, "version, content hashes, tool versions, what was left out"),
+    (LICENSE, "licence notice"),
+    (SUMS, "a checksum of every other file"),
+)
+"""The end of the list of files on the card of a kind."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeftOut:
+    """A record that the run knows and the release does not hold.
+
+    Attributes:
+        id: its id.
+        code: the stage's reject or failure code, or ``incomplete``, ``rights`` or ``reviewers``.
+        reason: why, in one line; of what the run did not make, the meaning of the code.
+        stage: the stage that rejected it or failed, or ``release`` when packing left it out.
+        status: ``rejected``, ``failed``, ``left_out`` or ``withdrawn``.
+    """
+
+    id: str
+    code: str
+    reason: str
+    stage: str = "release"
+    status: str = "left_out"
+
+    @property
+    def why(self) -> str:
+        """Who decided so and on what ground, without the details: what can be counted."""
+        if self.status == WITHDRAWN:
+            return WITHDRAWN
+        if self.status == "left_out":
+            return f"left out by packing: {self.code}"
+        return f"{self.status} by {self.stage}: {self.code}"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the documents of a release are written from: known when its data files are written.
+
+    Attributes:
+        form: the form of its kind.
+        options: what a person said about it.
+        licence: its licence.
+        created_at: when the run was created.
+        statistics: the content of ``statistics.json``.
+        totals: how many public records and parts of them there are.
+        languages: the language tags of its public texts, sorted.
+        left_out: the records that are not in it.
+        rows: Parquet path -> number of rows.
+        hashes: of its public records.
+        own: what only its kind knows.
+        canary: the line that marks copies of it; empty where it has none.
+        since: what changed since the release that it follows; None for a first one.
+    """
+
+    form: "ReleaseForm"
+    options: PackOptions
+    licence: Licence
+    created_at: str
+    statistics: Mapping[str, Any]
+    totals: dict[str, int]
+    languages: list[str]
+    left_out: Sequence[LeftOut]
+    rows: Mapping[str, int]
+    hashes: Hashes
+    own: Any = None
+    canary: str = ""
+    since: "Since | None" = None
+
+    @property
+    def size(self) -> int:
+        """How many records are public."""
+        return self.totals[self.form.unit]
+
+
+class Packing(Protocol):
+    """One packing of a run: what it takes, and what it writes."""
+
+    @property
+    def options(self) -> PackOptions:
+        """What a person said about the release, with what is usual for the kind."""
+        ...
+
+    @property
+    def hidden(self) -> Collection[str]:
+        """Ids of the records that are kept from the public; none where the kind has no hidden test."""
+        ...
+
+    @property
+    def licences(self) -> Counter[str | None]:
+        """Licence, None for none -> how many of the records that are taken state it."""
+        ...
+
+    @property
+    def left_out(self) -> Sequence[LeftOut]:
+        """What the run knows and the release does not hold, hidden or not."""
+        ...
+
+    def take(self, run: FinishedRun) -> None:
+        """Decide what the release takes of a run.
+
+        Raises:
+            InputError: the run has findings, or no record can be released; lists why.
+        """
+        ...
+
+    def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
+        """Write the data files, of the hidden test into the second draft, and return the facts."""
+        ...
+
+    def notes(self, facts: Facts) -> Iterator[str]:
+        """Yield what the person who packs should know, one sentence each."""
+        ...
+
+
+class Reading(Protocol):
+    """One verification of a release: what its records say."""
+
+    @property
+    def form(self) -> "ReleaseForm":
+        """The form of releases of its kind."""
+        ...
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What was looked at -> how many."""
+        ...
+
+    @property
+    def data(self) -> Collection[str]:
+        """The files that are no documents and no tables, once the facts are counted."""
+        ...
+
+    def visit(self, file: str, record: Json) -> None:
+        """Take one record of a JSONL file."""
+        ...
+
+    def check_rules(self, folder: Path) -> Iterator[Issue]:
+        """Yield what is wrong with the records, beyond their bytes."""
+        ...
+
+    def recount(self, stated: Facts, folder: Path, document: Mapping[str, Any], *, exact: bool) -> Facts:
+        """Return the facts as the data and ``release.json`` give them.
+
+        Args:
+            stated: what ``release.json`` states; counts, hashes and statistics are missing.
+            folder: the release.
+            document: its ``release.json``.
+            exact: whether the documents will be compared byte for byte.
+
+        Raises:
+            UserError, OSError, ValueError, LookupError, TypeError, AttributeError: it is damaged.
+        """
+        ...
+
+    def check_beside(
+        self, folder: Path, document: Mapping[str, Any], *, exact: bool
+    ) -> Iterator[tuple[str, Iterable[Issue]]]:
+        """Yield names and findings of checks that only this kind has, after the facts were counted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenTest:
+    """A feature: records that are kept from the public, in a folder of their own.
+
+    Attributes:
+        document: facts, packing -> what ``release.json`` of that folder says beyond its head and files.
+        salt: facts -> what the commitments to its records are salted with.
+    """
+
+    document: Callable[[Facts, Any], dict[str, Json]]
+    salt: Callable[[Facts], bytes | None]
+
+
+def no_documents(facts: Facts) -> Mapping[str, bytes]:  # noqa: ARG001 - as the form asks
+    """Return no documents beyond those that all releases have."""
+    return {}
+
+
+def nothing_more(facts: Facts) -> dict[str, Json]:  # noqa: ARG001 - as the form asks
+    """Return nothing beyond what documents of all kinds say."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseForm:
+    """How runs of a kind become releases, and how these are checked and read.
+
+    Attributes:
+        kind: as ``release.json`` names it.
+        runs: the kinds of run folders that are packed as such -> the file that holds their records.
+        tables: the flat tables, the default configuration first.
+        record_ids: JSONL file -> the field that names a line; lines are sorted by it.
+        described: the files that Croissant lists beside the Parquet tables.
+        split_files: the splits that ``datasets`` sees, in order.
+        rows: yields every row that the JSONL files of a folder ask for, in the order of the tables' files.
+        name: how a release is called where nobody says otherwise; ``title`` likewise.
+        what: what a run of the kind makes, with an article.
+        unit: what the records are, in the plural, as ``counts`` calls them.
+        tasks: task categories of the Hub; ``tags`` likewise.
+        keywords: of the Croissant metadata.
+        rights_scope: what the manifest of sources says of rights.
+        templates: of card, licence notice and responsible-AI properties.
+        packing: starts to pack with options in full.
+        reading: starts to verify.
+        load: folder -> the release as typed records.
+        files: facts -> file of a release and what it holds, for the card.
+        summary: facts -> what the release is, in a few sentences.
+        details: facts -> what only templates of this kind use.
+        makers: facts -> who made parts of the records, and which of them are machines.
+        documents: facts -> content of the documents that only this kind has.
+        document: facts -> what only ``release.json`` of this kind says; ``left_out`` adds to its part.
+        manifest: facts -> what only ``source_manifest.json`` of this kind says.
+        split_stage: the stage that assigns splits, if the kind has any.
+        additions: whether releases have subsets, reviews and a canary.
+        hidden: its hidden test, if the kind has one.
+    """
+
+    kind: str
+    runs: Mapping[str, str]
+    tables: tuple[Table, ...]
+    record_ids: Mapping[str, str]
+    described: tuple[str, ...]
+    rows: Callable[[Path], Iterator[PlacedRow]]
+    name: str
+    title: str
+    what: str
+    unit: str
+    tasks: tuple[str, ...]
+    tags: tuple[str, ...]
+    keywords: tuple[str, ...]
+    rights_scope: str
+    templates: tuple[str, str, str]
+    packing: Callable[["ReleaseForm", PackOptions], Packing]
+    reading: Callable[["ReleaseForm"], Reading]
+    load: Callable[[Path], Any]
+    files: Callable[[Facts], Sequence[tuple[str, str]]]
+    summary: Callable[[Facts], str]
+    details: Callable[[Facts], Mapping[str, Any]]
+    makers: Callable[[Facts], tuple[list[str], list[str]]]
+    documents: Callable[[Facts], Mapping[str, bytes]] = no_documents
+    document: Callable[[Facts], dict[str, Json]] = nothing_more
+    manifest: Callable[[Facts], dict[str, Json]] = nothing_more
+    split_files: tuple[str, ...] = ("test",)
+    split_stage: str | None = None
+    additions: bool = False
+    hidden: HiddenTest | None = None
