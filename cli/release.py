@@ -130,7 +130,7 @@ def diff(
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --html diff.html
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --evaluation runs/eval-a --json
     """
-    from ..releases.diffing.page import write_page
+    from ..releases.diffing.render import write_page
 
     try:
         found, affected = _compared(released(old), released(new), evaluation)
@@ -168,13 +168,13 @@ class _Told:
     affected: "Affected | None"
 
     def as_json(self) -> dict[str, Any]:
-        from ..releases.diffing.text import as_json
+        from ..releases.diffing.render import as_json
 
         evaluation = None if self.affected is None else self.affected.as_json()
         return {**as_json(self.found), "evaluation": evaluation}
 
     def lines(self) -> Iterator[str]:
-        from ..releases.diffing.text import lines
+        from ..releases.diffing.render import lines
 
         yield from lines(self.found)
         if self.affected is not None:

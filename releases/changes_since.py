@@ -13,8 +13,8 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .croissant import stated_languages
 from .diffing.compare import ReleaseDiff, diff_sides, version_of
+from .diffing.render import changes_document
 from .diffing.sides import Side, open_side
-from .diffing.text import changes_document
 from .diffing.version import Version, is_enough
 from .layout import CHANGES, HIDDEN_SPLIT
 from .options import AUTO, PackOptions

@@ -15,9 +15,9 @@ from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, has_path
 from .compare import Move, RecordChange, ReleaseDiff, gone_from, main_file, with_reasons
 from .images import ImageChange
+from .render import changes_document
 from .sections import ABOUT_CHANGED, IMAGES, SECTIONS, HiddenChange, SubsetChange
 from .sides import Side
-from .text import changes_document
 from .version import Step, Version, is_enough
 
 _CURE = "pack the run again, with --since"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.releases import PackOptions, diff, pack
-from fabula.releases.diffing.page import write_page
+from fabula.releases.diffing.render import write_page
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.report_documents import HOSTILE

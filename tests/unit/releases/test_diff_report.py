@@ -9,7 +9,7 @@ import pytest
 from fabula.errors import TargetError
 from fabula.releases import PackOptions, pack
 from fabula.releases.diffing.compare import ReleaseDiff, diff
-from fabula.releases.diffing.page import render_page, write_page
+from fabula.releases.diffing.render import render_page, write_page
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 

@@ -15,7 +15,7 @@ from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
 from fabula.releases import PackOptions, pack
 from fabula.releases.diffing.compare import ReleaseDiff, diff
-from fabula.releases.diffing.text import as_json, lines
+from fabula.releases.diffing.render import as_json, lines
 from fabula.releases.diffing.version import Step
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_folders import rehash, write_run

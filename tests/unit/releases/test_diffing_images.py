@@ -10,8 +10,7 @@ import pytest
 
 from fabula.releases import diff, pack, verify
 from fabula.releases.diffing.compare import ReleaseDiff
-from fabula.releases.diffing.page import render_page
-from fabula.releases.diffing.text import as_json, lines
+from fabula.releases.diffing.render import as_json, lines, render_page
 from fabula.releases.diffing.version import Step
 from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
