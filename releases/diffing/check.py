@@ -45,18 +45,18 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
     try:
         before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
     except ConfigError as problem:
-        yield Issue(CHANGES, "$.version", "changes", f"{problem.found} is not a semantic version", _CURE)
+        yield _issue("$.version", f"{problem.found} is not a semantic version")
         return
     step = Step[str(changes["step"]).upper()]
     if not is_enough(before, step, now):
-        yield Issue(CHANGES, "$.step", "changes", f"a {step} step makes {now} of {before}", _CURE)
+        yield _issue("$.step", f"a {step} step makes {now} of {before}")
     yield from _check_ids(changes, document.get("records", {}))
     new = Side(folder, document)
     found = _rebuilt(changes, new, exact=exact)
     wanted = {**changes_document(found, str(document["version"])), "previous": previous}
     for change in changes_between(changes, wanted):
         message = "should not be there" if change.kind == "removed" else f"should be {_short(change.new)}"
-        yield Issue(CHANGES, change.path, "changes", message, _CURE)
+        yield _issue(change.path, message)
     yield from _check_paths(found, new)
     yield from _check_parts(found, new)
 
@@ -68,10 +68,10 @@ def _check_ids(changes: Mapping[str, Any], records: Mapping[str, Mapping[str, Js
     named += [(one["file"], one["id"]) for one in changes["changed"]]
     for name, one in sorted(set(named)):
         if one not in there.get(name, ()):
-            yield Issue(CHANGES, "$", "changes", f"{one} is not in {name}", _CURE)
+            yield _issue("$", f"{one} is not in {name}")
     for name, ids in changes["removed"].items():
         for one in sorted(there.get(name, set()).intersection(ids)):
-            yield Issue(CHANGES, "$.removed", "changes", f"{one} is in {name}", _CURE)
+            yield _issue("$.removed", f"{one} is in {name}")
 
 
 def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDiff:
@@ -162,7 +162,7 @@ def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
             for change in record.changes:
                 if change.kind != "removed" and not has_path(rows[record.id], change.path):
                     message = f"{record.id} of {name} has nothing at {change.path}"
-                    yield Issue(CHANGES, "$.changed", "changes", message, _CURE)
+                    yield _issue("$.changed", message)
 
 
 def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
@@ -172,17 +172,21 @@ def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
         members = set(subsets[one.name][1]) if one.name in subsets else set()
         kind_fits = (one.kind == "removed") == (one.name not in subsets)
         if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
-            yield Issue(CHANGES, "$.subsets", "changes", f"{one.name} has other members", _CURE)
+            yield _issue("$.subsets", f"{one.name} has other members")
     files = set(files_in(new.folder))
     for image in found.sections[IMAGES]:
         if (image.kind != "removed") != (image.path in files):
             message = f"{image.path} is said to be {image.kind}"
-            yield Issue(CHANGES, "$.images", "changes", message, _CURE)
+            yield _issue("$.images", message)
     part = new.document.get("commitments")
     values = part["values"] if isinstance(part, dict) else ()
     if found.hidden.kept is not None and found.hidden.kept + (found.hidden.fresh or 0) != len(values):
         message = f"{RELEASE} holds {len(values)} commitments"
-        yield Issue(CHANGES, "$.hidden_test.commitments", "changes", message, _CURE)
+        yield _issue("$.hidden_test.commitments", message)
+
+
+def _issue(path: str, message: str) -> Issue:
+    return Issue(CHANGES, path, "changes", message, _CURE)
 
 
 def _short(value: Json) -> str:

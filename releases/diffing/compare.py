@@ -242,7 +242,8 @@ def version_of(side: Side) -> Version:
 
 def main_file(side: Side) -> str:
     """Return the JSONL file of what a benchmark is made of."""
-    return next((name for name in side.records if record_file(name).main), ANNOTATIONS)
+    main = (name for name in side.records if record_file(name).main)
+    return next(main, next(iter(side.records), ANNOTATIONS))
 
 
 def _require_same(name: str, old: Side, new: Side) -> None:

@@ -4,7 +4,7 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from ...errors import ConfigError, HubUnavailable, TargetError, UserError
@@ -15,10 +15,9 @@ FaultKind: TypeAlias = Literal[
     "offline", "no_token", "refused", "no_repository", "no_revision", "no_file", "conflict", "moved",
     "busy", "down", "not_a_hub", "bad_request",
 ]  # fmt: skip
-TRANSIENT: frozenset[FaultKind] = frozenset({"busy", "down"})
+_TRANSIENT = frozenset({"busy", "down"})
 """What may be over after a while."""
-
-LONGEST_MESSAGE = 500
+_LONGEST_MESSAGE = 500
 _BY_STATUS: dict[int, FaultKind] = {
     401: "no_token", 403: "refused", 404: "no_repository", 408: "down", 409: "conflict", 412: "moved",
     425: "busy", 429: "busy",
@@ -27,31 +26,24 @@ _BY_STATUS: dict[int, FaultKind] = {
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class HubFault(Exception):
     """A Hub did not do what it was asked.
 
-    Args:
+    Attributes:
         kind: what is wrong.
         message: in one line, without secrets.
         retry_after: seconds that the Hub asks to wait.
         maybe_done: whether it may have done what it was asked, and its answer was lost.
     """
 
-    def __init__(
-        self, kind: FaultKind, message: str, *, retry_after: float | None = None, maybe_done: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.kind, self.message, self.retry_after, self.maybe_done = kind, message, retry_after, maybe_done
+    kind: FaultKind
+    message: str
+    retry_after: float | None = None
+    maybe_done: bool = False
 
-    @property
-    def transient(self) -> bool:
-        """Whether asking again later may help."""
-        return self.kind in TRANSIENT
-
-    def during(self, step: str) -> "HubFault":
-        """Return the fault with what was being done."""
-        message = f"cannot {step}: {self.message}"
-        return HubFault(self.kind, message, retry_after=self.retry_after, maybe_done=self.maybe_done)
+    def __str__(self) -> str:
+        return self.message
 
     def for_people(self, where: str, repo: str) -> UserError:
         """Return the fault as an error that says what to do."""
@@ -186,15 +178,7 @@ def _plain(error: BaseException) -> str:
 
 
 def _line(text: str, redactor: Redactor) -> str:
-    return redactor.redact(" ".join(text.split()))[:LONGEST_MESSAGE]
-
-
-def _sleep(seconds: float) -> None:
-    time.sleep(seconds)
-
-
-def _silent(_: str) -> None:
-    return
+    return redactor.redact(" ".join(text.split()))[:_LONGEST_MESSAGE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +199,9 @@ class Retries:
     first: float = 1.0
     longest: float = 20.0
     patience: float = 300.0
-    sleep: Callable[[float], None] = _sleep
+    sleep: Callable[[float], None] = lambda seconds: time.sleep(seconds)  # noqa: PLW0108 - a test may replace it
     draw: Callable[[], float] = random.random
-    tell: Callable[[str], None] = _silent
+    tell: Callable[[str], None] = lambda _: None
 
     def pause(self, attempt: int, asked: float | None) -> float | None:
         """Return how long to wait after the n-th attempt (from 1); None for giving up.
@@ -248,9 +232,9 @@ class Retries:
                 found = done() if maybe_done else None
                 return ask() if found is None else found
             except HubFault as fault:
-                pause = self.pause(attempt, fault.retry_after) if fault.transient else None
+                pause = self.pause(attempt, fault.retry_after) if fault.kind in _TRANSIENT else None
                 if pause is None:
-                    raise fault.during(step) from None
+                    raise replace(fault, message=f"cannot {step}: {fault.message}") from None
                 maybe_done = maybe_done or fault.maybe_done
                 self.tell(f"cannot {step} yet: {fault.message}; trying again in {pause:.1f} s")
                 self.sleep(pause)
