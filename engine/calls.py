@@ -327,7 +327,7 @@ class Calls:
 
     def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
         """Keep which calls a result was made from."""
-        lines = [(result, place, *call) for place, call in enumerate(asked)]
+        lines = [(result, index, *call) for index, call in enumerate(asked)]
         self._journal.write(
             (journal_file.DROP_ASKS, (result,)), *((journal_file.PUT_ASK, line) for line in lines)
         )

@@ -56,8 +56,8 @@ class JournalReport:
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         findings = [
-            {"code": one.code, "what": one.what, "count": one.count, "first": list(one.first)}
-            for one in self.findings
+            {"code": finding.code, "what": finding.what, "count": finding.count, "first": list(finding.first)}
+            for finding in self.findings
         ]
         return {"folder": str(self.folder), "rows": dict(self.rows), "findings": findings}
 

@@ -112,7 +112,7 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
         data = read_plain(Path(path), follow=True)
     except OSError as error:
         raise InputError([unreadable(path, error)]) from error
-    found: list[Edit] = []
+    edits: list[Edit] = []
     problems: list[UserError] = []
     for number, line in _lines(data):
         where = f"{path}:{number}"
@@ -128,10 +128,10 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
             problem = _bad_path(where, edit)
             if problem:
                 problems.append(problem)
-            found.append(edit)
+            edits.append(edit)
     if problems:
         raise InputError(problems)
-    return tuple(found)
+    return tuple(edits)
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -47,10 +47,10 @@ class Explainer:
 
 def _settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     old, new = before.get("settings", {}), now["settings"]
-    found = [f"setting {key} changed" for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+    settings = [f"setting {key} changed" for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     if before.get("seed") != now["seed"]:
-        found.append(f"seed {before.get('seed')} -> {now['seed']}")
-    return found
+        settings.append(f"seed {before.get('seed')} -> {now['seed']}")
+    return settings
 
 
 def _libraries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

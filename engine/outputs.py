@@ -64,12 +64,12 @@ def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mappi
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
     """Return something that changes when a file is written again, for each file that is not the engine's."""
-    found = {}
+    stamps = {}
     for path in folder.iterdir():
         if path.is_file() and path.name not in _OWN and not path.name.startswith((JOURNAL, ".")):
             stat = path.stat()
-            found[path.name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-    return found
+            stamps[path.name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+    return stamps
 
 
 def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401 - names, or a mapping of them

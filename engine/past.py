@@ -55,7 +55,7 @@ class Past:
 
     def question_by_question(self) -> "Past":
         """Return the same for a run that asks once more what failed, not everything about an item."""
-        stages = {place: replace(one, calls_per_item=None) for place, one in self.stages.items()}
+        stages = {place: replace(stage, calls_per_item=None) for place, stage in self.stages.items()}
         return replace(self, stages=stages)
 
 

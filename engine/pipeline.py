@@ -203,8 +203,8 @@ def _check(pipeline: str, stage: Stage, known: tuple[set[str], set[str], set[str
         raise _misfit(pipeline, where, "fields written by an earlier stage", ", ".join(unknown))
     again = sorted(set(spec.writes) & written)
     if again or not spec.writes or len(set(spec.writes)) != len(spec.writes):
-        found = f"{', '.join(again)}, written before" if again else f"writes {spec.writes}"
-        raise _misfit(pipeline, where, "fields that no other stage writes", found)
+        text = f"{', '.join(again)}, written before" if again else f"writes {spec.writes}"
+        raise _misfit(pipeline, where, "fields that no other stage writes", text)
     _check_asking(pipeline, stage)
     if spec.stateful and spec.shape != "gather":
         raise _misfit(pipeline, where, "stateful gathers only", f"a stateful {spec.shape}")

@@ -62,11 +62,11 @@ def changed_by(
     Raises:
         InputError: the sources cannot be used. RunError: the journal cannot be read.
     """
-    place = loaded.pipeline.identity
+    identity = loaded.pipeline.identity
     now = [one for one in prints if one.role != EDITS_ROLE]
     before = [entry for entry in known.sources if entry.role != EDITS_ROLE]
     same = [one.field() for one in now] == [entry.field() for entry in before]
-    if place is None or same or not (folder / JOURNAL).exists():
+    if identity is None or same or not (folder / JOURNAL).exists():
         return Change()
     items, held = _items(loaded, known, config, prints), _held(folder, loaded, known)
     kept = {item for item, sha256 in held.items() if items.get(item, "") == sha256}

@@ -79,7 +79,9 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
             )  # fmt: skip
             runner = Runner(loaded, config, journal, means)
             sources = [entry.as_json() for entry in manifest.sources]
-            root = runner.put_root([{key: one[key] for key in ("role", "name", "sha256")} for one in sources])
+            root = runner.put_root(
+                [{key: source[key] for key in ("role", "name", "sha256")} for source in sources]
+            )
             journal.flush()
             runner.walk(root)
             totals = {"made": len(runner.items.live)}

@@ -48,8 +48,8 @@ class RunOptions:
         """The settings file that is named, else that of the working folder, if it is there."""
         if self.config is not None:
             return Path(self.config)
-        found = Path(SETTINGS_FILE)
-        return found if found.is_file() else None
+        path = Path(SETTINGS_FILE)
+        return path if path.is_file() else None
 
     @property
     def texts(self) -> list[str]:

@@ -224,9 +224,9 @@ class Runner(Walk):
             child.id.encode("utf-8")
         except UnicodeEncodeError as error:
             where = f"stage {stage.name}: item {child.id!r}"
-            found = "a lone surrogate, which cannot be stored"
+            text = "a lone surrogate, which cannot be stored"
             fix = "correct the id in the sources"
-            raise InputError([UserError(where, expected="an id in Unicode", found=found, fix=fix)]) from error
+            raise InputError([UserError(where, expected="an id in Unicode", found=text, fix=fix)]) from error
         return self._put_known(basis, child.id, encode(checked(stage.spec, child.outcome)), known)
 
     def missing_table(

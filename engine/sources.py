@@ -132,7 +132,7 @@ def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[
     if not sources:
         return known
     times = {place_of(source): source.added_at for source in known}
-    named = [replace(one, added_at=one.added_at or times.get(place_of(one))) for one in sources]
+    named = [replace(source, added_at=source.added_at or times.get(place_of(source))) for source in sources]
     places = {place_of(source) for source in named}
     missing = (source for source in known if source.added_at is not None)
     return (*named, *(source for source in missing if place_of(source) not in places))

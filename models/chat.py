@@ -200,7 +200,7 @@ class Reply:
     def from_json(cls, document: Mapping[str, Any]) -> "Reply":
         """Return the reply that :meth:`as_json` wrote."""
         counts = {name: document.get(name) for name in ("usage", "claimed")}
-        return cls(**{**document, **{name: one and Usage(**one) for name, one in counts.items()}})
+        return cls(**{**document, **{name: count and Usage(**count) for name, count in counts.items()}})
 
 
 FaultKind: TypeAlias = Literal[

@@ -101,7 +101,7 @@ def means(
         why_undefined: the reason where nobody said anything.
         counts: coverage of each mean.
     """
-    people = {rater: place for place, rater in enumerate(sorted({rater for rater, _ in said}))}
+    people = {rater: index for index, rater in enumerate(sorted({rater for rater, _ in said}))}
     sums, numbers = np.zeros((len(people), len(counts))), np.zeros((len(people), 1))
     for rater, values in said:
         sums[people[rater]] += values

@@ -203,7 +203,7 @@ def agreements(rows: Sequence[HumanRow], questions: Mapping[str, Question]) -> t
 
 def _agreed(what: str, level: Level, said: Sequence[tuple[Unit, object]]) -> Agreed:
     values = sorted({value for _, value in said})  # type: ignore[type-var]
-    units = {unit: place for place, unit in enumerate(dict.fromkeys(unit for unit, _ in said))}
+    units = {unit: index for index, unit in enumerate(dict.fromkeys(unit for unit, _ in said))}
     table = np.zeros((len(units), len(values)))
     for unit, value in said:
         table[units[unit], values.index(value)] += 1

@@ -111,8 +111,8 @@ def tabulated(
         units: what was asked, in the order of the tables.
         key: the unit that a line is about; the question alone, if not given.
     """
-    who = {name: place for place, name in enumerate(people)}
-    what = {unit: place for place, unit in enumerate(units)}
+    who = {name: index for index, name in enumerate(people)}
+    what = {unit: index for index, unit in enumerate(units)}
     right, given = np.zeros((len(people), len(units))), np.zeros((len(people), len(units)))
     for row in rows:
         unit = what.get(key(row))

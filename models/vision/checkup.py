@@ -104,8 +104,8 @@ def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Fin
         model = open_vision(name, place, settings)
     except UserError as error:
         status: Status = "missing" if isinstance(error, MissingRequirement) else "failed"
-        found = f"{error.where}: {error.what}"
-        yield Finding(name, "load", status, found, error.fix)
+        text = f"{error.where}: {error.what}"
+        yield Finding(name, "load", status, text, error.fix)
         return
     yield Finding(name, "load", "ok", model.identity)
     for step, status, detail in _looked_over(model):
@@ -180,7 +180,7 @@ def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
     rows = model.predict(drawings)
     finite = bool(rows.shape[0] == len(drawings) and np.isfinite(rows).all())
     yield "shape", _judged(finite), f"{rows.shape}, {'all' if finite else 'not all'} numbers finite"
-    apart = float(np.abs(np.concatenate([model.predict([one]) for one in drawings]) - rows).max())
+    apart = float(np.abs(np.concatenate([model.predict([drawing]) for drawing in drawings]) - rows).max())
     limit = model.card.tolerance
     yield "batches", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
     if rows.shape[1] > 1:
@@ -242,9 +242,9 @@ def photograph(of: str) -> "Image | None":
     from PIL import Image
 
     library, file = _PHOTOGRAPHS[of]
-    found = find_spec(library)
-    for place in (found.submodule_search_locations or ()) if found else ():
-        path = Path(place) / file
+    spec = find_spec(library)
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(location) / file
         if path.is_file():
             with Image.open(path) as image:
                 return image.convert("RGB")

@@ -55,12 +55,12 @@ def available() -> tuple[Device, ...]:
         MissingRequirement: torch is not installed.
     """
     torch = library()
-    found: list[Device] = []
+    devices: list[Device] = []
     if torch.cuda.is_available():
-        found.append("cuda")
+        devices.append("cuda")
     if torch.backends.mps.is_available():
-        found.append("mps")
-    return (*found, "cpu")
+        devices.append("mps")
+    return (*devices, "cpu")
 
 
 def choose(device: str = "auto", dtype: Dtype = "float32") -> Place:

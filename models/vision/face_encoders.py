@@ -95,11 +95,11 @@ class FaceEncoder:
         """Return unit vectors, shape (images, dimensions); ``nan`` for a picture without a face."""
         rows = np.full((len(images), self.card.dimensions), np.nan, dtype=np.float32)
         prepared = {}
-        for place, (image, faces) in enumerate(zip(images, self.finder.faces(images), strict=True)):
+        for index, (image, faces) in enumerate(zip(images, self.finder.faces(images), strict=True)):
             face = choose_face(faces, self.choice)
             pixels = None if face is None else self.prepare(image, face)
             if pixels is not None:
-                prepared[place] = pixels
+                prepared[index] = pixels
         if prepared:
             rows[list(prepared)] = unit_rows(self.forward(np.stack(list(prepared.values()))))
         return rows

@@ -125,8 +125,8 @@ class FaceFinder:
         rows, points = self._model.detect(bgr(image), max_num=0, det_thresh=min(self._thresholds))
         for least in self._thresholds:
             found = [
-                Face(Box(left, top, right, bottom, score, "face").within(*image.size), points[place])
-                for place, (left, top, right, bottom, score) in enumerate(rows.tolist())
+                Face(Box(left, top, right, bottom, score, "face").within(*image.size), points[index])
+                for index, (left, top, right, bottom, score) in enumerate(rows.tolist())
                 if score >= np.float32(least)
             ]
             if found:

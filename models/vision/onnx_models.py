@@ -36,8 +36,8 @@ class OnnxNetwork:
         shape = self.session.get_inputs()[0].shape
         fixed = [(given, wanted) for given, wanted in zip(shape, (1, 3, side, side), strict=False)]
         if len(shape) != 4 or any(isinstance(given, int) and given != wanted for given, wanted in fixed):
-            found = f"a network for pictures of shape {shape} instead of (n, 3, {side}, {side})"
-            raise needed(self.source, found)
+            text = f"a network for pictures of shape {shape} instead of (n, 3, {side}, {side})"
+            raise needed(self.source, text)
 
     def dimensions(self, side: int) -> int:
         """Return how long the vectors are that come out.

@@ -148,8 +148,11 @@ def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str
     """Return settings as a loader takes them, by the types of its own parameters."""
     signature = inspect.signature(loader, eval_str=True)
     fields: Any = {
-        one.name: (one.annotation, ... if one.default is one.empty else one.default)
-        for one in list(signature.parameters.values())[1:]
+        parameter.name: (
+            parameter.annotation,
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in list(signature.parameters.values())[1:]
     }
     form = create_model("Settings", __config__=ConfigDict(extra="forbid"), **fields)
     try:

@@ -54,10 +54,10 @@ class VectorStore:
     def __init__(self, folder: Path | None = None, limit: int = LIMIT) -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        place = ":memory:" if folder is None else str(folder / FILE)
+        where = ":memory:" if folder is None else str(folder / FILE)
         self._limit = limit
         self._lock = threading.Lock()
-        self._file = sqlite3.connect(place, timeout=60, check_same_thread=False)
+        self._file = sqlite3.connect(where, timeout=60, check_same_thread=False)
         self._file.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {_SCHEMA}")
         self.counts = Counts()
         self._size = self.size()

@@ -57,8 +57,8 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any
     absent = sorted({*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])})
     if absent:
         where = "" if local is None else f" in {local}"
-        found = f"nothing that fits {len(absent)} of its tensors, such as {absent[0]}{where}"
-        raise needed(source, found)
+        text = f"nothing that fits {len(absent)} of its tensors, such as {absent[0]}{where}"
+        raise needed(source, text)
     return model
 
 
