@@ -56,7 +56,7 @@ def calibrate(
         fabula calibrate runs/eval-b --human people.csv --key key.json --json
         fabula calibrate runs/eval-c --human people.csv --define clip-text=mean
     """
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive.archive import read_manifest
     from ..evaluation.images.definitions import read_definitions
     from ..evaluation.report.people import write_calibration
     from ..people.against import LEVELS

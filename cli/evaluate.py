@@ -119,9 +119,9 @@ def events(
         warn(*video_budget(request).lines())
     reporter = choose_reporter(as_json=as_json)
     with summary_first(folder, as_json=as_json):
-        check_request(request, replace=options.replace, reporter=reporter)
+        check_request(request)
         tell_events(request, reporter)
-        report = run_evaluation(request, reporter)
+        report = run_evaluation(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
         _tell_videos(folder)
@@ -166,7 +166,6 @@ def images(
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.images.keeping import check_kept
     from ..evaluation.images.needs import check_weights
     from ..evaluation.images.requests import estimate_images, image_budget, images_request, tell_images
     from ..evaluation.running import run_evaluation
@@ -187,14 +186,12 @@ def images(
         return 0
     request = images_request(scripts, outputs, run_folder(out, "runs/eval"), chosen)
     check_weights(request.config)
-    if not options.replace:
-        check_kept(request)
     if not as_json:
         warn(*image_budget(request).lines())
     reporter = choose_reporter(as_json=as_json)
     with summary_first(request.folder, as_json=as_json):
         tell_images(request, reporter)
-        report = run_evaluation(request, reporter)
+        report = run_evaluation(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
         _tell_shots(request.folder)
@@ -275,7 +272,7 @@ def _lite(scripts: Path, stories: Sequence[str]) -> tuple[str, ...]:
 
 def _tell_storyboards(out: Path, *, as_json: bool) -> int:
     """Tell which storyboards could not be judged; return 1 where the leakage scan stopped one."""
-    from ..evaluation.archive import EVALUATION, read_manifest
+    from ..evaluation.archive.archive import EVALUATION, read_manifest
 
     manifest = read_manifest(out)
     leaking = sum(len(method["leaks"]) for method in manifest.subject["methods"].values())
@@ -294,7 +291,7 @@ def _tell_storyboards(out: Path, *, as_json: bool) -> int:
 
 def _tell_videos(out: Path) -> None:
     """Tell which videos could not be judged."""
-    from ..evaluation.archive import EVALUATION, read_manifest
+    from ..evaluation.archive.archive import EVALUATION, read_manifest
 
     manifest = read_manifest(out)
     _tell_replies(manifest)
@@ -308,7 +305,7 @@ def _tell_videos(out: Path) -> None:
 
 def _tell_shots(out: Path) -> None:
     """Tell how many shots were looked at, and what was wrong with them."""
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive.archive import read_manifest
 
     manifest = read_manifest(out)
     _tell_replies(manifest)

@@ -65,9 +65,9 @@ def archive(
         fabula export archive runs/eval-a --out dist/eval-a
         fabula export archive runs/eval-a --so-far --out /tmp/eval-a-so-far
     """
-    from ..evaluation.archive import export_archive
-    from ..evaluation.lacking import lacking, lacks
-    from ..evaluation.so_far import export_so_far
+    from ..evaluation.archive.archive import export_archive
+    from ..evaluation.archive.lacking import lacking, lacks
+    from ..evaluation.archive.so_far import export_so_far
 
     archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
     unasked, unreached = lacks(archive.manifest.environment)

@@ -133,8 +133,8 @@ def archive(
         fabula import archive runs/judge-a runs/judge-b --out runs/both
         fabula import archive machine-1/eval machine-2/eval --first-wins --out runs/all
     """
-    from ..evaluation.archive import read_manifest
-    from ..evaluation.merging import merge_archives
+    from ..evaluation.archive.archive import read_manifest
+    from ..evaluation.archive.merging import merge_archives
 
     merged = merge_archives(folders, out, allowed=allow, first_wins=first_wins)
     if as_json:

@@ -64,7 +64,7 @@ def score(
         fabula score runs/eval-a
         fabula score runs/eval-a --json
     """
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive.archive import read_manifest
     from ..evaluation.recoverability.score import judged_folder, scores_of
 
     release = released(release)
@@ -130,7 +130,7 @@ def compare(
     Examples:
         fabula compare runs/eval-a runs/eval-c
     """
-    from ..evaluation.archive import read_manifest
+    from ..evaluation.archive.archive import read_manifest
     from ..evaluation.recoverability.compare import compare_folders
 
     release = released(release)
@@ -241,7 +241,7 @@ def suite_of(suite: Path | None, release: Path | None) -> Path | None:
 
 def _image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None) -> "ImageScores":
     """Return the scores of an evaluation of shot images; write them as tables into a folder, too."""
-    from ..evaluation.archive import read_archive
+    from ..evaluation.archive.archive import read_archive
     from ..evaluation.images.found import read_found
     from ..evaluation.images.score import score_folder
     from ..evaluation.images.tables import scored_shots, write_scores

@@ -1,18 +1,20 @@
 """Running an evaluation: what is checked before anybody is asked, and what is kept when it stops early."""
 
 import warnings
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.execute import STOPS, RunRequest, execute
 from ..engine.progress import Event
-from ..errors import FabulaError, InputError, UserError
+from ..errors import FabulaError, InputError, RunBusy, UserError
 from ..releases.check_files import check_release_document
 from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
-from .archive import JUDGEMENTS
-from .replacing import check_kept
-from .so_far import SoFar, is_evaluation_run, keep_so_far
+from .archive.archive import JUDGEMENTS
+from .archive.keeping import set_aside, unite
+from .archive.so_far import SoFar, is_evaluation_run, keep_so_far
 
 if TYPE_CHECKING:
     from ..engine.progress import Reporter
@@ -22,42 +24,56 @@ RELEASE = "release"
 """Role of a source that is a release."""
 
 
-def check_request(request: RunRequest, *, replace: bool, reporter: "Reporter | None" = None) -> None:
-    """Check what an evaluation is about to be made from, and what it would replace.
-
-    Lines of an earlier archive that nobody can read are told to the reporter, or as a Python warning.
+def check_request(request: RunRequest) -> None:
+    """Check what an evaluation is about to be made from.
 
     Raises:
         InputError: the release is not what was packed.
-        ConfigError: replies that the run folder shows would go, and ``replace`` is not set.
     """
     for source in request.sources:
         if source.role == RELEASE:
             check_intact(source.path)
-    if not replace:
-        for line in check_kept(request):
-            if reporter is None:
-                warnings.warn(line, stacklevel=2)
-            else:
-                reporter.emit(Event("warning", data={"message": line}))
 
 
-def run_evaluation(request: RunRequest, reporter: "Reporter | None" = None) -> "RunReport":
+def run_evaluation(
+    request: RunRequest, reporter: "Reporter | None" = None, *, replace: bool = False
+) -> "RunReport":
     """Execute an evaluation; where it stops early, what is answered by then is written as its archive.
+
+    An archive that stands in the folder is united with the new one; see :mod:`.archive.keeping`. What stays
+    apart is told to the reporter, or as a Python warning.
+
+    Args:
+        request: what is asked for.
+        reporter: takes the progress.
+        replace: let go the archive that stands in the folder.
 
     Raises:
         FabulaError: as :func:`fabula.engine.execute.execute`. An error that stops the run says what is kept.
     """
+    folder = Path(request.folder)
+    _tell(set_aside(folder, replace=replace), reporter)
     try:
         report = execute(request, reporter)
+        if report.totals["failed"]:
+            _kept(folder)
     except STOPS as stop:
-        kept = _kept(request.folder)
+        kept = _kept(folder)
         if kept is None:
             raise
         raise _told(stop, kept) from stop
-    if report.totals["failed"]:
-        _kept(request.folder)
+    finally:
+        with suppress(RunBusy):  # whoever holds the run unites
+            _tell(unite(folder), reporter)
     return report
+
+
+def _tell(lines: Iterable[str], reporter: "Reporter | None") -> None:
+    for line in lines:
+        if reporter is None:
+            warnings.warn(line, stacklevel=3)
+        else:
+            reporter.emit(Event("warning", data={"message": line}))
 
 
 def check_intact(folder: Path) -> None:
@@ -93,10 +109,10 @@ def check_intact(folder: Path) -> None:
 
 def _kept(folder: Path) -> SoFar | None:
     """Write what is answered so far; that it cannot be written is no reason to hide why the run stopped."""
-    if not is_evaluation_run(Path(folder)):
+    if not is_evaluation_run(folder):
         return None
     try:
-        return keep_so_far(Path(folder))
+        return keep_so_far(folder)
     except FabulaError:
         return None
 

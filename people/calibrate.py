@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, TargetError, UserError
-from ..evaluation.archive import read_archive
+from ..evaluation.archive.archive import read_archive
 from ..evaluation.images.definitions import Definitions as ImageDefinitions
 from ..schemas.canonical import pretty_bytes, write_atomic
 from . import events, katha, shots

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.archive import Archive, check_hash
+from ..evaluation.archive.archive import Archive, check_hash
 from ..evaluation.completion.score import score_archive, subject_methods
 from ..evaluation.completion.scores import PanelScore
 from ..evaluation.completion.votes import Definitions, NonResponse

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.attempts import last_attempts
+from ..evaluation.archive.replies import last_attempts
 from ..evaluation.recoverability.definitions import Nonresponse
 from ..evaluation.recoverability.matching import Key, Marker, accepted
 from ..evaluation.stats.bootstrap import divided

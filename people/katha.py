@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError
-from ..evaluation.archive import check_hash, sources_of
-from ..evaluation.hashes import release_sha256
+from ..evaluation.archive.archive import check_hash, sources_of
+from ..evaluation.archive.protocols import release_sha256
 from ..evaluation.recoverability.definitions import Definitions
 from ..releases.loading import Release, load
 from ..schemas.human import HumanRow

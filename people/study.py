@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..evaluation.archive import Archive
+from ..evaluation.archive.archive import Archive
 from ..evaluation.images.definitions import Definitions as ImageDefinitions
 from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
 from ..schemas.base import Own

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..evaluation.archive import EVALUATION, JUDGEMENTS, sort_key
-from ..evaluation.hashes import release_sha256
+from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, sort_key
+from ..evaluation.archive.protocols import release_sha256
 from ..evaluation.recoverability.items import Items, items_of
 from ..evaluation.recoverability.replies import Replies
 from ..releases.layout import RELEASE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..evaluation.archive import write_archive
+from ..evaluation.archive.archive import write_archive
 from ..evaluation.images.found import IMAGES, packed
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement

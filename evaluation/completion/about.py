@@ -7,8 +7,8 @@ from ...engine.manifest import Manifest
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
+from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judges.settings import public_judge
-from ..replies import ReplyTally, identity_of, labels_of
 from .completion_rate import METRIC
 from .load_videos import outputs_sha256
 from .settings import EventJudgeSettings

@@ -11,7 +11,7 @@ from ...engine.stage import Item
 from ...releases.suites import SUITE, load_suite, write_suite
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ..archive import merged, write_archive
+from ..archive.archive import merged, write_archive
 from .about import About
 from .load_videos import SUITE_ROLE
 

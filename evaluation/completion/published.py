@@ -13,7 +13,7 @@ from ...releases.suites import SUITE, read_named, write_suite
 from ...schemas.canonical import sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
-from ..archive import Archive, merged, write_archive
+from ..archive.archive import Archive, merged, write_archive
 from .votes import Unreadable, parse_completion, parsed_completion
 
 _VOTE = re.compile(r"output(\d{1,3})")

@@ -17,9 +17,9 @@ from ...releases.suites import SUITE, load_suite
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
-from ..archive import Archive, check_hash, read_archive
-from ..attempts import last_attempts
-from ..lacking import incomplete_notes, lacks
+from ..archive.archive import Archive, check_hash, read_archive
+from ..archive.lacking import incomplete_notes, lacks
+from ..archive.replies import last_attempts
 from .completion_rate import completion_rate
 from .scores import AVERAGE, EventScores, PanelScore, Video
 from .votes import Definitions, Panel, Votes, collect_votes

@@ -15,8 +15,8 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.events import Suite
 from ...schemas.judgement import Judgement
-from ..archive import sort_key
-from ..attempts import last_attempts
+from ..archive.archive import sort_key
+from ..archive.replies import last_attempts
 from ..stats.uncertainty import Uncertainty
 
 NonResponse = Literal["zero", "excluded"]

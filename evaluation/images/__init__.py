@@ -30,18 +30,15 @@ def evaluate_images(
         reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
-        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, something would go, the
-            cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
+        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
+            reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ..running import run_evaluation
-    from .keeping import check_kept
     from .needs import check_weights
     from .requests import images_request, tell_images
 
     request = images_request(release, outputs, out, options)
     check_weights(request.config)
-    if not options.replace:
-        check_kept(request)
     if reporter is not None:
         tell_images(request, reporter)
-    return run_evaluation(request, reporter)
+    return run_evaluation(request, reporter, replace=options.replace)

@@ -7,10 +7,10 @@ from ...engine.manifest import Manifest
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
+from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judges.settings import public_judge
 from ..metrics.metric import Metric
 from ..metrics.registry import metrics
-from ..replies import ReplyTally, identity_of, labels_of
 from .settings import AlignmentSettings
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")

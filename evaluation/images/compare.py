@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
-from ..archive import read_manifest
-from ..lacking import notes_of_both
-from ..protocols import Difference, check_alike
+from ..archive.archive import read_manifest
+from ..archive.lacking import notes_of_both
+from ..archive.protocols import Difference, check_alike
 from ..stats.paired import Pair, Paired, paired
 from .definitions import Definitions
 from .score import score_folder

@@ -10,7 +10,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ..archive import merged, write_archive
+from ..archive.archive import merged, write_archive
 from .about import About
 from .found import IMAGES
 

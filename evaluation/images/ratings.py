@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
 from ...schemas.score import Score
-from ..attempts import last_attempts
+from ..archive.replies import last_attempts
 from ..metrics.alignment import (
     AVERAGE,
     DEFINITION,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ...errors import InputError, UserError
 from ...schemas.score import Score
-from ..archive import Archive, read_archive
-from ..lacking import incomplete_notes
+from ..archive.archive import Archive, read_archive
+from ..archive.lacking import incomplete_notes
 from ..metrics.registry import metrics
 from ..metrics.story import FoundStory, Story
 from .definitions import Definitions

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import TargetError
 from ...schemas.canonical import write_atomic
 from ...schemas.csv_text import csv_text
-from ..archive import Archive
+from ..archive.archive import Archive
 from ..metrics.story import FoundStory
 from .per_shot import ShotScore, score_shots, shot_scores
 from .ratings import collect_panels

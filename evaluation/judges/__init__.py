@@ -35,18 +35,18 @@ def evaluate_katha(
         reporter: takes the progress, and before anything is paid for what it is about to cost.
 
     Raises:
-        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, replies would go,
-            the cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
+        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit
+            was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ..running import check_request, run_evaluation
     from .requests import evaluation_request
     from .spending import tell_judging
 
     request = evaluation_request(release, _listed(outputs), out, options)
-    check_request(request, replace=options.replace, reporter=reporter)
+    check_request(request)
     if reporter is not None:
         tell_judging(request, reporter)
-    return run_evaluation(request, reporter)
+    return run_evaluation(request, reporter, replace=options.replace)
 
 
 def estimate_evaluation(

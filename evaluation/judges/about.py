@@ -7,8 +7,8 @@ from ...engine.manifest import Manifest
 from ...engine.stage import Item
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest
+from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..recoverability.method import versions
-from ..replies import ReplyTally, identity_of, labels_of
 from .accounting import Accounting
 from .presets import of_sets
 from .settings import public_judge

@@ -22,8 +22,8 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
-from ..archive import check_hash, read_archive
-from ..hashes import release_sha256
+from ..archive.archive import check_hash, read_archive
+from ..archive.protocols import release_sha256
 from .load_items import chosen_records
 from .packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from .presets import FOLDERS, MAIN, PromptSet

@@ -16,7 +16,7 @@ from ...releases.subsets.requests import FOLDER
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
-from ..hashes import release_sha256
+from ..archive.protocols import release_sha256
 from ..outputs.checked import nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
 from .settings import SelectionSettings

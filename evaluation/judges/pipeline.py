@@ -10,7 +10,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ..archive import write_judgements, write_manifest
+from ..archive.archive import write_judgements, write_manifest
 from .about import About
 from .answers import judgement_of
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
 from ...schemas.score import Score
-from ..archive import read_manifest
-from ..lacking import notes_of_both
-from ..protocols import Difference, check_alike
+from ..archive.archive import read_manifest
+from ..archive.lacking import notes_of_both
+from ..archive.protocols import Difference, check_alike
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
 from ..stats.paired import Paired

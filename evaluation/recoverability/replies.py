@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
-from ..archive import JUDGEMENTS, lines_of, read_archive, sort_key
-from ..attempts import last_attempts
+from ..archive.archive import JUDGEMENTS, lines_of, read_archive, sort_key
+from ..archive.replies import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, LABELS, Items
 from .matchers import is_rule, matcher_of

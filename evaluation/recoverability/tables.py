@@ -9,8 +9,8 @@ from ...errors import TargetError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ...schemas.text import normalize_answer
-from ..archive import JUDGEMENTS, lines_of
-from ..attempts import last_attempts
+from ..archive.archive import JUDGEMENTS, lines_of
+from ..archive.replies import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, DIMENSIONS
 from .method import Method

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ...schemas.judgement import Judgement
 from ...schemas.plain_files import open_plain
-from ..archive import JUDGEMENTS, read_archive
+from ..archive.archive import JUDGEMENTS, read_archive
 from .model import CountRow, CountTable
 
 OUTCOMES = ("answered", "refused", "blocked", "truncated", "malformed", "failed")

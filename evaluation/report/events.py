@@ -13,7 +13,7 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.score import Score
-from ..archive import EVALUATION
+from ..archive.archive import EVALUATION
 from ..completion.completion_rate import METRIC, NONRESPONSE
 from ..completion.score import score_folder
 from ..completion.scores import AVERAGE, EventScores, PanelScore, Video

@@ -12,7 +12,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...media.images import LIMITS
 from ...releases.shot_tree import read_shot_set
 from ...schemas.judgement import EvaluationManifest
-from ..archive import Archive, read_archive
+from ..archive.archive import Archive, read_archive
 from ..images.compare import image_comparisons
 from ..images.definitions import Definitions
 from ..images.found import read_found

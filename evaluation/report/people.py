@@ -11,7 +11,7 @@ from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.score import Score
-from ..archive import JUDGEMENTS
+from ..archive.archive import JUDGEMENTS
 from ..metrics.registry import label_of
 from ..recoverability.recoverability import GAP
 from ..words import counted

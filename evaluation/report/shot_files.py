@@ -10,7 +10,7 @@ from ...releases.shot_references import IMAGES
 from ...releases.shot_tree import FOLDER
 from ...schemas.canonical import sha256_file
 from ...schemas.judgement import EvaluationManifest
-from ..archive import sources_of
+from ..archive.archive import sources_of
 from ..images.load_stories import OUTPUTS, SHOTS
 from ..images.references import generated_references
 from ..metrics.story import FoundStory

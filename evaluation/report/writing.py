@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
-from ..archive import read_manifest
+from ..archive.archive import read_manifest
 from .flat import scores_csv, shots_csv, verdicts_csv
 from .model import ReportDocument
 from .page import render_page

@@ -13,7 +13,7 @@ import pytest
 
 from fabula.engine.calls import answered
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, read_archive
+from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_archive
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.endurance import rounds

@@ -15,7 +15,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, read_archive
+from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_archive
 from fabula.releases.layout import ANNOTATIONS
 from fabula.releases.loading import Release
 from fabula.releases.suites import suite_bytes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.evaluation.archive import JUDGEMENTS
+from fabula.evaluation.archive.archive import JUDGEMENTS
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer

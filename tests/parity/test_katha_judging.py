@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.archive import read_archive
+from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
 from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
 from fabula.releases.loading import Release

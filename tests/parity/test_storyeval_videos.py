@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.engine.execute import execute
-from fabula.evaluation.archive import read_archive
+from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.completion.requests import EventOptions, events_request, video_budget
 from fabula.evaluation.completion.score import score_folder
 from fabula.releases.suites import load_suite

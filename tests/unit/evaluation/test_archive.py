@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError, TargetError
-from fabula.evaluation.archive import (
+from fabula.evaluation.archive.archive import (
     EVALUATION,
     JUDGEMENTS,
     LISTED,

@@ -11,17 +11,17 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.errors import InputError
-from fabula.evaluation.archive import EVALUATION, Archive, read_archive
-from fabula.evaluation.attempts import LATER, last_attempts
+from fabula.evaluation.archive.archive import EVALUATION, Archive, read_archive
+from fabula.evaluation.archive.merging import merge_archives
+from fabula.evaluation.archive.replies import LATER, last_attempts
+from fabula.evaluation.archive.so_far import export_so_far
 from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
 from fabula.evaluation.completion.score import score_folder as score_events
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
-from fabula.evaluation.merging import merge_archives
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import run_evaluation
-from fabula.evaluation.so_far import export_so_far
 from fabula.kinds.verbs import continue_run
 from fabula.models.settings import ATTEMPT
 from fabula.releases.loading import Release

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import BudgetStop, ConfigError, InputError, ModelUnavailable, RunError, TargetError
-from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
+from fabula.errors import BudgetStop, InputError, ModelUnavailable, RunError, TargetError
+from fabula.evaluation import running
+from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
+from fabula.evaluation.archive.keeping import EARLIER
+from fabula.evaluation.archive.lacking import lacks
+from fabula.evaluation.archive.so_far import export_so_far, write_so_far
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
-from fabula.evaluation.lacking import lacks
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import check_intact
-from fabula.evaluation.so_far import export_so_far, write_so_far
 from fabula.releases.layout import ANNOTATIONS, RELEASE, VARIANTS
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import pretty_bytes, sha256_file
@@ -155,40 +157,71 @@ def test_evaluation_when_items_failed_marks_what_is_missing(
     assert archive.judgements
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"names": ("two",)}, "of compatible:one to questions, for which it is not named"),
-        ({"questions_only": True}, "about moral targets, which are left out"),
-        ({"limit": 1}, "about stories or prompts that are not chosen"),
-        ({"settings": ["run.seed=7"]}, "of a run with another seed"),
-        ({"settings": ["judge_text.max_tokens=99"]}, r"asked with other settings (max_tokens)"),
-        ({"settings": ["prepare_images.quality=50"]}, "on pictures made with other settings (images)"),
-        ({"prompts": "heldout"}, "to other prompts"),
-    ],
-)
-def test_evaluation_when_replies_would_go_is_refused_before_anybody_is_asked(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path, change: dict[str, Any], said: str
+SETTINGS = [["run.seed=7"], ["judge_text.max_tokens=99"], ["prepare_images.quality=50"]]
+CHANGES: list[tuple[dict[str, Any], bool]] = [
+    ({"names": ("two",)}, True),
+    ({"questions_only": True}, True),
+    ({"limit": 1}, True),
+    ({"prompts": "heldout"}, False),
+    *(({"settings": [*settings], "names": ("two",)}, False) for settings in SETTINGS),
+]
+
+
+@pytest.mark.parametrize(("change", "alike"), CHANGES)
+@pytest.mark.filterwarnings("ignore:what was in .* is kept in:UserWarning")
+def test_evaluation_when_the_folder_holds_one_keeps_every_reply_in_one_archive_or_beside_it(
+    evaluate: Evaluate, tmp_path: Path, change: dict[str, Any], alike: bool
 ) -> None:
-    evaluate()
-    before, asked = (tmp_path / "run" / JUDGEMENTS).read_bytes(), server.count
-    names = change.pop("names", ())
-    with pytest.raises(ConfigError) as refused:
-        evaluate(*names, **change)
-    assert said in str(refused.value)
-    assert "--replace" in str(refused.value)
-    assert (server.count, (tmp_path / "run" / JUDGEMENTS).read_bytes()) == (asked, before)
+    first = evaluate()
+    names = change.get("names", ())
+    now = evaluate(*names, **{name: value for name, value in change.items() if name != "names"})
+    folder = tmp_path / "run"
+    assert [path.name for path in folder.glob("earlier*")] == ([] if alike else ["earlier-1"])
+    kept = now if alike else read_archive(folder / "earlier-1")
+    assert all(one in kept.judgements for one in first.judgements)
+    if alike:
+        assert now.manifest.subject == first.manifest.subject
+        assert score_folder(
+            folder, definitions=Definitions(resamples=0), release=tmp_path / "release"
+        ).methods
 
 
-def test_evaluation_when_votes_or_outputs_are_fewer_is_refused(
+def test_evaluation_when_votes_or_outputs_are_fewer_keeps_the_others(
     evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
 ) -> None:
     other = draw_outputs(tmp_path / "other", release.records, side=128)
-    evaluate(outputs=[boards, other], votes=2)
-    with pytest.raises(ConfigError, match="about other, which is not among the outputs"):
-        evaluate(votes=2)
-    with pytest.raises(ConfigError, match="of compatible:one, as it has fewer votes"):
-        evaluate(outputs=[boards, other])
+    whole = evaluate(outputs=[boards, other], votes=2)
+    assert evaluate(votes=2) == whole
+    assert evaluate(outputs=[boards, other]) == whole
+    assert not [*(tmp_path / "run").glob("earlier*")]
+
+
+def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_both(
+    evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
+) -> None:
+    other = draw_outputs(tmp_path / "other", release.records, side=128)
+    stories = [record.story_id for record in release.records]
+    first = evaluate(stories=stories[:1])
+    second = evaluate("two", outputs=[other], stories=stories[1:])
+    assert {one.key() for one in first.judgements} < {one.key() for one in second.judgements}
+    assert [*second.manifest.subject["methods"]] == ["drawn", "other"]
+    assert second.manifest.protocol["stories"]["count"] == 3
+    again = evaluate("two", outputs=[other], stories=stories[1:])
+    assert again == second, "evaluating again changes nothing"
+
+
+def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
+    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = evaluate()
+    monkeypatch.setattr(running, "unite", lambda folder: ())
+    evaluate("two")
+    monkeypatch.undo()
+    assert (tmp_path / "run" / EARLIER).is_dir()
+    now = evaluate("three")
+    assert now.manifest.protocol["judges"] == [f"compatible:{name}" for name in ("one", "three", "two")]
+    assert {one.key() for one in first.judgements} < {one.key() for one in now.judgements}
+    assert not [*(tmp_path / "run").glob("earlier*")]
 
 
 def test_evaluation_when_more_is_asked_for_keeps_all_earlier_replies(
@@ -204,16 +237,15 @@ def test_evaluation_when_more_is_asked_for_keeps_all_earlier_replies(
     assert server.count == asked, "the journal keeps what goes from the archive"
 
 
-def test_evaluation_when_the_release_is_another_names_both(
-    evaluate: Evaluate, release: Release, server: ModelServer
+def test_evaluation_when_the_release_is_another_keeps_the_earlier_archive_apart(
+    evaluate: Evaluate, release: Release, tmp_path: Path
 ) -> None:
-    evaluate()
+    first = evaluate()
     lines = (release.path / ANNOTATIONS).read_text("utf-8").splitlines(keepends=True)
     (release.path / ANNOTATIONS).write_text("".join(lines[:1]), encoding="utf-8")
-    asked = server.count
-    with pytest.raises(ConfigError, match="about another release"):
-        evaluate()
-    assert server.count == asked
+    with pytest.warns(UserWarning, match="is kept in .*earlier-1"):
+        evaluate("two")
+    assert read_archive(tmp_path / "run" / "earlier-1") == first
 
 
 def test_release_when_a_file_is_not_the_one_packed_is_refused_before_anybody_is_asked(

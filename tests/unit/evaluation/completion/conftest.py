@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.archive import Archive
+from fabula.evaluation.archive.archive import Archive
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.archive import Archive, write_archive
+from fabula.evaluation.archive.archive import Archive, write_archive
 from fabula.evaluation.completion.compare import compare_folders
 from fabula.evaluation.completion.votes import Definitions
 from fabula.releases.suites import write_suite

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive import Archive, write_archive
+from fabula.evaluation.archive.archive import Archive, write_archive
 from fabula.evaluation.completion.completion_rate import completion_rate
 from fabula.evaluation.completion.score import score_archive, score_folder
 from fabula.evaluation.completion.scores import PanelScore

@@ -10,7 +10,7 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive import read_archive
+from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.completion.requests import (
     EventOptions,
     estimate_events,

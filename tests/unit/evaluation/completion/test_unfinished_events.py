@@ -1,6 +1,5 @@
 """Evaluations of videos that stop early, or are begun again with less: nothing goes, nothing becomes zero."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.progress import PlainReporter
-from fabula.errors import BudgetStop, ConfigError
-from fabula.evaluation.archive import read_archive
+from fabula.errors import BudgetStop
+from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.archive.lacking import lacks
 from fabula.evaluation.completion.requests import EventOptions, events_request
 from fabula.evaluation.completion.score import score_folder
 from fabula.evaluation.completion.votes import Definitions
-from fabula.evaluation.lacking import lacks
 from fabula.evaluation.running import check_request, run_evaluation
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel
@@ -44,8 +42,8 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
             created_at="2026-01-01T00:00:00Z", **options,
         )  # fmt: skip
         request = events_request(tmp_path / "suite.json", [videos], tmp_path / "run", given)
-        check_request(request, replace=given.replace)
-        run_evaluation(request)
+        check_request(request)
+        run_evaluation(request, replace=given.replace)
         return read_archive(tmp_path / "run")
 
     return run
@@ -75,32 +73,38 @@ def test_events_when_stopped_are_scored_by_what_is_done_and_continue(judge: Judg
 
 
 @pytest.mark.parametrize(
-    ("specs", "options", "said"),
-    [
-        (("openai:two",), {}, "9 of openai:one to videos, for which it is not named"),
-        ((), {"units": ["cup.mp4"]}, "6 about stories or prompts that are not chosen"),
-        ((), {"votes": 1}, "6 of openai:one, as it has fewer votes"),
-        ((), {"settings": ["take_frames.count=2"]}, "9 on pictures made with other settings (frames)"),
-        ((), {"settings": ["judge_events.reply=structured"]}, "9 asked with other settings (reply)"),
-    ],
+    ("specs", "options"),
+    [(("openai:two",), {}), ((), {"units": ["cup.mp4"]}), ((), {"votes": 1})],
 )
-def test_events_when_votes_would_go_are_refused_unless_told(
-    judge: Judge, specs: tuple[str, ...], options: dict[str, Any], said: str
+def test_events_when_the_folder_holds_more_keep_all_unless_told(
+    judge: Judge, tmp_path: Path, specs: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     with ModelServer(EventModel()) as server:
         first = judge(server)
-        asked = server.count
-        with pytest.raises(ConfigError) as refused:
-            judge(server, *specs, **options)
-        assert said in str(refused.value)
-        assert server.count == asked
+        now = judge(server, *specs, **options)
+        assert all(one in now.judgements for one in first.judgements)
         assert judge(server, "openai:one", "openai:two").manifest.protocol["judges"] == [
             "openai:one", "openai:two",
         ]  # fmt: skip
         assert judge(server, replace=True) == first
+    assert not [*(tmp_path / "run").glob("earlier*")]
 
 
-def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_names_and_replaces_them(
+@pytest.mark.parametrize("setting", ["take_frames.count=2", "judge_events.reply=structured"])
+def test_events_when_judged_in_another_way_keep_the_earlier_votes_apart(
+    judge: Judge, tmp_path: Path, setting: str
+) -> None:
+    with ModelServer(EventModel()) as server:
+        first = judge(server)
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="was judged in another way, and is kept in .*earlier-1: "):
+                judge(server, "openai:two", settings=[setting])
+            judge(server, replace=True)
+    assert read_archive(tmp_path / "run" / "earlier-1") == first
+    assert len([*(tmp_path / "run").glob("earlier*")]) == 1
+
+
+def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_keeps_it_apart_and_names_them(
     judge: Judge, tmp_path: Path
 ) -> None:
     path = tmp_path / "run" / "judgements.jsonl"
@@ -109,32 +113,7 @@ def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_names_and_repla
         lines = path.read_bytes().splitlines(keepends=True)
         damaged = [lines[0], b"{torn\n", lines[2].replace(b'"vote":', b'"votes":'), *lines[3:]]
         path.write_bytes(b"".join(damaged))
-        with pytest.warns(UserWarning) as told:
+        with pytest.warns(UserWarning, match=r"is kept in .*jsonl:2 .*jsonl:3 \$\.vote"):
             again = judge(server, votes=4)
-    texts = [str(one.message) for one in told]
-    assert texts[0].startswith(f"2 lines of {path} cannot be read and will be replaced")
-    assert texts[1].startswith(f"{path}:2 $: ") and texts[2].startswith(f"{path}:3 $.vote: ")
-    assert len(texts) == 3
     assert len(again.judgements) > len(whole.judgements) == len(lines)
-
-
-def test_check_when_there_is_a_reporter_tells_it_which_lines_cannot_be_read(
-    judge: Judge, tmp_path: Path
-) -> None:
-    with ModelServer(EventModel()) as server:
-        judge(server)
-        path = tmp_path / "run" / "judgements.jsonl"
-        path.write_bytes(b"\xff\n" * 9 + path.read_bytes())
-        given = EventOptions(
-            judges=("openai:one",), models={"openai:one": {"base_url": server.openai_url}}, workers=0
-        )
-        request = events_request(
-            tmp_path / "suite.json", [tmp_path / "videos/model-x"], tmp_path / "run", given
-        )
-        stream = io.StringIO()
-        check_request(request, replace=False, reporter=PlainReporter(stream))
-        check_request(request, replace=True, reporter=PlainReporter(stream))
-    lines = stream.getvalue().splitlines()
-    assert lines[0].startswith("warning: 9 lines of ")
-    assert [f"jsonl:{number} $" in line for number, line in enumerate(lines[1:7], 1)] == [True] * 6
-    assert lines[7:] == [f"warning: {path}: 3 more"]
+    assert (tmp_path / "run" / "earlier-1" / path.name).read_bytes() == b"".join(damaged)

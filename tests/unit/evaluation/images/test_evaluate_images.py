@@ -12,7 +12,7 @@ from PIL import Image
 
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
-from fabula.evaluation.archive import export_archive, read_archive, read_manifest
+from fabula.evaluation.archive.archive import export_archive, read_archive, read_manifest
 from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
@@ -228,8 +228,8 @@ def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_no
     plots = score_folder(tmp_path / "run", Definitions(chosen={"clip-text": "plot"}, resamples=0)).methods[0]
     assert plots.scores["clip_score"].counts["without_text"] == 0
     assert read_manifest(tmp_path / "run").protocol["models"] == {"clip": "colour-texts@1/float32/cpu"}
-    with pytest.raises(ConfigError, match="would lose: what the clip model found"):
-        evaluate(model_x, other, metrics="occm")
+    evaluate(model_x, other, metrics="occm")
+    assert score_folder(tmp_path / "run", FEW).methods[0].scores["clip_score"] == right, "it is kept"
 
 
 def test_needs_when_something_is_missing_are_listed_at_once(
@@ -392,15 +392,20 @@ def test_evaluation_when_the_budget_ends_keeps_what_was_rated(
     assert any("not finished" in note for note in scores.notes)
 
 
-def test_evaluation_when_the_folder_would_lose_something_is_refused_unless_replaced(
+def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
     evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:
     evaluate(model_x, copies, metrics="occm,csd")
-    with pytest.raises(ConfigError, match="would lose: the methods copy-paste; some of its stories"):
-        evaluate(model_x, metrics="occm,csd", limit=2)
-    with pytest.raises(ConfigError, match="would lose: what the style model found"):
-        evaluate(model_x, copies, metrics="occm")
-    evaluate(model_x, copies, metrics="occm,csd,aesthetic")
+    first = read_found(tmp_path / "run")
+    evaluate(model_x, metrics="occm,csd", limit=2)
+    assert read_found(tmp_path / "run") == first
+    evaluate(model_x, metrics="aesthetic")
+    (united, *_), (known, *_) = (
+        [one for one in found if one.method == "model-x"] for found in (read_found(tmp_path / "run"), first)
+    )
+    assert united.boxes == known.boxes and united.pictures["style"] == known.pictures["style"]
+    assert united.pictures["aesthetic"] is not None
+    assert not [*(tmp_path / "run").glob("earlier*")]
     evaluate(model_x, metrics="occm", replace=True)
     assert [one.method for one in score_folder(tmp_path / "run", FEW).methods] == ["model-x"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.archive import read_archive
+from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.archive.protocols import protocol_differences
 from fabula.evaluation.images.definitions import Definitions, read_definitions
 from fabula.evaluation.images.found import read_found
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.images.tables import scored_shots, shot_rows
 from fabula.evaluation.metrics.registry import names, registered
-from fabula.evaluation.protocols import protocol_differences
 from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page
 

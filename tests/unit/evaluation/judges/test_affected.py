@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.archive import read_archive, write_archive
+from fabula.evaluation.archive.archive import read_archive, write_archive
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.judges.affected import Affected, affected_judgements
 from fabula.releases.loading import Release

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import BudgetStop, ConfigError, InputError
-from fabula.evaluation.archive import JUDGEMENTS, Archive, read_archive
+from fabula.evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder

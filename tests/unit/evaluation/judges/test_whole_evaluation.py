@@ -11,7 +11,7 @@ import pytest
 
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
-from fabula.evaluation.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
+from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha, prepare_images
 from fabula.evaluation.judges import pictures as images_module
 from fabula.evaluation.judges.pictures import ImageSettings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.archive import write_archive
+from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.completion.compare import compare_folders
 from fabula.evaluation.completion.votes import Definitions as EventDefinitions
 from fabula.evaluation.recoverability.definitions import Definitions

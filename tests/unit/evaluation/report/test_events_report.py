@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.archive import write_archive
+from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.completion.score import score_folder
 from fabula.evaluation.report.events import EACH, events_report
 from fabula.evaluation.report.page import render_page

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive import export_archive
+from fabula.evaluation.archive.archive import export_archive
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import IMAGES, read_found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive import read_archive
+from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.katha import katha_report

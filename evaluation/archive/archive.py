@@ -14,12 +14,12 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from ..engine.manifest import read_manifest as read_run
-from ..errors import InputError, RunError, TargetError, UserError
-from ..schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
-from ..schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
-from ..schemas.paths import format_path
-from ..schemas.plain_files import open_plain, read_plain
+from ...engine.manifest import read_manifest as read_run
+from ...errors import InputError, RunError, TargetError, UserError
+from ...schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
+from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
+from ...schemas.paths import format_path
+from ...schemas.plain_files import open_plain, read_plain
 
 JUDGEMENTS = "judgements.jsonl"
 EVALUATION = "evaluation.json"
@@ -181,8 +181,8 @@ def export_archive(source: str | Path, target: Path) -> Archive:
         InputError: as for :func:`read_archive`.
         TargetError: the new folder is not empty, or cannot be written.
     """
-    from .images.found import read_found
-    from .merging_images import write_found
+    from ..images.found import read_found
+    from ..images.merging import write_found
 
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)
@@ -253,7 +253,7 @@ def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
     Args:
         archive: the archive.
         part: ``release`` or ``suite``, the part of the manifest's protocol that names it.
-        found: SHA-256 of the one at hand; see :func:`fabula.evaluation.hashes.release_sha256`.
+        found: SHA-256 of the one at hand; see :func:`fabula.evaluation.archive.protocols.release_sha256`.
         where: its folder or file, for the message.
 
     Raises:

@@ -1,18 +1,26 @@
-"""Several archives made alike, such as of several judges or machines, as one."""
+"""Several archives made alike, such as of several judges or machines, as one.
+
+Verdicts of a matcher on answers of several judges, given numbers of their own when archives are merged.
+
+What several evaluations are about, as one: methods, their outputs, and what could not be judged.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from ..errors import ConfigError, FabulaError, InputError, TargetError, UserError
-from ..releases.layout import SUITE
-from ..releases.suites import load_suite, write_suite
-from ..schemas.canonical import digest
-from ..schemas.judgement import EvaluationManifest, Judgement
+from ...errors import ConfigError, FabulaError, InputError, TargetError, UserError
+from ...releases.layout import SUITE
+from ...releases.suites import load_suite, write_suite
+from ...schemas.canonical import digest
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ..images.merging import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
+from ..words import counted
 from .archive import (
     EVALUATION,
     JUDGEMENTS,
@@ -26,14 +34,9 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
-from .attempts import ReplyCounts
-from .lacking import INCOMPLETE
-from .merging_images import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
-from .merging_lacking import still_lacking
-from .merging_matches import MatchVotes
-from .merging_subjects import merged_subject
+from .lacking import INCOMPLETE, still_lacking
 from .protocols import check_alike
-from .words import counted
+from .replies import ReplyCounts
 
 JOINED = {
     "katha": ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"),
@@ -110,13 +113,10 @@ def merge_archives(
     """
     places = _distinct(folders)
     manifests = [read_manifest(place) for place in places]
-    for other in manifests[1:]:
-        check_alike(manifests[0], other, {*JOINED[manifests[0].kind], *allowed})
+    with _as_written(places):
+        protocol = joined_protocol(manifests, allowed)
     joined = _Joined(places, first_wins=first_wins)
-    looked = None
-    if manifests[0].kind == "images":
-        _check_models(manifests, allowed)
-        looked = merge_found(places, first_wins=first_wins)
+    looked = merge_found(places, first_wins=first_wins) if manifests[0].kind == "images" else None
     out = _new_folder(Path(target))
     try:
         try:
@@ -127,7 +127,8 @@ def merge_archives(
             placed = MatchVotes().placed
             merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
             raise
-        manifest = _manifest_of(places, manifests, joined, allowed, looked)
+        with _as_written(places):
+            manifest = _manifest(protocol, manifests, joined, looked)
         if looked is not None:
             write_found(out, looked.found)
         if manifest.kind == "events":
@@ -143,14 +144,24 @@ def merge_archives(
     return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over, stories)
 
 
-def _check_models(manifests: Sequence[EvaluationManifest], allowed: Collection[str]) -> None:
-    """Refuse evaluations in which other models looked for the same, before what they found is compared."""
+def joined_protocol(manifests: Sequence[EvaluationManifest], allowed: Collection[str] = ()) -> dict[str, Any]:
+    """Return what several evaluations say of how they judged, as one.
+
+    Raises:
+        InputError: they were not judged alike; all that differs is listed.
+    """
+    first = manifests[0]
+    for other in manifests[1:]:
+        check_alike(first, other, {*JOINED[first.kind], *allowed})
+    protocol = dict(first.protocol)
     problems: list[UserError] = []
-    values = [told for one in manifests if isinstance(told := one.protocol.get("models"), Mapping)]
-    if values and "models" not in allowed:
-        _united("models", values, problems)
+    for name in JOINED[first.kind]:
+        values = [one.protocol[name] for one in manifests if name in one.protocol]
+        if values:
+            protocol[name] = _united(name, values, None if name in allowed else problems)
     if problems:
         raise InputError(problems)
+    return protocol
 
 
 class _Joined:
@@ -193,16 +204,11 @@ class _Joined:
         return self._said.setdefault(sort_key(judgement), said) != said
 
 
-def _manifest_of(
-    places: Sequence[Path],
-    manifests: Sequence[EvaluationManifest],
-    joined: _Joined,
-    allowed: Collection[str],
-    looked: Looked | None,
-) -> EvaluationManifest:
-    """Return the manifest of the whole; manifests may come from anybody, and hold anything."""
+@contextmanager
+def _as_written(places: Sequence[Path]) -> Iterator[None]:
+    """Say it where manifests are not as Fabula writes them; they may come from anybody, and hold anything."""
     try:
-        return _manifest(manifests, joined, allowed, looked)
+        yield
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise InputError(
             [
@@ -217,34 +223,23 @@ def _manifest_of(
 
 
 def _manifest(
+    protocol: dict[str, Any],
     manifests: Sequence[EvaluationManifest],
     joined: _Joined,
-    allowed: Collection[str],
     looked: Looked | None,
 ) -> EvaluationManifest:
-    if looked is None:
-        subject, stories = merged_subject(manifests, joined.units)
-    else:
-        subject, stories = image_subject(manifests, looked), set[str]()
-    protocol = dict(manifests[0].protocol)
-    problems: list[UserError] = []
-    for name in JOINED[manifests[0].kind]:
-        values = [one.protocol[name] for one in manifests if name in one.protocol]
-        if values:
-            protocol[name] = _united(name, values, None if name in allowed else problems)
-    if problems:
-        raise InputError(problems)
-    told = [one.protocol.get("stories") for one in manifests]
     if looked is not None:
+        subject = image_subject(manifests, looked)
         protocol |= image_protocol(protocol, looked.found)
-    elif "stories" in protocol and any(one != told[0] for one in told):
-        protocol["stories"] = {"count": len(stories), "sha256": digest(sorted(stories))}
+    else:
+        subject, stories = merged_subject(manifests, joined.units)
+        told = [one.protocol.get("stories") for one in manifests]
+        if "stories" in protocol and any(one != told[0] for one in told):
+            protocol["stories"] = {"count": len(stories), "sha256": digest(sorted(stories))}
     return EvaluationManifest(
-        kind=manifests[0].kind,
-        protocol=protocol,
-        subject=subject,
+        kind=manifests[0].kind, protocol=protocol, subject=subject,
         environment=_environment(manifests, joined),
-    )
+    )  # fmt: skip
 
 
 def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) -> Any:  # noqa: ANN401 - JSON
@@ -273,7 +268,7 @@ def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) 
 
 
 def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> dict[str, Any]:
-    from .. import __version__
+    from ... import __version__
 
     missing = still_lacking(manifests)
     first = manifests[0].environment
@@ -322,3 +317,130 @@ def _new_folder(target: Path) -> Path:
 
 def _unwritable(target: Path, error: OSError) -> TargetError:
     return TargetError(str(target), what=f"the folder cannot be written: {error}", fix="choose another --out")
+
+
+Asked = tuple[object, ...]
+
+
+class MatchVotes:
+    """Numbers the verdicts of each matcher.
+
+    ``vote`` of a verdict is the place of the answer that it is about among those that one run collected. So
+    another run, with other judges, has another answer under the same number. What a verdict is about is its
+    answer: the same answer keeps the number that it had, and another one gets the next that is free.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Asked, dict[object, int]] = {}
+        self._taken: dict[Asked, set[int]] = {}
+
+    def placed(self, judgement: Judgement) -> Judgement:
+        """Return a judgement under its number in the whole; all but verdicts stay as they are."""
+        if judgement.kind != "match":
+            return judgement
+        *asked_of, _ = judgement.asked()
+        asked = (*asked_of, judgement.attempt)
+        places, taken = self._places.setdefault(asked, {}), self._taken.setdefault(asked, set())
+        about = said_digest(judgement) if judgement.parsed is None else str(judgement.parsed.get("answer"))
+        if about not in places:
+            free = judgement.vote not in taken
+            places[about] = judgement.vote if free else max(taken) + 1
+            taken.add(places[about])
+        if places[about] == judgement.vote:
+            return judgement
+        return judgement.model_copy(update={"vote": places[about]})
+
+
+ADDED = (
+    "frames", "generations_requested", "generations_valid", "generations_invalid", "packets_scanned",
+    "panels", "pictures_with_notes", "requested", "stories_requested", "stories_valid", "valid",
+)  # fmt: skip
+"""Counts that add where parts are about different stories or prompts."""
+LISTED = ("invalid", "leaks", "strays")
+Units = set[tuple[str | None, str]]
+
+
+def merged_subject(
+    manifests: Sequence[EvaluationManifest], units: Sequence[Units]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the subject of a merged archive, and the stories or prompts that it is about.
+
+    Args:
+        manifests: of the parts.
+        units: of each part, the methods and stories, or prompts, that its judgements are about.
+
+    Raises:
+        InputError: two parts are about other outputs of one method for the same stories or prompts.
+    """
+    methods: dict[str, dict[str, Any]] = {}
+    seen: dict[str, set[str]] = {}
+    every: set[str] = set()
+    problems: list[UserError] = []
+    for manifest, shown in zip(manifests, units, strict=True):
+        every.update(unit for _, unit in shown)
+        listed = manifest.subject.get("methods")
+        for name, about in sorted(listed.items()) if isinstance(listed, Mapping) else ():
+            own = {unit for method, unit in shown if method == name} | _invalid_units(about)
+            every.update(own)
+            known = methods.get(name)
+            if known is None:
+                methods[name], seen[name] = dict(about), own
+            elif known.get("outputs_sha256") == about.get("outputs_sha256"):
+                methods[name] = _same(known, about)
+                seen[name] |= own
+            elif own & seen[name]:
+                problems.append(_other_outputs(name, known, about, len(own & seen[name])))
+            else:
+                methods[name] = _added(known, about)
+                seen[name] |= own
+    if problems:
+        raise InputError(problems)
+    return {"methods": dict(sorted(methods.items()))}, every
+
+
+def _invalid_units(about: Mapping[str, Any]) -> set[str]:
+    listed = about.get("invalid")
+    rows = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    return {str(one.get("story_id", one.get("unit"))) for one in rows}
+
+
+def _same(known: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the accounting of the same outputs judged twice: what was scanned or stopped in either."""
+    merged = dict(known)
+    for name in LISTED:
+        if isinstance(known.get(name), list) and isinstance(about.get(name), list):
+            merged[name] = _union(known[name], about[name])
+    if "packets_scanned" in known:
+        merged["packets_scanned"] = max(known["packets_scanned"], about.get("packets_scanned", 0))
+    return merged
+
+
+def _added(known: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the accounting of outputs of one method for different stories or prompts."""
+    merged = dict(known)
+    for name in ADDED:
+        if name in known and name in about:
+            merged[name] = known[name] + about[name]
+    for name in LISTED:
+        if isinstance(known.get(name), list) and isinstance(about.get(name), list):
+            merged[name] = _union(known[name], about[name])
+    merged["seeds"] = sorted({*known.get("seeds", ()), *about.get("seeds", ())})
+    merged["outputs_sha256"] = digest(sorted([known["outputs_sha256"], about["outputs_sha256"]]))
+    wanted = merged.get("generations_requested", merged.get("requested", 0))
+    valid = merged.get("generations_valid", merged.get("valid", 0))
+    merged["invalid_rate"] = (wanted - valid) / wanted if wanted else None
+    return merged
+
+
+def _union(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    return [*first, *(one for one in second if one not in first)]
+
+
+def _other_outputs(name: str, known: Mapping[str, Any], about: Mapping[str, Any], shared: int) -> UserError:
+    return UserError(
+        f"method {name}",
+        what=f"two evaluations judged different outputs of this method for {shared} "
+        "stories or prompts: SHA-256 "
+        f"{known.get('outputs_sha256')} and {about.get('outputs_sha256')}",
+        fix="judge the same outputs, or give the method another name in one of them",
+    )

@@ -1,12 +1,17 @@
-"""Whether two evaluations were made alike, so that their scores can be compared."""
+"""Whether two evaluations were made alike, so that their scores can be compared.
+
+What identifies the data that an evaluation was made with.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, UserError
-from ..schemas.canonical import canonical_text
-from ..schemas.judgement import EvaluationManifest
+from ...errors import InputError, UserError
+from ...releases.layout import ANNOTATIONS, VARIANTS
+from ...schemas.canonical import canonical_text, digest, sha256_file
+from ...schemas.judgement import EvaluationManifest
 
 UNSAID = {"attempts": 1}
 """What a protocol means that does not say it: archives of before had one attempt at each question. A metric
@@ -93,3 +98,26 @@ def _differences(path: str, first: Any, second: Any) -> Iterator[Difference]:  #
 def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON
     text = canonical_text(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def release_sha256(folder: str | Path) -> str:
+    """Return the SHA-256 of what a release asks: its records and contrastive variants, file by file.
+
+    Licence, card and version are left out: what was judged is the same whatever they say.
+
+    Raises:
+        InputError: one of the files cannot be read.
+    """
+    place = Path(folder)
+    try:
+        return digest({name: sha256_file(place / name) for name in (ANNOTATIONS, VARIANTS)})
+    except OSError as error:
+        raise InputError(
+            [
+                UserError(
+                    str(place),
+                    what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
+                    fix="give the folder of a packed release",
+                )
+            ]
+        ) from error

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, UserError
-from ..schemas.canonical import Json, digest, jsonl_lines, write_atomic
-from ..schemas.judgement import EvaluationManifest
-from .images.found import IMAGES, read_found
-from .metrics.alignment import DIMENSIONS
-from .metrics.story import FoundFacts, FoundStory
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
+from ...schemas.judgement import EvaluationManifest
+from ..metrics.alignment import DIMENSIONS
+from ..metrics.story import FoundFacts, FoundStory
+from .found import IMAGES, read_found
 
 __all__ = ["IMAGES", "image_protocol", "image_subject", "merge_found", "write_found"]
 

@@ -8,23 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..engine.journal_file import NAME as JOURNAL
-from ..engine.lock import hold
-from ..engine.manifest import NAME as RUN
-from ..engine.manifest import read_manifest as read_run
-from ..engine.manifest import write_manifest as write_run
-from ..engine.pipeline import Pipeline
-from ..engine.replay import Replay, replayed
-from ..engine.sources import path_from
-from ..errors import InputError, RunError, TargetError, UserError
-from ..schemas.canonical import file_mode, pretty_bytes, write_atomic
-from ..schemas.plain_files import open_plain, read_json
+from ...engine.journal_file import NAME as JOURNAL
+from ...engine.lock import hold
+from ...engine.manifest import NAME as RUN
+from ...engine.manifest import read_manifest as read_run
+from ...engine.manifest import write_manifest as write_run
+from ...engine.pipeline import Pipeline
+from ...engine.replay import Replay, replayed
+from ...engine.sources import path_from
+from ...errors import InputError, RunError, TargetError, UserError
+from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
+from ...schemas.plain_files import open_plain, read_json
+from ..completion.pipeline import PIPELINE as EVENTS
+from ..images.pipeline import PIPELINE as IMAGES
+from ..judges.pipeline import PIPELINE as KATHA
+from ..words import counted
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
-from .completion.pipeline import PIPELINE as EVENTS
-from .images.pipeline import PIPELINE as IMAGES
-from .judges.pipeline import PIPELINE as KATHA
 from .lacking import INCOMPLETE, lacking
-from .words import counted
 
 PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS, IMAGES)}
 
@@ -118,7 +118,7 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
             written = _marked(draft, found)
             if not written.judgements:
                 return None
-            _move(draft, target)
+            move_archive(draft, target)
             return replace(written, folder=target)
     except OSError as error:
         raise TargetError(
@@ -155,8 +155,12 @@ def _marked(draft: Path, found: Replay) -> SoFar:
     return SoFar(draft, document["kind"], count, sum(told["unasked"].values()), unreached)
 
 
-def _move(draft: Path, target: Path) -> None:
-    """Move the files of a draft, the manifest first: what is there is never taken for more than it is."""
+def move_archive(draft: Path, target: Path) -> None:
+    """Move the files of a draft, the manifest first: what is there is never taken for more than it is.
+
+    Raises:
+        OSError: the target cannot be written.
+    """
     names = sorted(path.name for path in draft.iterdir() if path.name != RUN)
     for name in sorted(names, key=lambda one: one != EVALUATION):
         (draft / name).chmod(file_mode(target))  # the draft's folder was for its owner only
