@@ -22,11 +22,18 @@ import numpy as np
 from measure import measure
 
 from fabula.builders.entities.cluster_people import Settings, people_of
-from fabula.builders.entities.clustering import Distances, cluster, forbid, overlapping
 from fabula.builders.entities.detect_people import Settings as Detecting
-from fabula.builders.entities.distances import Weighed, fused
+from fabula.builders.entities.distances import (
+    Distances,
+    Weighed,
+    cluster,
+    forbid,
+    fused,
+    overlapping,
+    packed,
+    unpacked,
+)
 from fabula.builders.entities.drafts import Seen, Tracklet
-from fabula.builders.entities.vectors import packed, unpacked
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, tracked

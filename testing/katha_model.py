@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..builders.katha.rules.chance import pick, share
-from ..builders.katha.spans import scene_spans
+from ..builders.text.spans import scene_spans
+from ..builders.text.words import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.vocabulary import vocabulary

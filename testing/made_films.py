@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..builders.entities.drafts import Person
-from ..builders.entities.views import PersonView, ShotView, Views, keep
+from ..builders.entities.pictures import PersonView, ShotView, Views, keep
 from .drawn import draw_panel
 
 SHOT_FRAMES, FPS = 25, 25

@@ -6,7 +6,7 @@ it says that it cannot tell: it looks at none. Deterministic, and no judge's wor
 
 import re
 
-from ..builders.katha.rules.chance import pick
+from ..builders.text.words import pick
 from ..schemas.canonical import Json
 from ..schemas.text import normalize_answer
 from .asked_prompts import fenced_texts, prompt_of, user_text

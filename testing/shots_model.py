@@ -15,10 +15,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ..builders.katha.rules.chance import pick
 from ..builders.shots.cast import character, named_first, named_in
 from ..builders.shots.design_perspectives import design
 from ..builders.shots.write_characters import find_people
+from ..builders.text.words import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary

@@ -12,7 +12,7 @@ from ...schemas.text import normalize_answer, normalize_text
 from ..replies import Drafted, Problems, script_problem, texts_in
 from ..replies import ask as ask_model
 from .drafts import Repair
-from .views import picture
+from .pictures import picture
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from ...validators.entities.view import view_of
 from .drafts import Entity, Repair, Script, ScriptShot
 from .guarantees import slots_of
 from .plan_windows import Place
-from .window_score import load_of, traits_of
+from .windows import load_of, traits_of
 
 SPLIT = "split_ids"
 """Name of the split file that the builder writes."""

@@ -13,10 +13,8 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.base import Own
 from ...schemas.canonical import Json
-from .clustering import Join, cluster, forbid, overlapping
-from .distances import Weighed, fused
+from .distances import Join, Weighed, cluster, forbid, fused, overlapping, unpacked
 from .drafts import Merge, Person, Tracklet
-from .vectors import unpacked
 
 BY = "clustering"
 

@@ -16,7 +16,7 @@ from .asking import Shown, ask
 from .cluster_people import tracklets_of
 from .consolidation import Proposal, Rule, consolidate
 from .drafts import Person, Tracklet
-from .portraits import portraits
+from .pictures import portraits
 
 PROMPT = "entities/consolidate_people"
 

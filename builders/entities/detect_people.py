@@ -20,12 +20,12 @@ from ...media.problems import MediaProblem
 from ...models.vision.looking import VisionSettings, opened
 from ...models.vision.types import Box
 from ...schemas.canonical import Json, sha256_file
+from .detections import Row, unreadable, wrong
 from .detections_file import Detections, open_detections
-from .detections_format import Row, unreadable, wrong
+from .distances import packed_rows
 from .drafts import Box4, Seen, Shot, Video
-from .faces import faces_of_people
-from .looking import ModelName, frames_of
-from .vectors import packed_rows
+from .pictures import ModelName, frames_of
+from .shot_quality import faces_of_people
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
 from ...schemas.ids import slug
-from .detections_format import Header, Row, wrong
-from .detections_rows import LineRows, ParquetRows, open_rows
+from .detections import Header, LineRows, ParquetRows, Row, open_rows, wrong
 from .drafts import Box4, Video
 
 MOST_PROBLEMS = 200

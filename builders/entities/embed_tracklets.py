@@ -16,10 +16,9 @@ from ...media.video import Frame
 from ...models.vision.looking import VisionSettings, opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
-from .best_views import ViewWeights, best, candidates, qualities, sharpness_of
+from .distances import Rows, mean_vector, packed, unpacked
 from .drafts import Shot, Tracklet
-from .looking import ModelName, cut_out, frames_of
-from .vectors import Rows, mean_vector, packed, unpacked
+from .pictures import ModelName, ViewWeights, best, candidates, cut_out, frames_of, qualities, sharpness_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from pydantic import Field
 from ...engine.stage import Item
 from ...schemas.base import Own
 from .drafts import Entity, EntityKind, Merge, Person, Repair, Script
-from .views import Views
+from .pictures import Views
 
 
 class Local(Own):

@@ -12,7 +12,7 @@ from ...schemas.base import Own
 from ...schemas.entities import LABELS, TYPES
 from .drafts import Entity, Repair, Script
 from .names import mentions, spelled, unmentioned
-from .window_score import ShotSlots
+from .windows import ShotSlots
 
 
 def in_order(entities: Iterable[Entity]) -> tuple[list[Entity], dict[str, str]]:

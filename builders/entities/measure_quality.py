@@ -13,9 +13,8 @@ from ...media.quality import luma
 from ...media.video import even_indices
 from ...models.vision.looking import VisionSettings, opened
 from .drafts import Shot
-from .looking import frames_of
+from .pictures import frames_of, keep
 from .shot_quality import looked_at, quality_of
-from .views import keep
 
 if TYPE_CHECKING:
     from PIL.Image import Image

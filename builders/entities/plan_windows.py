@@ -23,10 +23,24 @@ from ...schemas.canonical import Json
 from .drafts import Repair, Script, ScriptShot
 from .films import Identities
 from .guarantees import in_order, slots_of, within
-from .tiers import RELEASED, Bounds, lengths_of, problem_of, tier_of
-from .views import Views
-from .window_choice import Window, choose_windows
-from .window_score import UNITS, Load, ShotSlots, Traits, Weights, load_of, score_of, traits_of
+from .pictures import Views
+from .windows import (
+    RELEASED,
+    UNITS,
+    Bounds,
+    Load,
+    ShotSlots,
+    Traits,
+    Weights,
+    Window,
+    choose_windows,
+    lengths_of,
+    load_of,
+    problem_of,
+    score_of,
+    tier_of,
+    traits_of,
+)
 
 MOST: Mapping[str, int] = {"easy": 4, "medium": 2, "hard": 1}
 """Episodes of each tier that a video gives at most, as the release has them in proportion: 80, 40 and 20."""

@@ -15,7 +15,7 @@ from ...media.problems import MediaProblem
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from .drafts import Shot
-from .looking import frames_of
+from .pictures import frames_of
 from .shot_quality import looked_at
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from ...media.problems import MediaProblem
 from ...media.video import even_indices, frames_at
 from ...schemas.base import Own
 from ...schemas.canonical import Json
-from .colours import colour_word, histogram
 from .drafts import Box4, Person, Tracklet
-from .views import PersonView, ShotView, Views, keep
+from .pictures import PersonView, ShotView, Views, colour_word, histogram, keep
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,7 +14,7 @@ from ...schemas.events import video_name
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
 from ...validators.suites.conditions import participants_in
-from .results import read_results
+from .grading import read_results
 from .rules import keyword_of
 from .settings import LoadSettings, Seed
 

@@ -8,9 +8,9 @@ from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import setting_texts
 from ...errors import ConfigError
+from .grading import RESULTS, write_results
 from .options import SuiteOptions
 from .pipeline import PIPELINE
-from .results import RESULTS, write_results
 
 
 def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> RunRequest:

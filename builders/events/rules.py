@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from ...schemas.events import PARTICIPANTS
-from ..katha.rules.lexicon import word_set
+from ..text.words import word_set
 
 MAKER = "rules@1"
 _JOINT = re.compile(r",?\s+(and finally|and then|then)\s+|,\s+(and)\s+|,\s+", re.IGNORECASE)

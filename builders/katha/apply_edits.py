@@ -19,6 +19,7 @@ from ...schemas.ids import primary_language
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from ...schemas.vocabulary import vocabulary
 from ..step import RULES
+from ..text.spans import scene_spans
 from .drafts import (
     IDS,
     LABELS,
@@ -33,7 +34,6 @@ from .drafts import (
     with_repairs,
 )
 from .rules.questions import relabelled
-from .spans import scene_spans
 
 SPEC = StageSpec(
     name="apply_edits",

@@ -18,8 +18,8 @@ from ...validators.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Drafted, Problems, ask, by_number, check_count, language, listed, needed, optional
 from ..step import PlannerSettings, Step, Unfit
+from ..text.segments import Analysis, segment_texts
 from .drafts import Sketch, scene_texts
-from .rules.analysis import Analysis, segment_texts
 from .rules.scenes import describe_scenes, draft_scene_texts
 
 SCENE_FIELDS = (

@@ -17,7 +17,7 @@ from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
 from ...validators.provenance import record_hashes
 from ...validators.status_rules import is_settled
-from .rules.reading import StoryView
+from ..text.reading import StoryView
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")

@@ -3,6 +3,8 @@
 What could move it is looked for before anything is written: sources that changed, a stage or library of
 another version, stories that the run has under this or another id. Then the run goes on with the new sources
 behind its own. Before any output is replaced, every record is compared with what it was.
+
+What becomes of new stories before they are added: the stages are rehearsed for them alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,32 +12,62 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...engine.config import models_of
 from ...engine.execute import Options, RunRequest, execute, last_limit
 from ...engine.items import Items
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.manifest import creation_time, read_manifest
 from ...engine.pipeline import load_pipeline
+from ...engine.rehearsal import Script, rehearse
 from ...engine.report import NAME as REPORT
-from ...engine.report import read_report
+from ...engine.report import ItemReport, read_report
 from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.plain_files import read_json
 from ...validators.dataset import BALANCE
-from ..spending import tell_added
+from ..rows import Reader
+from ..spending import tell_added, without_models
+from ..story_rows import Settings as LoadSettings
 from .extend_base import Base, read_base, read_interrupted
-from .extend_rehearsal import would_stop
-from .extend_report import ExtendReport
-from .extend_rows import AddedRows, refuse_duplicates, refuse_translations
+from .extend_report import AddedRows, ExtendReport, refuse_duplicates, refuse_translations
 from .find_duplicates import Settings as DuplicateSettings
 from .load_stories import read_sources
 from .pipeline import PIPELINE
-from .rows import Reader
 from .screen_stories import Settings as ScreenSettings
-from .story_rows import Settings as LoadSettings
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
+
+
+def would_stop(request: RunRequest, added: Sequence[str]) -> tuple[ItemReport, ...]:
+    """Return which new stories the stages would turn away, and why. Asks no model, writes nothing.
+
+    Where models draft, only what the stages before them turn away can be known.
+
+    Args:
+        request: the run as it would be executed.
+        added: ids of the new stories; the stopped ones come in this order.
+    """
+    if not added:
+        return ()
+    stand_in = without_models(request.config)
+    options = replace(request.options, items=tuple(added), workers=0)
+    report = rehearse(replace(request, options=options), stand_in, Script(stand_in, lambda _: None))
+    firm = _firm_stages(request)
+    stopped = {one.id: one for one in report.items if one.stage in firm and one.status != "pending"}
+    return tuple(stopped[story] for story in added if story in stopped)
+
+
+def _firm_stages(request: RunRequest) -> frozenset[str]:
+    """Return the stages before the first that asks a model; all, where none does."""
+    found = []
+    for name in load_pipeline(request.pipeline).names():
+        if models_of(request.config.stages[name]):
+            break
+        found.append(name)
+    return frozenset(found)
+
 
 __all__ = ["ExtendOptions", "extend_katha"]
 

@@ -13,9 +13,9 @@ from ...schemas.story import Story
 from ...schemas.text import normalize_text
 from ...schemas.values import Edit
 from ...schemas.vocabulary import vocabulary
+from ..rows import Reader, Row
+from ..text.spans import scene_spans
 from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
-from .rows import Reader, Row
-from .spans import scene_spans
 
 _TYPES: Mapping[str, type[Own]] = {
     "scenes": Scene,

@@ -5,7 +5,7 @@ from ...schemas.ids import primary_language
 from ..replies import language
 from ..step import PlannerSettings, Step
 from .drafts import LABELS, Sketch, given_label
-from .rules.labels import moral_label, narrative_type
+from .rules.screening import moral_label, narrative_type
 
 
 def draft_labels(story: Json) -> Json:

@@ -10,9 +10,9 @@ from pathlib import Path
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import Json
+from ..rows import Reader, Row
+from ..story_rows import Settings, StoryRows
 from .given_rows import read_edits, read_given
-from .rows import Reader, Row
-from .story_rows import Settings, StoryRows
 
 __all__ = ["SPEC", "Settings", "read_sources", "run"]
 

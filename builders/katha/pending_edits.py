@@ -12,10 +12,9 @@ from ...schemas.values import Edit
 from ...validators.codes import label, show
 from ...validators.record_rules import check_story
 from ..editing import Consequence, Editing
+from ..text.spans import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits
 from .drafts import make_bundle
-from .moved_boundary import neighbour_of_moved
-from .spans import scene_spans, with_scene
 
 
 def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:

@@ -10,7 +10,7 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
 from ...validators.dataset import ASSIGNMENTS, BALANCE, RECORDS
 from ...validators.run_balance import RunBalance
-from .edit_distances import ROWS, SUMMARY, EditSummary
+from .measure_edits import ROWS, SUMMARY, EditSummary
 
 STAGES = (
     "load_stories",
@@ -31,9 +31,12 @@ STAGES = (
     "assemble_records",
 )
 
+_SHARED = {"analyze_story": "fabula.builders.text"}
+"""Stages of other builders, too -> their package."""
+
 PIPELINE = Pipeline(
     name="katha",
-    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    stages=tuple(f"{_SHARED.get(name, __package__)}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
     final_fields=("split", "stratum", "edit_distances"),
     identity=f"{__package__}.load_stories:identity",

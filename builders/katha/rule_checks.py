@@ -15,8 +15,8 @@ from ...validators.question_rules import answers_label
 from ...validators.record_rules import check_story
 from ...validators.scene_rules import without_article
 from ...validators.view import mentions
+from ..text.words import word_set
 from .drafts import make_bundle
-from .rules.lexicon import word_set
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 

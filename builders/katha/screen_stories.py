@@ -21,8 +21,8 @@ from ...schemas.base import Own
 from ...schemas.canonical import Json
 from ...schemas.ids import primary_language
 from ...schemas.vocabulary import vocabulary
+from ..text.words import word_count
 from .rules.screening import event_share, moral_conflict, personal_data, quoted_cue
-from .rules.words import word_count
 
 
 class Settings(Own):

@@ -14,9 +14,9 @@ from ...validators.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step, Unfit
+from ..text.spans import Span, scene_spans, with_scene
 from .drafts import Sketch
 from .rules.contrast import write_variants
-from .spans import Span, scene_spans, with_scene
 
 LONGEST_GROWTH = 2
 """How many times as long as the scene a rewritten scene may be, beside a sentence."""

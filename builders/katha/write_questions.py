@@ -16,9 +16,9 @@ from ...validators.question_rules import (
 from ...validators.view import Story
 from ..replies import Problems, check_count, language, listed, needed
 from ..step import PlannerSettings, Step, Unfit
+from ..text.words import share
 from .annotate_transitions import transitions_shown
 from .drafts import Sketch
-from .rules.chance import share
 from .rules.questions import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
 
 

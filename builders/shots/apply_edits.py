@@ -19,10 +19,10 @@ from ...schemas.quoted_paths import parse_quoted, quoted_path
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import read_camera
 from ...validators.shots.script_rules import FIELDS
-from ..katha.spans import scene_spans
+from ..text.spans import scene_spans
 from .cast import MOST_ONSTAGE, base_language, by_key
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft
-from .given import LABELS
+from .load_stories import LABELS
 
 SPEC = StageSpec(
     name="apply_edits",

@@ -8,8 +8,7 @@ from ...schemas.canonical import Json
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from ...validators.shots.plot_rules import check_plot
 from ...validators.shots.script_rules import FIELDS, check_script
-from .draft import sketch_of
-from .official import official_script
+from .draft import official_script, sketch_of
 from .translation import other_language
 
 MAKERS = (

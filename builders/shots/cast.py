@@ -13,8 +13,8 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.ids import primary_language
 from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
-from ..katha.rules.reading import StoryView
 from ..replies import Problems, by_number, needed
+from ..text.reading import StoryView
 
 BASES: Mapping[str, str] = {"en": "en", "zh": "ch"}
 """Primary language of a story -> its key in the format, which has these two."""

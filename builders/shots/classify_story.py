@@ -7,11 +7,11 @@ it.
 """
 
 from ...schemas.canonical import Json
-from ..katha.rules.words import lower_words
 from ..replies import language
 from ..step import PlannerSettings, Step
+from ..text.words import lower_words
 from .cast import Sketch
-from .given import LABELS
+from .load_stories import LABELS
 from .words import cues_of
 
 STORY_TYPE = "story_type"

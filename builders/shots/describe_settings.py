@@ -7,10 +7,10 @@ has. A place holds until another is named. Things that a shot names stand in its
 from collections.abc import Sequence
 
 from ...schemas.canonical import Json
-from ..katha.rules.analysis import Analysis
-from ..katha.rules.words import lower_words
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
+from ..text.segments import Analysis
+from ..text.words import lower_words
 from .cast import Sketch, named_in
 from .words import words_for
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, unspaced_count
 from ...validators.shots.cast_rules import words_of
-from ..katha.rules.scenes import main_action
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
+from ..text.reading import main_action
 from .cast import Sketch, by_key
 from .words import camera_texts
 

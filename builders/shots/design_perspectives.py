@@ -9,9 +9,9 @@ from itertools import pairwise
 from ...schemas.canonical import Json
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import Camera, is_jump, is_repeated
-from ..katha.rules.chance import pick, share
 from ..replies import Problems
 from ..step import PlannerSettings, Step
+from ..text.words import pick, share
 from .cast import Sketch
 
 LARGEST_STEP = 3

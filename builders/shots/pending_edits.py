@@ -1,6 +1,12 @@
-"""A script while it is corrected: its draft under corrections, what follows from one, what the rules find."""
+"""A script while it is corrected: its draft under corrections, what follows from one, what the rules find.
 
-from collections.abc import Iterator, Mapping, Sequence
+One name for another in a text, and nothing else.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from ...engine.stage import Tools
 from ...schemas.canonical import Json
@@ -8,17 +14,65 @@ from ...schemas.issue import Issue
 from ...schemas.paths import Steps
 from ...schemas.quoted_paths import quoted_path
 from ...schemas.shots import ShotScript
+from ...schemas.text import unspaced_count
 from ...schemas.values import Edit
 from ...validators.codes import label, show
 from ...validators.shots.plot_rules import check_plot
 from ...validators.shots.script_rules import FIELDS, check_script
 from ..editing import Consequence, Editing
-from ..katha.moved_boundary import neighbour_of_moved
+from ..text.spans import neighbour_of_moved
 from .apply_edits import Refused, apply_edit
 from .cast import base_language
-from .draft import editable_form, make_draft
-from .official import official_script
-from .renaming import Renaming
+from .draft import editable_form, make_draft, official_script
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Puts a new name where a text uses the old one.
+
+    Words are not cut (Leo is not in Leonard), a longer name of somebody else stays (the ferryman is not in
+    Old Ferryman Tom), and a possessive keeps its form: Tomas' hat becomes Ana's hat. A name that begins with
+    a small letter is found, and put, with a capital at the start of a sentence, too.
+
+    Attributes:
+        old: the name until now.
+        new: the name from now on.
+        others: names of others in the same language, which are left alone.
+    """
+
+    old: str
+    new: str
+    others: Collection[str] = ()
+
+    def __call__(self, text: str) -> str:
+        """Return the text with the new name."""
+        return self._pattern.sub(self._put, text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longer = (name for name in self.others if self.old in name and name != self.old)
+        names = [*sorted(longer, key=len, reverse=True), self.old]
+        listed = "|".join(re.escape(name) for name in names)
+        capital = _capital(self.old)
+        if capital != self.old:
+            listed += f"|{re.escape(capital)}"
+        if unspaced_count(self.old):
+            return re.compile(f"(?P<name>{listed})(?P<own>)")
+        return re.compile(rf"(?<!\w)(?P<name>{listed})(?!\w)(?:(?<=s)(?P<own>['’])(?=\s))?")
+
+    def _put(self, match: re.Match[str]) -> str:
+        found = match["name"]
+        if found not in (self.old, _capital(self.old)):
+            return match[0]
+        name = self.new if found == self.old else _capital(self.new)
+        apostrophe = match["own"] or ""
+        before = match.string[: match.start()]
+        quoted = bool(apostrophe) and before.endswith(("'", "‘"))
+        return name + apostrophe + ("s" if apostrophe and not quoted and not name.endswith("s") else "")
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:

@@ -12,7 +12,7 @@ from ...schemas.shots import ShotRecord, ShotScript
 
 STAGES = (
     f"{__package__}.load_stories",
-    "fabula.builders.katha.analyze_story",
+    "fabula.builders.text.analyze_story",
     f"{__package__}.plan_shots",
     f"{__package__}.write_characters",
     f"{__package__}.place_characters",

@@ -2,10 +2,9 @@
 
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_text
-from ..katha.rules.lexicon import word_set
-from ..katha.rules.words import lower_words
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
+from ..text.words import lower_words, word_set
 from .cast import MOST_ONSTAGE, Sketch, named_first
 
 

@@ -7,11 +7,11 @@ from pydantic import Field
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
 from ...validators.shots.script_rules import SHOTS
-from ..katha.rules.analysis import Analysis, segment_texts
-from ..katha.rules.boundaries import divide
-from ..katha.rules.words import word_count
 from ..replies import Problems, check_count, language
 from ..step import PlannerSettings, Step, Unfit
+from ..text.boundaries import divide
+from ..text.segments import Analysis, segment_texts
+from ..text.words import word_count
 from .cast import Sketch, base_language
 
 UNSPACED = 1.8

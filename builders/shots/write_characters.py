@@ -12,11 +12,10 @@ from ...releases.shot_references import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...validators.view import mentions
-from ..katha.rules.analysis import Analysis
-from ..katha.rules.lexicon import word_set
-from ..katha.rules.words import lower_words
 from ..replies import Problems, language, needed
 from ..step import PlannerSettings, Step
+from ..text.segments import Analysis
+from ..text.words import lower_words, word_set
 from .cast import Sketch, character
 from .words import words_for
 

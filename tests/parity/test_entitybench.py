@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
-from fabula.builders.entities.window_choice import choose_windows
-from fabula.builders.entities.window_score import UNITS, ShotSlots, Weights, score_of
+from fabula.builders.entities.windows import UNITS, ShotSlots, Weights, choose_windows, score_of
 from fabula.releases.entity_import import export_episodes, import_episodes
 from fabula.releases.entity_tables import episode_rows
 from fabula.releases.entity_tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set

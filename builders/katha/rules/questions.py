@@ -3,19 +3,65 @@
 Per story, as in Table 14: one moral question if there is a label, one consequence, one temporal order,
 1.27 causal, 1.25 emotional and 0.23 action-visibility questions on average; which stories get the extra
 ones is fixed by the id. A dimension that the text does not support is left out.
+
+Accepted answers: the canonical one and shorter forms of it, all in the words of the story.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ....schemas.canonical import Json
-from .answers import accepted_answers
-from .causes import find_links
-from .chance import pick, share
-from .emotions import dominant
-from .lexicon import lexicon
-from .reading import StoryView
-from .scenes import main_action
+from ....schemas.text import contains_phrase, normalize_answer
+from ...text.emotions import dominant
+from ...text.reading import LONGEST_CLAUSE, StoryView, main_action
+from ...text.segments import strip_lead
+from ...text.verbs import find_verb
+from ...text.words import content_words, lexicon, lower_words, pick, share, word_set
+from .transitions import find_links
+
+_SPLIT = (",", ";", " and ", " but ", " until ", " while ", " because ")
+
+
+def accepted_answers(
+    gold: str, question: str, *, english: bool, extra: Iterable[str] = ()
+) -> tuple[str, ...] | None:
+    """Return the accepted answers, the canonical one first, or None where it may not be asked for.
+
+    Every answer has a content word, none is contained in the question, and no two are equal after
+    normalisation. An answer that is too long to be compared is not asked for.
+    """
+    if len(gold.split()) > LONGEST_CLAUSE:
+        return None
+    forms = [gold, *extra, *(_shorter(gold) if english else ())]
+    asked = normalize_answer(question)
+    kept: dict[str, str] = {}
+    for form in forms:
+        normal = normalize_answer(form)
+        degenerate = not normal or (english and not content_words(form)) or len(normal) < 2
+        if not degenerate and not contains_phrase(asked, normal):
+            kept.setdefault(normal, form)
+    return tuple(kept.values()) if normalize_answer(gold) in kept else None
+
+
+def _shorter(gold: str) -> list[str]:
+    """Return shorter forms: without the connective, without the determiner, the first clause."""
+    core = strip_lead(gold)
+    forms = [core]
+    first, _, rest = core.partition(" ")
+    if first.lower() in word_set("words", "determiners") and len(rest.split()) >= 2:
+        forms.append(rest)
+    forms += [head for mark in _SPLIT for head in _head(core, mark)]
+    return forms
+
+
+def _head(core: str, mark: str) -> Sequence[str]:
+    head = core.partition(mark)[0].strip(" ,;")
+    words = lower_words(head)
+    whole = (
+        head != core and len(words) >= 3 and find_verb(words) is not None and len(content_words(head)) >= 2
+    )
+    return (head,) if whole else ()
+
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 """Share of stories with a second causal, a second emotional, and an action question (Table 14)."""

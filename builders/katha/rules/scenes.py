@@ -2,17 +2,14 @@
 
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
-from .analysis import Analysis
-from .boundaries import divide
-from .emotions import dominant
-from .lexicon import word_set
-from .reading import LONGEST_CLAUSE, Clause, StoryView
-from .words import lower_words
+from ...text.boundaries import divide
+from ...text.emotions import dominant
+from ...text.reading import StoryView, main_action
+from ...text.segments import Analysis
+from ...text.words import lower_words, word_set
 
 ARC = ("setup", "action", "complication", "consequence", "resolution")
 """The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
-
-_RANK = {"event": 2, "speech": 1, "stative": 0, None: -1}
 
 
 def draft_scene_texts(text: str, analysis: Json, count: int) -> tuple[str, ...] | None:
@@ -62,19 +59,6 @@ def _last_named(view: StoryView, scene: int) -> tuple[str, ...]:
     # Within the last clause that names somebody, the first is most often its subject.
     last = max((at for at, _ in places), default=None)
     return next(((name,) for at, name in places if at == last), ())
-
-
-def main_action(view: StoryView, scene: int) -> Clause | None:
-    """Return the clause that tells what mainly happens in a scene, the first of equals; None without verb."""
-    named = view.entities(scene, characters=True)
-
-    def worth(clause: Clause) -> int:
-        acts = any(name.lower() in clause.core.lower() for name in named)
-        short = len(clause.core.split()) <= LONGEST_CLAUSE
-        return 4 * _RANK[clause.kind] + 2 * clause.motion + acts + short
-
-    told = [clause for clause in view.by_scene[scene] if clause.kind is not None]
-    return max(told, key=worth, default=None)
 
 
 def _scene(view: StoryView, scene: int, cast: tuple[str, ...]) -> Json:

@@ -11,7 +11,7 @@ import pytest
 
 import fabula
 from fabula.builders.katha.pipeline import STAGES
-from fabula.builders.katha.story_rows import Settings as LoadSettings
+from fabula.builders.story_rows import Settings as LoadSettings
 from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
@@ -20,7 +20,7 @@ MAPS = tuple(name for name in STAGES if name not in ("load_stories", "find_dupli
 
 
 def stage(name: str) -> Any:
-    module = import_module(f"fabula.builders.katha.{name}")
+    module = import_module(f"fabula.builders.{'text' if name == 'analyze_story' else 'katha'}.{name}")
     return getattr(module, "STEP", module)
 
 

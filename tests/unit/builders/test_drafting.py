@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.builders.katha.rules.transitions import quotas
-from fabula.builders.katha.spans import scene_spans
+from fabula.builders.text.spans import scene_spans
 from fabula.engine.stage import Rejected
 from fabula.schemas.katha import KathaBundle
 from fabula.schemas.text import normalize_answer

@@ -2,12 +2,7 @@
 
 import pytest
 
-from fabula.builders.katha.rules.analysis import Analysis, Feeling, Segment
-from fabula.builders.katha.rules.answers import accepted_answers
-from fabula.builders.katha.rules.boundaries import divide
-from fabula.builders.katha.rules.causes import find_links, intention_of
-from fabula.builders.katha.rules.chance import pick, share
-from fabula.builders.katha.rules.edits import (
+from fabula.builders.katha.rules.contrast import (
     break_causal_link,
     flatten_emotion,
     remove_consequence,
@@ -15,12 +10,16 @@ from fabula.builders.katha.rules.edits import (
     replace_outcome,
     reverse_motivation,
 )
-from fabula.builders.katha.rules.emotions import dominant, emotion_words
-from fabula.builders.katha.rules.labels import moral_label, narrative_type
-from fabula.builders.katha.rules.reading import StoryView
-from fabula.builders.katha.rules.segments import segment_text, strip_lead
-from fabula.builders.katha.rules.verbs import base_form
-from fabula.builders.katha.spans import scene_spans
+from fabula.builders.katha.rules.questions import accepted_answers
+from fabula.builders.katha.rules.screening import moral_label, narrative_type
+from fabula.builders.katha.rules.transitions import find_links, intention_of
+from fabula.builders.text.boundaries import divide
+from fabula.builders.text.emotions import dominant, emotion_words
+from fabula.builders.text.reading import StoryView
+from fabula.builders.text.segments import Analysis, Feeling, Segment, segment_text, strip_lead
+from fabula.builders.text.spans import scene_spans
+from fabula.builders.text.verbs import base_form
+from fabula.builders.text.words import pick, share
 from fabula.testing.katha_rules import Rules
 
 PLANNER = Rules()

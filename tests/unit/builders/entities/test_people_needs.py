@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.entities.people_needs import check_people
+from fabula.builders.entities.needs import check_people
 from fabula.engine.config import RunConfig, resolve_config
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.testing.drawn_detections import write_detections

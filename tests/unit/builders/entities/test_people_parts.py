@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 
-from fabula.builders.entities.best_views import ViewWeights, best, candidates, qualities, sharpness_of
-from fabula.builders.entities.distances import UNKNOWN, Weighed, fused
+from fabula.builders.entities.distances import UNKNOWN, Rows, Weighed, fused, mean_vector, packed, unpacked
 from fabula.builders.entities.drafts import Person, Seen, Tracklet
-from fabula.builders.entities.faces import faces_of_people
-from fabula.builders.entities.looking import cut_out
-from fabula.builders.entities.portraits import views_of
-from fabula.builders.entities.vectors import Rows, mean_vector, packed, unpacked
+from fabula.builders.entities.pictures import (
+    ViewWeights,
+    best,
+    candidates,
+    cut_out,
+    qualities,
+    sharpness_of,
+    views_of,
+)
+from fabula.builders.entities.shot_quality import faces_of_people
 from fabula.models.vision.types import Box
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
+from fabula.builders.entities.distances import packed, unpacked
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
-from fabula.builders.entities.vectors import packed, unpacked
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.errors import MissingRequirement
 from fabula.schemas.base import Own

@@ -3,12 +3,12 @@
 import pytest
 from PIL import Image
 
-from fabula.builders.entities.colours import colour_word, distance, histogram, word_of
 from fabula.builders.entities.drafts import Entity, Repair, Script, ScriptShot
 from fabula.builders.entities.films import chunks_of
 from fabula.builders.entities.guarantees import settle
 from fabula.builders.entities.list_entities import places_of
 from fabula.builders.entities.names import joined, person_name
+from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 
 
 def plain(colour: tuple[int, int, int]) -> Image.Image:

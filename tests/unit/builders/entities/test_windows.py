@@ -8,9 +8,21 @@ import pytest
 from pydantic import ValidationError
 
 from fabula.builders.entities.plan_windows import Settings, windows_of
-from fabula.builders.entities.tiers import PAPER, RELEASED, lengths_of, problem_of, tier_of
-from fabula.builders.entities.window_choice import Choice, Window, choose_windows
-from fabula.builders.entities.window_score import ShotSlots, Weights, load_of, score_of, traits_of
+from fabula.builders.entities.windows import (
+    PAPER,
+    RELEASED,
+    Choice,
+    ShotSlots,
+    Weights,
+    Window,
+    choose_windows,
+    lengths_of,
+    load_of,
+    problem_of,
+    score_of,
+    tier_of,
+    traits_of,
+)
 
 
 def shot(scene: int, people: str = "", place: str = "", things: str = "", letters: int = 10) -> ShotSlots:

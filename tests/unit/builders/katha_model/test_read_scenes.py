@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from fabula.builders.katha.draft_scenes import read_descriptions, read_division
-from fabula.builders.katha.spans import scene_spans
+from fabula.builders.text.spans import scene_spans
 
 TEXTS = (
     "On a windy morning Mira walked along the river with her new hat.",

@@ -8,7 +8,7 @@ import pytest
 
 from fabula.builders.shots.building import build_shots
 from fabula.builders.shots.options import ShotOptions
-from fabula.builders.shots.renaming import Renaming
+from fabula.builders.shots.pending_edits import Renaming
 from fabula.kinds.verbs import continue_run, correct
 from fabula.validators.shots.script_rules import FIELDS
 

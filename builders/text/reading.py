@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ....schemas.canonical import Json
-from ..spans import Span, scene_spans
-from .analysis import Analysis, Entity, Feeling
-from .lexicon import lexicon, word_set
-from .segments import strip_lead
+from ...schemas.canonical import Json
+from .segments import Analysis, Entity, Feeling, strip_lead
+from .spans import Span, scene_spans
 from .verbs import Kind, find_verb, is_participle, verb_kind
-from .words import lower_words
+from .words import lexicon, lower_words, word_set
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
 
@@ -178,3 +176,19 @@ def _begins_with_verb(words: Sequence[str]) -> bool:
         return True
     past = first in lexicon("verbs")["irregular"] or (len(first) > 3 and first.endswith("ed"))
     return past or is_participle(first)
+
+
+_RANK = {"event": 2, "speech": 1, "stative": 0, None: -1}
+
+
+def main_action(view: StoryView, scene: int) -> Clause | None:
+    """Return the clause that tells what mainly happens in a scene, the first of equals; None without verb."""
+    named = view.entities(scene, characters=True)
+
+    def worth(clause: Clause) -> int:
+        acts = any(name.lower() in clause.core.lower() for name in named)
+        short = len(clause.core.split()) <= LONGEST_CLAUSE
+        return 4 * _RANK[clause.kind] + 2 * clause.motion + acts + short
+
+    told = [clause for clause in view.by_scene[scene] if clause.kind is not None]
+    return max(told, key=worth, default=None)

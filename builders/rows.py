@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import UserError
-from ...schemas.canonical import Json
-from ...schemas.ids import slug
-from ...schemas.plain_files import read_plain
+from ..errors import UserError
+from ..schemas.canonical import Json
+from ..schemas.ids import slug
+from ..schemas.plain_files import read_plain
 
 BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")

@@ -6,11 +6,10 @@ A model is shown the segments by their numbers.
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.ids import primary_language
-from .rules.analysis import Analysis
-from .rules.emotions import find_feelings
-from .rules.mentions import MentionFinder
-from .rules.segments import segment_text
-from .rules.words import words_of
+from .emotions import find_feelings
+from .mentions import MentionFinder
+from .segments import Analysis, segment_text
+from .words import words_of
 
 SPEC = StageSpec(
     name="analyze_story",

@@ -7,9 +7,9 @@ place, a contrast, a character who was not there before.
 
 from collections.abc import Sequence
 
-from ....schemas.text import is_unspaced
-from .analysis import Analysis, Segment
-from .lexicon import phrase_pattern
+from ...schemas.text import is_unspaced
+from .segments import Analysis, Segment
+from .words import phrase_pattern
 
 SPLIT_PENALTY = (0.0, 0.35, 0.6, 0.9)
 TIME_BONUS, PLACE_BONUS, CONTRAST_BONUS, CHARACTER_BONUS = 0.3, 0.1, 0.1, 0.2

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from .lexicon import lexicon, word_set
+from .words import lexicon, word_set
 
 Kind = Literal["event", "speech", "stative"]
 

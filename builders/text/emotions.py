@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import cache
 
-from .analysis import Feeling, Segment
-from .lexicon import lexicon
-from .words import Word
+from .segments import Feeling, Segment
+from .words import Word, lexicon
 
 THRESHOLD = 0.5
 

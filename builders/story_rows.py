@@ -5,12 +5,12 @@ from difflib import get_close_matches
 
 from pydantic import Field
 
-from ...schemas.base import Own
-from ...schemas.canonical import Json
-from ...schemas.ids import is_language_tag, is_story_id
-from ...schemas.story import Story
-from ...schemas.text import normalize_text
-from ...schemas.vocabulary import vocabulary
+from ..schemas.base import Own
+from ..schemas.canonical import Json
+from ..schemas.ids import is_language_tag, is_story_id
+from ..schemas.story import Story
+from ..schemas.text import normalize_text
+from ..schemas.vocabulary import vocabulary
 from .rows import Reader, Row
 
 COLUMNS = (

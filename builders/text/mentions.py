@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from .analysis import Entity, Segment
-from .lexicon import word_set
+from .segments import Entity, Segment
 from .verbs import is_verb
-from .words import Word
+from .words import Word, word_set
 
 _QUOTES = "\"“'‘«「(—–"
 _AGENT_SUFFIXES = ("er", "or", "man", "woman", "men", "ess", "herd", "smith", "wright", "monger", "keeper")

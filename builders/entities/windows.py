@@ -1,21 +1,64 @@
-"""What a window of shots asks of a memory, as numbers, and the score that compares windows.
+"""The tiers of difficulty: how many shots an episode of each has.
+
+By default those of the released episodes: easy 10 to 12, medium 15 to 22, hard 50 shots. The paper's text
+says otherwise: 8 to 12 for easy episodes in section 3.1, at most 14 and 14 to 30 in section F.6.
+
+What a window of shots asks of a memory, as numbers, and the score that compares windows.
 
 The names of the traits are those that the release has in ``window_info``. It does not say how they are made;
 these are our definitions. Gaps are counted as the release and the paper's tables do, as the difference of
 places: an entity that is there again in the next shot has a gap of 1 (the paper's text counts the shots
 between, one less).
+
+The best windows of a row of shots, none of which share a shot: weighted interval scheduling.
+
+By dynamic programming, exact. Among choices of the same value the one with fewer windows is taken, then the
+one whose windows begin earlier, then the one whose first window that differs is shorter.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import median
 
 from pydantic import Field
 
 from ...schemas.base import Own
+
+Bounds = tuple[int, int]
+"""Fewest and most shots."""
+
+RELEASED: Mapping[str, Bounds] = {"easy": (10, 12), "medium": (15, 22), "hard": (50, 50)}
+PAPER: Mapping[str, Bounds] = {"easy": (8, 12), "medium": (14, 30), "hard": (50, 50)}
+"""As the paper's text has them; 14 shots are medium, as tiers must not share a length."""
+
+
+def problem_of(tiers: Mapping[str, Bounds]) -> str | None:
+    """Return what is wrong with tiers, in one line; None if nothing is."""
+    if not tiers:
+        return "at least one tier is needed, such as easy = [10, 12]"
+    taken: dict[int, str] = {}
+    for name, (fewest, most) in tiers.items():
+        if not 2 <= fewest <= most <= 1000:
+            return f"{name}: expected two numbers of shots, 2 to 1000, the smaller one first"
+        for length in range(fewest, most + 1):
+            other = taken.setdefault(length, name)
+            if other != name:
+                return f"{length} shots would be both {other} and {name}"
+    return None
+
+
+def tier_of(length: int, tiers: Mapping[str, Bounds]) -> str | None:
+    """Return the tier of an episode with so many shots; None where none has that length."""
+    return next((name for name, (fewest, most) in tiers.items() if fewest <= length <= most), None)
+
+
+def lengths_of(tiers: Mapping[str, Bounds]) -> tuple[int, ...]:
+    """Return the lengths that episodes may have, ascending."""
+    return tuple(sorted(n for fewest, most in tiers.values() for n in range(fewest, most + 1)))
+
 
 Slot = tuple[str, str]
 """Kind and label of an entity."""
@@ -175,3 +218,83 @@ def _people(shot: ShotSlots) -> int:
 
 def _rounded(value: Fraction) -> float:
     return round(float(value), 6)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A window of shots by place: from ``start``, ``length`` of them; ``value`` is what it brings.
+
+    Of windows of one ``group``, such as a tier, only so many may be taken.
+    """
+
+    start: int
+    length: int
+    value: int
+    group: str = ""
+
+    @property
+    def stop(self) -> int:
+        """The place after its last shot."""
+        return self.start + self.length
+
+
+Choice = tuple[Window, ...]
+_Ranked = tuple[int, int, Choice]
+"""Value, negated, number of windows, and the windows: the smallest is the best."""
+_NOTHING: _Ranked = (0, 0, ())
+
+
+def choose_windows(windows: Sequence[Window], most: Mapping[str, int] | None = None) -> Choice:
+    """Return windows that share no shot and whose values add up to most, in order.
+
+    Time grows with the number of windows, times the product of the limits that can be reached, each plus one.
+
+    Args:
+        windows: what there is to choose from; those of no value are never taken.
+        most: group -> how many of it may be taken; of a group that is not named, any number.
+    """
+    useful = sorted(window for window in windows if window.value > 0)
+    end = max((window.stop for window in useful), default=0)
+    starting: dict[int, list[Window]] = {}
+    for window in useful:
+        starting.setdefault(window.start, []).append(window)
+    limits = _limits(useful, end, most or {})
+    free = {window.group for window in useful} - limits.keys()
+    # best[left][place] is the best choice from the shots at and after a place, with so many left of a group.
+    best: dict[tuple[int, ...], list[_Ranked]] = {}
+    # Smaller counts come first: a choice with one window less left of a group is known by then.
+    for left in product(*(range(limit + 1) for limit in limits.values())):
+        here = best[left] = [_NOTHING] * (end + 1)
+        # What may follow a window of each group; a group of which nothing is left is not there.
+        after = {group: best[_one_less(left, at)] for at, group in enumerate(limits) if left[at]}
+        after |= dict.fromkeys(free, here)
+        for place in range(end - 1, -1, -1):
+            found = here[place + 1]
+            for window in starting.get(place, ()):
+                if window.group in after:
+                    found = _better(found, window, after[window.group][window.stop])
+            here[place] = found
+    return best[tuple(limits.values())][0][2]
+
+
+def _limits(windows: Sequence[Window], end: int, most: Mapping[str, int]) -> dict[str, int]:
+    """Return the limits that can be reached: group -> how many of it may be taken."""
+    shortest: dict[str, int] = {}
+    for window in windows:
+        shortest[window.group] = min(window.length, shortest.get(window.group, window.length))
+    return {
+        group: most[group]
+        for group, length in sorted(shortest.items())
+        if group in most and most[group] < end // length
+    }
+
+
+def _one_less(left: tuple[int, ...], at: int) -> tuple[int, ...]:
+    return (*left[:at], left[at] - 1, *left[at + 1 :])
+
+
+def _better(found: _Ranked, window: Window, after: _Ranked) -> _Ranked:
+    value, count = after[0] - window.value, after[1] + 1
+    if (value, count) > found[:2]:
+        return found
+    return min(found, (value, count, (window, *after[2])))

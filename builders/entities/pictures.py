@@ -1,0 +1,322 @@
+"""Pictures of a video's shots and people, kept by their content: how they are chosen and cut, their colours.
+
+A picture is named by the SHA-256 of its bytes, ``<sha256>.jpg``, in the run's store.
+"""
+
+import colorsys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from pydantic import BeforeValidator
+
+from ...media.images import encode_image, fitted
+from ...media.kept import keep_file, kept_bytes
+from ...media.video import Frame, frames_at
+from ...models.chat import Image as ChatImage
+from ...models.vision.crop import cut
+from ...models.vision.types import Box
+from ...schemas.base import Own
+from ...schemas.canonical import sha256_bytes
+from .drafts import Box4, Person, Seen, Tracklet
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+MEDIA_TYPE = "image/jpeg"
+
+
+class ShotView(Own):
+    """What a shot looks like.
+
+    Attributes:
+        shot: its number.
+        files: names of its keyframes, in order of time.
+        colours: histogram of its keyframes in thousandths: 64 bins, four levels of red, green and blue each.
+        tone: the colour word that fits most of its first keyframe; None without keyframes.
+    """
+
+    shot: int
+    files: tuple[str, ...]
+    colours: tuple[int, ...] = ()
+    tone: str | None = None
+
+
+class PersonView(Own):
+    """What a person looks like.
+
+    Attributes:
+        person: id of the person.
+        files: names of the crops, best first.
+        tone: the colour word that fits most of the lower half of the best crop; None without crops.
+        shots: numbers of the shots that the crops are from.
+    """
+
+    person: str
+    files: tuple[str, ...]
+    tone: str | None = None
+    shots: tuple[int, ...] = ()
+
+
+class Views(Own):
+    """Pictures of a video."""
+
+    shots: tuple[ShotView, ...] = ()
+    people: tuple[PersonView, ...] = ()
+
+    def of_shot(self, number: int) -> ShotView:
+        """Return the view of a shot; one without pictures where there is none."""
+        found = self._by_shot.get(number)
+        return ShotView(shot=number, files=()) if found is None else found
+
+    @cached_property
+    def _by_shot(self) -> dict[int, ShotView]:
+        return {view.shot: view for view in self.shots}
+
+    def of_person(self, person: str) -> PersonView:
+        """Return the view of a person; one without pictures where there is none."""
+        found = (view for view in self.people if view.person == person)
+        return next(found, PersonView(person=person, files=()))
+
+    def part(self, numbers: Iterable[int], people: Iterable[str]) -> "Views":
+        """Return the views of some shots and people."""
+        shots, persons = frozenset(numbers), frozenset(people)
+        return Views(
+            shots=tuple(view for view in self.shots if view.shot in shots),
+            people=tuple(view for view in self.people if view.person in persons),
+        )
+
+
+def keep(data: bytes, store: Path | None) -> str:
+    """Write a picture into the store, unless it is there; return its name. Without a store, only name it."""
+    name = f"{sha256_bytes(data)}.jpg"
+    if store is not None:
+        keep_file(data, name, store)
+    return name
+
+
+def picture(name: str, store: Path | None) -> ChatImage:
+    """Return a kept picture as a part of a message; without a store, what stands for it in a rehearsal.
+
+    Raises:
+        InputError: it is not there, or its bytes are others.
+    """
+    if store is None:
+        return ChatImage(name.encode("ascii"), MEDIA_TYPE, name.partition(".")[0])
+    fix = "build into a new folder; --reuse takes over what models answered in this one"
+    return ChatImage(kept_bytes(store, name, fix=fix), MEDIA_TYPE)
+
+
+ModelName = Annotated[str | None, BeforeValidator(lambda name: None if name == "none" else name)]
+"""Name of a model; ``none``, or null, for none."""
+
+
+def frames_of(file: str, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[Frame, tuple[str, ...]]]:
+    """Yield the frames of a video that some shots want, ascending, each with the ids of those shots.
+
+    The video is gone through once, whatever the number of shots.
+
+    Args:
+        file: the video.
+        wanted: id of a shot -> frames.
+
+    Raises:
+        MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
+    """
+    who: dict[int, list[str]] = {}
+    for shot, numbers in wanted.items():
+        for number in numbers:
+            who.setdefault(number, []).append(shot)
+    for frame in frames_at(Path(file), sorted(who)):
+        yield frame, tuple(who[frame.index])
+
+
+def cut_out(image: "Image", box: Box4, around: float = 0.0) -> "Image | None":
+    """Return the part of a picture in a box, with a share of its sides around it; None where no pixel is."""
+    left, top, right, bottom = box
+    across, down = around * (right - left), around * (bottom - top)
+    return cut(image, Box(left - across, top - down, right + across, bottom + down))
+
+
+LEVELS = 4
+"""Levels of each of red, green and blue in a histogram."""
+
+_HUES = (
+    (15, "red"), (45, "orange"), (70, "yellow"), (165, "green"), (255, "blue"), (290, "purple"),
+    (345, "pink"), (361, "red"),
+)  # fmt: skip
+"""Colour words and the degrees of hue below which they hold."""
+
+
+def histogram(images: Iterable["Image"]) -> tuple[int, ...]:
+    """Return the share of pixels in each of 64 bins, in thousandths rounded down; nothing without images."""
+    counts: Counter[int] = Counter()
+    for image in images:
+        data = _small(image)
+        step = 256 // LEVELS
+        counts.update(
+            (data[at] // step * LEVELS + data[at + 1] // step) * LEVELS + data[at + 2] // step
+            for at in range(0, len(data), 3)
+        )
+    total = counts.total()
+    return tuple(counts[bin] * 1000 // total for bin in range(LEVELS**3)) if total else ()
+
+
+def distance(one: Sequence[int], other: Sequence[int]) -> float:
+    """Return how far two histograms are apart: 0 for equal ones, 1 for colours of which none is shared.
+
+    Without one of them nothing can be told: 1.
+    """
+    if not one or not other:
+        return 1.0
+    return min(1.0, sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2000)
+
+
+def colour_word(image: "Image") -> str:
+    """Return the word for the colour that most of an image has: its fullest bin's mean colour."""
+    data = _small(image)
+    bins: dict[tuple[int, int, int], list[int]] = {}
+    for at in range(0, len(data), 3):
+        red, green, blue = data[at : at + 3]
+        sums = bins.setdefault((red // 64, green // 64, blue // 64), [0, 0, 0, 0])
+        for place, value in enumerate((red, green, blue, 1)):
+            sums[place] += value
+    _, sums = min(bins.items(), key=lambda entry: (-entry[1][3], entry[0]))
+    return word_of(sums[0] // sums[3], sums[1] // sums[3], sums[2] // sums[3])
+
+
+def word_of(red: int, green: int, blue: int) -> str:
+    """Return the word for a colour, each channel 0 to 255."""
+    hue, saturation, value = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
+    if value < 0.2:
+        return "black"
+    if saturation < 0.15:
+        return "white" if value > 0.85 else "grey"
+    word = next(word for bound, word in _HUES if hue * 360 < bound)
+    return "brown" if word in ("orange", "red") and value < 0.65 and hue * 360 > 10 else word
+
+
+def _small(image: "Image") -> bytes:
+    from PIL.Image import Resampling
+
+    return image.convert("RGB").resize((32, 18), Resampling.BOX).tobytes()
+
+
+_HEIGHT = 128
+_WIDEST = 512
+
+
+@dataclass(frozen=True, slots=True)
+class ViewWeights:
+    """How much face, size and sharpness count."""
+
+    face: float = 0.5
+    size: float = 0.3
+    sharp: float = 0.2
+
+
+def qualities(
+    seen: Sequence[Seen], weights: ViewWeights, sharpness: Mapping[int, float] | None = None
+) -> list[float]:
+    """Return the quality of every view of a tracklet; ``sharpness`` of those whose pixels were looked at."""
+    largest = max((_area(one.box) for one in seen), default=0.0)
+    largest_face = max((_area(one.face) for one in seen if one.face is not None), default=0.0)
+    sharpest = max((sharpness or {}).values(), default=0.0)
+    made = []
+    for place, one in enumerate(seen):
+        face = 0.0
+        if one.face is not None and largest_face > 0:
+            score = 1.0 if one.face_score is None else one.face_score
+            face = score * (_area(one.face) / largest_face) ** 0.5
+        size = (_area(one.box) / largest) ** 0.5 if largest > 0 else 0.0
+        sharp = (sharpness or {}).get(place, 0.0) / sharpest if sharpest > 0 else 0.0
+        made.append(weights.face * face + weights.size * size + weights.sharp * sharp)
+    return made
+
+
+def candidates(seen: Sequence[Seen], weights: ViewWeights, most: int) -> list[int]:
+    """Return the views whose pixels are worth looking at, ascending: the best of each of ``most`` parts."""
+    quality = qualities(seen, weights)
+    parts = [part for part in np.array_split(np.arange(len(seen)), max(1, min(most, len(seen)))) if len(part)]
+    return [max(part.tolist(), key=lambda place: (quality[place], -place)) for part in parts]
+
+
+def best(quality: Mapping[int, float], most: int) -> list[int]:
+    """Return the best of some views, best first; of equal ones the earlier."""
+    return sorted(quality, key=lambda place: (-quality[place], place))[:most]
+
+
+def sharpness_of(image: "Image") -> float:
+    """Return how sharp a crop is: the variance of the Laplacian of its grey values, 0 or more."""
+    width = min(_WIDEST, max(3, round(image.width * _HEIGHT / image.height)))
+    grey = np.asarray(image.convert("L").resize((width, _HEIGHT)), dtype=np.float64)
+    middle = grey[1:-1, 1:-1]
+    around = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
+    return float(np.var(around - 4 * middle))
+
+
+def _area(box: Box4) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+QUALITY = 88
+AROUND = 0.05
+
+
+def portraits(
+    file: str,
+    people: Sequence[Person],
+    tracklets: Mapping[str, Tracklet],
+    shape: tuple[int, int],
+    store: Path | None,
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the crops of people in the store, by person.
+
+    Args:
+        file: the video.
+        people: who is wanted.
+        tracklets: id -> tracklet.
+        shape: most crops of a person, and most pixels of the longer side of a crop.
+        store: where crops are kept; None only names them.
+
+    Raises:
+        MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
+    """
+    most, side = shape
+    chosen = {person.person_id: views_of(person, tracklets, most) for person in people}
+    frames = {name: [view.frame for view in views] for name, views in chosen.items()}
+    made: dict[str, dict[int, str]] = {name: {} for name in chosen}
+    for frame, names in frames_of(file, frames):
+        for name in dict.fromkeys(names):
+            for place, view in enumerate(chosen[name]):
+                part = cut_out(frame.image, view.box, AROUND) if view.frame == frame.index else None
+                if part is not None:
+                    data = encode_image(fitted(part, side), format="jpeg", quality=QUALITY)
+                    made[name][place] = keep(data, store)
+    return {name: tuple(files[place] for place in sorted(files)) for name, files in made.items()}
+
+
+def views_of(person: Person, tracklets: Mapping[str, Tracklet], most: int) -> list[Seen]:
+    """Return a person's best views: the best of each shot, longest tracklets first, then more of them."""
+    own = sorted(
+        (tracklets[name] for name in person.tracklets), key=lambda one: (-len(one.seen), one.tracklet_id)
+    )
+    shots: set[int] = set()
+    first: list[Seen] = []
+    rest: list[Seen] = []
+    for one in own:
+        (rest if one.shot in shots else first).append(_best(one))
+        shots.add(one.shot)
+    return [*first, *rest][:most]
+
+
+def _best(one: Tracklet) -> Seen:
+    if one.best:
+        return one.seen[one.best[0]]
+    quality = qualities(one.seen, ViewWeights())
+    return one.seen[max(range(len(quality)), key=lambda place: (quality[place], -place))]
