@@ -9,8 +9,7 @@ from typing import Any
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
-from .answers import ask_judges, record_of
-from .given_answers import FIELDS, GivenAnswer, given_answers
+from .answers import FIELDS, GivenAnswer, ask_judges, given_answers, record_of
 from .packets import Packet, Reader, dimension_instruction
 from .settings import MatcherSettings
 

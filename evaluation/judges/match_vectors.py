@@ -23,8 +23,7 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.vectors import cosine, encode_request, unpacked
 from ...schemas.canonical import Json
 from ...schemas.katha import Question
-from .answers import OUTCOMES, attempt
-from .given_answers import FIELDS, GivenAnswer, given_answers
+from .answers import FIELDS, OUTCOMES, GivenAnswer, attempt, given_answers
 from .settings import VectorSettings, public_judge
 
 MATCHER = "embedding"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.filters import fenced
 from .answers import pictures_of, record_of
-from .leakage import fixed_texts, scan_packet
 from .packets import Packet, label_packet, question_packets
 from .presets import in_all_sets
+from .secrets import fixed_texts, scan_packet
 from .settings import ScanSettings
 
 SPEC = StageSpec(

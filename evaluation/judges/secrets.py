@@ -3,20 +3,30 @@
 Unlike a leak in the packet, this is a property of the method's output; it stops nothing.
 
 The texts of a record that an image-only judge must not see, ready to be searched for.
+
+The leakage scan: what an image-only packet may hold is pixels, index labels and what is asked.
+
+Pure functions. A leak stops the item; rendered text inside a picture is another matter (see
+:mod:`.secrets`).
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from pydantic import BaseModel
 
 from ...media.images import open_picture
 from ...media.ocr import TextReader
+from ...models.chat import Part
+from ...prompts.filters import fenced
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import format_path
 from ...schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..outputs.storyboards import Storyboards
+from .pictures import foreign_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +142,113 @@ def _texts(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[s
     elif isinstance(value, tuple):
         for number, one in enumerate(value):
             yield from _texts(one, (*path, number))
+
+
+LeakKind = Literal["text", "name", "metadata", "unaccounted"]
+
+_INDEX_LABEL = re.compile(r"\b(?:image|picture|panel|frame) \d+(?: of \d+)?\b")
+_FILE_NAME = re.compile(r"[\w.-]+\.(?:png|jpe?g|webp|gif|mp4|webm|mov)\b", re.IGNORECASE)
+# Normalised text holds no line breaks: one in place of what was taken out keeps its neighbours apart.
+_CUT = "\n"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Leak:
+    """Something in a packet that must not be there.
+
+    Attributes:
+        part: which part of the packet, from 1.
+        kind: ``text`` (of the record), ``name`` (a file's, a method's or the story's), ``metadata``
+            (anything in a picture's file besides pixels) or ``unaccounted`` (text that is neither asked nor
+            the prompt's).
+        source: what it is: a JSON path of the record, or of which chunk or name.
+        found: the text, shortened.
+    """
+
+    part: int
+    kind: LeakKind
+    source: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"part {self.part}: {self.kind} of {self.source}: {self.found}"
+
+
+def scan_packet(
+    record: StoryRecord,
+    question: str | Sequence[str],
+    parts: Sequence[Part],
+    *,
+    fixed: Sequence[str] | None = None,
+    names: Sequence[str] = (),
+) -> list[Leak]:
+    """Return the leaks of one packet, in order; none for a clean one.
+
+    Args:
+        record: the story, none of whose texts may be sent.
+        question: what is asked, options included: exempt wherever it stands.
+        parts: everything that is sent (system and user messages, texts and pictures), in order.
+        fixed: what the prompt says whatever the story is (see :func:`fixed_texts`). With it, every word
+            that is neither fixed nor asked nor an index label such as ``Image 3`` is a leak. Without it, only
+            texts of the record are searched for, and those of one or two words are left out because
+            a prompt may use them by itself.
+        names: more that must not be sent: method, folder and file names.
+    """
+    asked = (question,) if isinstance(question, str) else tuple(question)
+    # A fenced text stands between marks that hold its own hash; being longer, it is taken out first.
+    exempt = _longest_first((*asked, *map(fenced, asked), *(fixed or ())))
+    leaks: list[Leak] = []
+    for number, part in enumerate(parts, 1):
+        if not isinstance(part, str):
+            leaks += [Leak(number, "metadata", *chunk) for chunk in foreign_chunks(part.data)]
+            continue
+        left = _without(normalize_answer(part), exempt)
+        if not left.strip():
+            continue
+        leaks += [Leak(number, "name", "file name", name) for name in _file_names(part, asked)]
+        leaks += _names(number, left, (record.story_id, *names))
+        texts = [secret for secret in secrets_of(record) if fixed is not None or not secret.is_short]
+        shown = ((secret, secret.shown_in(left)) for secret in texts if secret.path != "$.story_id")
+        found = [Leak(number, "text", secret.path, _short(text)) for secret, text in shown if text]
+        leaks += found
+        if fixed is not None and not found:
+            leaks.append(Leak(number, "unaccounted", "the packet", _short(" ".join(left.split()))))
+    return leaks
+
+
+def fixed_texts(rendered: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
+    """Return what a prompt says whatever the story is: the texts of its messages, cut at the marks.
+
+    Args:
+        rendered: the texts of the prompt, rendered with a mark in place of each input.
+        marks: those marks, such as ``"@@question@@"``.
+    """
+    cuts = re.compile("|".join(re.escape(mark) for mark in marks)) if marks else None
+    pieces = (piece for text in rendered for piece in (cuts.split(text) if cuts else [text]))
+    return tuple(piece.strip() for piece in pieces if piece.strip())
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted({normalize_answer(text) for text in texts} - {""}, key=lambda text: (-len(text), text))
+
+
+def _without(text: str, exempt: Sequence[str]) -> str:
+    """Return a normalised text without the exempt ones and without index labels."""
+    for one in exempt:
+        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", _CUT, text)
+    return _INDEX_LABEL.sub(_CUT, text)
+
+
+def _file_names(part: str, asked: Iterable[str]) -> list[str]:
+    exempt = {name for text in asked for name in _FILE_NAME.findall(text)}
+    return sorted({name for name in _FILE_NAME.findall(part)} - exempt)
+
+
+def _names(number: int, left: str, names: Iterable[str]) -> Iterator[Leak]:
+    for name in sorted(set(names)):
+        if contains_phrase(left, normalize_answer(name)):
+            yield Leak(number, "name", "name of the story, the method or a file", name)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

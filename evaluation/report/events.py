@@ -20,7 +20,6 @@ from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
 from ..completion.votes import Definitions
 from ..words import counted
 from .accounts import Accounts, read_lines
-from .comparing import resampling_definition, video_comparisons
 from .model import (
     Case,
     CaseItem,
@@ -39,7 +38,7 @@ from .model import (
 )
 from .people import people_of
 from .pictures import Pictures, pictures_of_run
-from .showing import label_text
+from .showing import label_text, resampling_definition, video_comparisons
 
 CONDITION = "video"
 EACH = 8

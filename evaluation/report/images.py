@@ -25,7 +25,7 @@ from ..metrics.registry import in_order, label_of, metric_of
 from ..metrics.story import FoundStory
 from ..words import counted
 from .accounts import Accounts
-from .model import ReportDocument, ScoreRow, ScoreTable
+from .model import ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from .people import people_of
 from .shot_cards import MEGABYTES, Looked, Snaps
 from .shot_counts import accounting, by_story, shot_rows, stability
@@ -45,7 +45,6 @@ from .shot_tables import (
     title_of,
     warnings_of,
 )
-from .shots_model import ShotsPart
 from .showing import label_text
 
 TITLES = {

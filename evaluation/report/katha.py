@@ -19,13 +19,12 @@ from ..recoverability.scores import KathaScores
 from ..stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
 from ..words import counted
 from .accounts import Accounts, read_lines
-from .comparing import resampling_definition
 from .katha_cases import NAMES, Replies, Shown, cases_of, chosen_spots, spots_of
 from .katha_tables import accounting, comparisons, details, headline, judges_table, plots
 from .model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
 from .people import people_of
 from .pictures import pictures_of_outputs, pictures_of_run
-from .showing import DASH, label_text, value_text
+from .showing import DASH, label_text, resampling_definition, value_text
 
 CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 

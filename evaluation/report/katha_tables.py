@@ -8,9 +8,8 @@ from ..recoverability.items import DIMENSIONS
 from ..recoverability.recoverability import Rate
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
 from ..words import counted
-from .comparing import comparison
 from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
-from .showing import label_text
+from .showing import comparison, label_text
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(ambiguity.METRIC)

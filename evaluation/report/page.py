@@ -20,7 +20,7 @@ from ...schemas.score import Score
 from ..words import counted, plural
 from .model import Case, CaseItem, CountTable, Frame, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
-from .shot_filters import SHOT_FILTERS
+from .shot_stories import SHOT_FILTERS
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
 
 SIDE, QUALITY = 360, 72

@@ -10,8 +10,7 @@ from math import cos, pi, sin
 from markupsafe import Markup, escape
 
 from ...schemas.score import Score
-from .model import Plot, PlotPoint, Unit
-from .shots_model import Polar, PolarAxis, PolarChart, Sector
+from .model import Plot, PlotPoint, Polar, PolarAxis, PolarChart, Sector, Unit
 from .showing import DASH, interval_text, readable, value_text
 
 LABEL, LINE, GAP, AXIS = 20, 20, 12, 26

@@ -19,8 +19,8 @@ from ..images.found import crop_of, open_shot
 from ..images.per_shot import Key, ShotScore, style_table
 from ..images.scores import ImageScores
 from ..metrics.story import FoundStory
+from .model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
 from .shot_files import ShotFiles
-from .shots_model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,9 +8,8 @@ from ...schemas.score import Score
 from ..images.per_shot import ShotScore
 from ..images.scores import ImageScores
 from ..metrics.registry import in_order, metric_of, metrics
-from .model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
+from .model import CountRow, CountTable, Measure, ScoreRow, ScoreTable, ShotRow
 from .shot_tables import measure_of
-from .shots_model import ShotRow
 
 MOST_CELLS = 4000
 """Values of single stories up to which the page lists them."""

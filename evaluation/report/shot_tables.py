@@ -14,10 +14,26 @@ from ..metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ..stats.paired import Paired
 from ..words import counted
 from .accounts import Accounts
-from .comparing import comparison, resampling_definition
-from .model import Comparison, Definition, Measure, Plot, PlotPoint, ScoreRow, ScoreTable, Unit
+from .model import (
+    Comparison,
+    Definition,
+    LeaderColumn,
+    LeaderRow,
+    Leaders,
+    Measure,
+    Place,
+    Plot,
+    PlotPoint,
+    Polar,
+    PolarAxis,
+    PolarChart,
+    ScoreRow,
+    ScoreTable,
+    Sector,
+    Unit,
+)
 from .shot_cards import Looked
-from .shots_model import LeaderColumn, LeaderRow, Leaders, Place, Polar, PolarAxis, PolarChart, Sector
+from .showing import comparison, resampling_definition
 
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which the page says so at its top."""

@@ -1,9 +1,18 @@
-"""Values and texts as a report prints them: numbers with their unit, and text that cannot mislead."""
+"""Values and texts as a report prints them: numbers with their unit, and text that cannot mislead.
+
+Methods against each other in a report, and what a comparison says in words.
+"""
 
 import unicodedata
+from itertools import combinations
 
 from ...schemas.score import Score
-from .model import Unit
+from ..completion.compare import comparable, event_comparisons
+from ..completion.scores import EventScores
+from ..stats.paired import LEVEL, Paired
+from ..stats.uncertainty import FEW, LEAST, Uncertainty
+from ..words import plural
+from .model import Comparison, Definition, Unit
 
 LONGEST_TEXT = 600
 """Most characters of a reply or text that the page shows; the JSON and CSV files have all of it."""
@@ -84,3 +93,80 @@ def label_text(name: str) -> str:
     """Return a name of the data as words: ``cause_effect`` as Cause effect."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:]
+
+
+def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
+    """Return every pair of methods under each judge, paired over prompts and corrected together."""
+    pairs = [
+        (one, other)
+        for one, other in combinations(scores.panels, 2)
+        if one.panel.judge == other.panel.judge
+        and one.panel.method != other.panel.method
+        and comparable(one, other, scores.definitions)
+    ]
+    made = event_comparisons(pairs, scores.definitions)
+    several = len({one.about["judge"] for one in made}) > 1
+    return tuple(
+        comparison(
+            one, f"Completion rate, by {one.about['judge']}" if several else "Completion rate",
+            higher=True, better="completes more",
+        )
+        for one in made
+    )  # fmt: skip
+
+
+def comparison(
+    one: Paired,
+    measure: str,
+    *,
+    higher: bool | None,
+    better: str = "is better",
+    unit: Unit = "points",
+    shown: bool = True,
+) -> Comparison:
+    """Return a paired comparison as a report shows it.
+
+    Args:
+        one: the comparison.
+        measure: what was compared, for readers.
+        higher: whether the higher value is the better one; None of a diagnostic, where neither is.
+        better: what the better method does, as the end of a sentence.
+        unit: how the difference is printed.
+        shown: whether the page lists it.
+    """
+    if one.difference is None:
+        difference = Score(value=None, status="undefined", reason="no question is valid for both")
+    else:
+        difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
+    return Comparison(
+        measure=measure, first=one.first, second=one.second, difference=difference, unit=unit,
+        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
+        effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
+        pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
+    )  # fmt: skip
+
+
+def resampling_definition(used: Uncertainty, unit: str) -> Definition:
+    """Return what a report says of its intervals and p-values.
+
+    Args:
+        used: how they were made.
+        unit: what was drawn, in the singular.
+    """
+    units = plural(unit)
+    few = f" Below {FEW} {units} they are of Student's t, below {LEAST} there are none."
+    return Definition(
+        name="bootstrap", value=f"{used.resamples:,} resamples, seed {used.seed}, {used.correction}",
+        meaning=f"{units.capitalize()} are drawn with replacement; intervals are percentiles."
+        f"{few if used.interval == 'by-size' else ''} P-values of several comparisons are corrected by "
+        f"{used.correction.capitalize()}.",
+    )  # fmt: skip
+
+
+def _verdict(one: Paired, better: str, *, higher: bool | None) -> str:
+    if one.difference is None or not one.tests:
+        return f"Too few {plural(one.unit)} for a test." if 0 < one.n < LEAST else "Cannot be said."
+    if winner := one.winner(higher=higher is not False):
+        return f"{winner} {better}." if higher is not None else "They differ; neither end is better."
+    disagree = len(one.tests) == 2 and min(one.tests) < LEVEL
+    return "The two tests disagree." if disagree else "These data do not tell them apart."

@@ -13,11 +13,11 @@ from fabula.evaluation.completion.votes import Definitions as EventDefinitions
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.events import events_report
-from fabula.evaluation.report.flat import scores_csv
 from fabula.evaluation.report.katha import katha_report
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
+from fabula.evaluation.report.writing import scores_csv
 from fabula.people.calibrate import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import TargetError
-from fabula.evaluation.report.flat import scores_csv, verdicts_csv
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.writing import scores_csv, verdicts_csv, write_report
 from fabula.testing.report_documents import HOSTILE, made_report
 
 
