@@ -243,8 +243,8 @@ def _image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | Non
     """Return the scores of an evaluation of shot images; write them as tables into a folder, too."""
     from ..evaluation.archive.archive import read_archive
     from ..evaluation.images.found import read_found
+    from ..evaluation.images.per_shot import scored_shots, write_scores
     from ..evaluation.images.score import score_folder
-    from ..evaluation.images.tables import scored_shots, write_scores
 
     scores = score_folder(run, definitions)
     if tables is not None:

@@ -20,10 +20,9 @@ import numpy as np
 
 from ..evaluation.images.definitions import Definitions
 from ..evaluation.images.found import read_found
-from ..evaluation.images.per_shot import ShotScore
+from ..evaluation.images.per_shot import ShotScore, scored_shots
 from ..evaluation.images.score import score_archive
 from ..evaluation.images.scores import ImageScores
-from ..evaluation.images.tables import scored_shots
 from ..evaluation.metrics.registry import metrics
 from ..evaluation.stats.correlation import NAMES, correlate
 from ..schemas.human import HumanRow

@@ -1,18 +1,109 @@
-"""The stages of evaluating shot images, in order, and the files that a finished run holds."""
+"""What an evaluation of shot images says of itself: protocol, subject, environment (``evaluation.json``).
 
+The stages of evaluating shot images, in order, and the files that a finished run holds.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ...engine.asking import UNASKED
 from ...engine.execute import STORE
-from ...engine.manifest import read_manifest
+from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.judgement import Judgement
+from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import merged, write_archive
-from .about import About
+from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..judges.settings import public_judge
+from ..metrics.metric import Metric
+from ..metrics.registry import metrics
 from .found import IMAGES
+from .settings import AlignmentSettings
+
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
+UNREAD = ("release", "stories", "references")
+"""What stands in the protocol, and is the same for every method."""
+
+
+class About(ReplyTally):
+    """Collects what the manifest of an evaluation says, item by item.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        super().__init__(run)
+        self._outputs: dict[str, Json] = {}
+        self._models: dict[str, Json] = {}
+        self._boxes: Counter[str] = Counter()
+
+    def add(self, item: Item) -> None:
+        """Take in one story of a method."""
+        method = item.id.rpartition("/")[0]
+        self._outputs[method] = item["outputs"]
+        boxes, crops, pictures = item["boxes"], item["crops"], item["pictures"]
+        if boxes is not None:
+            self._models["detector"] = boxes["model"]
+            self._boxes[method] += sum(len(found) for found in boxes["shots"].values())
+        if crops is not None:
+            self._models["characters"] = crops["models"]
+        if pictures is not None:
+            self._models |= {name: one for name, one in pictures["models"].items() if one is not None}
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        methods = {method: self._method(method) for method in sorted(self._outputs)}
+        return EvaluationManifest(
+            kind="images",
+            protocol=self._protocol(),
+            subject={"methods": methods},
+            environment=self.environment("load_stories"),
+        )
+
+    def _method(self, method: str) -> dict[str, Any]:
+        told = self._outputs[method]
+        accounting = {name: value for name, value in told["accounting"].items() if name != "method"}
+        return {
+            **accounting, "findings": told["codes"], "outputs_sha256": told["sha256"],
+            "boxes": self._boxes[method],
+        }  # fmt: skip
+
+    def _has(self, metric: Metric, settings: AlignmentSettings) -> bool:
+        """Whether what a metric needs was looked for."""
+        if metric.judged:
+            return bool(settings.judges)
+        return all(need.part in self._models for need in metric.needs)
+
+    def _protocol(self) -> dict[str, Any]:
+        given = self._run.settings["judge_alignment"]
+        settings = AlignmentSettings.model_validate(given)
+        one: Json = next(iter(self._outputs.values()), {name: None for name in UNREAD})
+        judges = sorted(settings.judges)
+        return {
+            **{name: one[name] for name in UNREAD},
+            "models": dict(sorted(self._models.items())),
+            "metrics": {metric.name: metric.version for metric in metrics() if self._has(metric, settings)},
+            "judges": sorted(public_judge(spec).spec for spec in judges),
+            "votes": {public_judge(spec).spec: settings.votes for spec in judges},
+            "dimensions": list(settings.dimensions) if judges else [],
+            "interaction_from": settings.interaction_from,
+            "decoding": {name: given[name] for name in DECODING},
+            "judge_models": {
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in judges
+            },
+            "prompts": labels_of(self._run.prompts),
+            "views": {
+                name: value for name, value in self._run.settings["prepare_views"].items() if name != "wanted"
+            },
+            "matching": {"least": self._run.settings["match_crops"]["least"]},
+            "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
+        }
+
 
 KIND = "evaluate-images"
 

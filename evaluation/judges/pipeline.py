@@ -1,18 +1,129 @@
-"""The stages of judging storyboards, in order, and the files that a finished run holds."""
+"""What an evaluation says about itself: protocol, subject and environment (``evaluation.json``).
+
+The stages of judging storyboards, in order, and the files that a finished run holds.
+"""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ...engine.asking import UNASKED
 from ...engine.execute import STORE
-from ...engine.manifest import read_manifest
+from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.judgement import Judgement
+from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
+from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import write_judgements, write_manifest
-from .about import About
+from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..recoverability.method import versions
+from .accounting import Accounting
 from .answers import judgement_of
+from .presets import of_sets
+from .settings import public_judge
+
+ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
+MATCHING = ("match_answers", "match_vectors")
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
+
+
+class About(ReplyTally):
+    """Collects what the manifest of an evaluation says, item by item.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        super().__init__(run)
+        self._stories: set[str] = set()
+        self._methods: dict[str, dict[str, Any]] = {}
+        self._counts: dict[str, Accounting] = {}
+        self._release: Json = {}
+        self._unasked_texts: set[tuple[str, str, str, str, int]] = set()
+
+    def add(self, item: Item) -> None:
+        """Take in one generation."""
+        shown, outputs = item["shown"], item["about"]["outputs"]
+        self._release = item["about"]["release"]
+        self._stories.add(shown["story_id"])
+        counted = self._counts.setdefault(shown["method"], Accounting(outputs))
+        counted.add(item)
+        method = self._methods.setdefault(shown["method"], _method())
+        method["panels"] += len(item["frames"])
+        place = {"story_id": shown["story_id"], "seed": shown["seed"]}
+        if item["scan"]["leaks"]:
+            method["leaks"].append({**place, "leaks": item["scan"]["leaks"]})
+        method["packets_scanned"] += item["scan"]["packets"]
+        odd = sum(bool(frame["notes"]) for frame in item["frames"])
+        method["pictures_with_notes"] += odd
+
+    def leave_once(self, row: Json, story_id: str) -> None:
+        """Take in one question that was not asked yet; one without pictures counts once for all methods."""
+        if row["condition"] == "text":
+            key = (row["judge"]["spec"], story_id, row["kind"], row["item"], row["vote"])
+            if key in self._unasked_texts:
+                return
+            self._unasked_texts.add(key)
+        self.leave(row)
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        return EvaluationManifest(
+            kind="katha",
+            protocol=self._protocol(),
+            subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
+            environment={
+                **self.environment("load_items"),
+                "release": {"version": self._release.get("version")},
+            },
+        )
+
+    def _about(self, name: str) -> dict[str, Any]:
+        counted = self._counts[name]
+        return {**counted.as_json(), **self._methods[name], "invalid": counted.invalid}
+
+    def _protocol(self) -> dict[str, Any]:
+        settings = self._run.settings
+        judges = {spec for name in ASKING for spec in settings[name]["judges"]}
+        asked = {
+            "text": settings["judge_text"]["judges"],
+            "image": settings["judge_images"]["judges"],
+            "text_image": settings["judge_both"]["judges"],
+            "contrast": settings["judge_contrasts"]["judges"],
+        }
+        return {
+            "release": {"sha256": self._release.get("sha256")},
+            "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
+            "judges": sorted(public_judge(spec).spec for spec in judges),
+            "conditions": [name for name, specs in asked.items() if specs],
+            "matcher": [*self._matchers()],
+            "labels": settings["judge_images"]["labels"],
+            "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
+            "models": {
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {}))
+                for spec in sorted(judges)
+            },
+            "prompts": labels_of(
+                of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
+            ),
+            "images": settings["prepare_images"],
+            "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
+            "metrics": versions(),
+        }
+
+    def _matchers(self) -> Iterator[str]:
+        """Yield who compared answers; of an encoder also how near an answer had to be."""
+        for name in MATCHING:
+            given = self._run.settings[name]
+            above = f" above {given['threshold']:g}" if "threshold" in given else ""
+            yield from (public_judge(spec).spec + above for spec in given["judges"])
+
+
+def _method() -> dict[str, Any]:
+    return {"panels": 0, "packets_scanned": 0, "pictures_with_notes": 0, "leaks": []}
+
 
 KIND = "evaluate-katha"
 FRAMES = "frames.jsonl"

@@ -17,10 +17,9 @@ from ..images.compare import image_comparisons
 from ..images.definitions import Definitions
 from ..images.found import read_found
 from ..images.leaderboard import Leaderboard, leaderboard
-from ..images.per_shot import Key, ShotScore, shot_scores
+from ..images.per_shot import Key, ShotScore, scored_shots, shot_scores
 from ..images.score import score_archive
 from ..images.scores import ImageScores
-from ..images.tables import scored_shots
 from ..metrics.registry import in_order, label_of, metric_of
 from ..metrics.story import FoundStory
 from ..words import counted

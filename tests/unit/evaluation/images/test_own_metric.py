@@ -12,8 +12,8 @@ from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.protocols import protocol_differences
 from fabula.evaluation.images.definitions import Definitions, read_definitions
 from fabula.evaluation.images.found import read_found
+from fabula.evaluation.images.per_shot import scored_shots, shot_rows
 from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.images.tables import scored_shots, shot_rows
 from fabula.evaluation.metrics.registry import names, registered
 from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page
