@@ -1,0 +1,1 @@
+"""Comics as a kind of benchmark: stories as pages of panels, judged by recoverability questions."""
