@@ -13,7 +13,6 @@ TRANSITION_FIELDS = (
     "action", "causality", "intention", "emotion", "consequence", "expected_change", "recoverability_target",
     "transition_type",
 )  # fmt: skip
-"""Fields of a transition that a planner fills, but for the moral target, which follows from the label."""
 """Fields of a transition that are drafted, but for the moral target, which follows from the label."""
 _NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
 _OPTIONAL = ("intention", "emotion")

@@ -25,7 +25,6 @@ from .rules.scenes import describe_scenes, draft_scene_texts
 SCENE_FIELDS = (
     "characters", "objects", "action", "state", "emotion", "visual_evidence", "visual_must_show",
 )  # fmt: skip
-"""Fields of a scene that a planner fills, but for its prompt, which follows from them."""
 """Fields of a scene that are drafted, but for its prompt, which follows from them."""
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,30 @@ def test_raw_reading_when_written_in_any_way_is_noticed(code: str) -> None:
 )
 def test_reading_when_it_is_bounded_or_of_the_package_is_let_through(code: str) -> None:
     assert not list(raw_readings(ast.parse(code)))
+
+
+def body_of(node: ast.AST) -> list[ast.stmt]:
+    body = getattr(node, "body", None)  # a lambda has an expression there
+    return body if isinstance(body, list) else []
+
+
+def is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def test_texts_when_they_describe_something_stand_under_it() -> None:
+    stray = [
+        f"{path.relative_to(ROOT)}:{text.lineno}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for before, text in pairwise(body_of(node))
+        if is_text(text) and not isinstance(before, ast.Assign | ast.AnnAssign)
+    ]
+    assert stray == []
 
 
 def test_packages_when_listed_are_those_on_disk() -> None:
