@@ -10,12 +10,12 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "BuildOptions": ".builders.katha.options",
-    "PackOptions": ".releases",
+    "PackOptions": ".releases.options",
     "build_katha": ".kinds.verbs",
-    "load": ".releases",
-    "pack": ".releases",
+    "load": ".kinds.verbs",
+    "pack": ".kinds.verbs",
     "validate": ".validators",
-    "verify": ".releases",
+    "verify": ".kinds.verbs",
 }
 
 __all__ = [

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from measure import fabula
 
-from fabula.releases import PackOptions, pack
+from fabula.kinds.verbs import pack
+from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

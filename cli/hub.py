@@ -31,8 +31,9 @@ def publish(
         fabula publish dist/mine-0.2.0 --repo user/mine --dry-run
         fabula publish dist/mine-0.2.0 --repo user/mine --private
     """
+    from ..kinds.verbs import plan_publishing, publish
     from ..releases.hub.faults import Retries
-    from ..releases.hub.publish import PublishOptions, plan_publishing, publish
+    from ..releases.hub.publish import PublishOptions
 
     options = PublishOptions(
         repo,

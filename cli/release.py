@@ -40,8 +40,9 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
         fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset
             lite=200 --subset even=125/category --subset strict=50/category:even
     """
-    from ..releases import PackOptions, pack
+    from ..kinds.verbs import pack
     from ..releases.changes_since import options_since
+    from ..releases.options import PackOptions
 
     if "since" in given:
         given["since"] = released(given["since"])
@@ -100,7 +101,7 @@ def verify(
         fabula release verify old/release.json --hidden dist/mine-0.1.0-hidden --salt
             dist/mine-0.1.0-hidden.salt
     """
-    from ..releases import verify
+    from ..kinds.verbs import verify
 
     folder = released(path)
     report = verify(folder, quick=quick, hidden=hidden, salt=salt)
@@ -150,7 +151,7 @@ class NotCompared(InputError):
 
 
 def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
-    from ..releases import diff
+    from ..releases.diffing.compare import diff
 
     found = diff(old, new)
     if evaluation is None:

@@ -6,6 +6,13 @@ from .kind import Kind
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
+    from ..releases.form import ReleaseForm
+
+
+def _release() -> "ReleaseForm":
+    from ..releases.entity_form import FORM
+
+    return FORM
 
 
 def _drafting() -> "Drafting":
@@ -14,4 +21,4 @@ def _drafting() -> "Drafting":
     return DRAFTING
 
 
-KIND = Kind("entities", _drafting, imported=("import-entities",))
+KIND = Kind("entities", _release, _drafting, imported=("import-entities",))

@@ -7,6 +7,13 @@ from .kind import Kind
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol
+    from ..releases.form import ReleaseForm
+
+
+def _release() -> "ReleaseForm":
+    from ..releases.katha_form import FORM
+
+    return FORM
 
 
 def _drafting() -> "Drafting":
@@ -21,4 +28,4 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
-KIND = Kind("katha", _drafting, "katha", _protocol)
+KIND = Kind("katha", _release, _drafting, "katha", _protocol)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol
+    from ..releases.form import ReleaseForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Kind:
 
     Attributes:
         name: as ``run.json``, ``release.json`` and the command line have it; builds are runs of it.
+        release: how its runs become releases, and how these are read.
         drafting: how its records are drafted and corrected.
         judged: the noun of its evaluation, as in ``fabula evaluate images``; its evaluations are runs of kind
             ``evaluate-NOUN``. None where nothing is evaluated against it.
@@ -25,6 +27,7 @@ class Kind:
     """
 
     name: str
+    release: Callable[[], "ReleaseForm"]
     drafting: Callable[[], "Drafting"]
     judged: str | None = None
     protocol: Callable[[], "Protocol"] | None = None

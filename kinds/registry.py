@@ -3,13 +3,18 @@
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import load_pipeline
 from ..engine.running import RunKind
 from ..errors import ConfigError, RunError
 from . import entities, events, katha, shots
 from .kind import Kind
+
+if TYPE_CHECKING:
+    from ..releases.form import ReleaseForm
 
 OURS = (katha.KIND, events.KIND, shots.KIND, entities.KIND)
 GROUP = "fabula.kinds"
@@ -91,3 +96,33 @@ def foreign_sections() -> frozenset[str]:
         if kind.protocol is not None:
             found.update(kind.protocol().sections)
     return frozenset(found)
+
+
+def form_of_run(run: Path) -> "ReleaseForm":
+    """Return the form of releases of a run.
+
+    Raises:
+        RunError: it is no run folder, or of no kind that has releases.
+    """
+    name = read_manifest(run).kind
+    kind = kind_with(name)
+    if kind is None or name not in (kind.name, *kind.imported):
+        there = ", ".join(kind.name for kind in kinds())
+        raise RunError(
+            str(run / MANIFEST),
+            what=f"this is a run of kind {name!r}, and only runs of {there} have releases",
+            fix="give the folder of a `fabula build` run",
+        )
+    return kind.release()
+
+
+def form_of_release(folder: Path) -> "ReleaseForm":
+    """Return the form of a release: that of the kind that it names; if damaged, that of its records."""
+    from ..releases.loading import kind_of
+
+    name = kind_of(folder)
+    forms = [kind.release() for kind in kinds() if kind.name == name]
+    if not forms:
+        every = [kind.release() for kind in kinds()]
+        forms = [form for form in every if (folder / next(iter(form.record_ids))).exists()] or every
+    return forms[0]

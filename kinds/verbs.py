@@ -1,22 +1,36 @@
 """The verbs with the kind looked up: what Python and the command line call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..builders import corrections, preview
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline
 from ..engine.run_options import RunOptions
 from ..engine.running import Again, continue_as
 from ..errors import RunError
 from ..schemas.canonical import Json
-from .registry import foreign_sections, kind_named, kind_with, kinds, run_kind_of
+from .registry import (
+    foreign_sections,
+    form_of_release,
+    form_of_run,
+    kind_named,
+    kind_with,
+    kinds,
+    run_kind_of,
+)
 
 if TYPE_CHECKING:
+    from ..builders.corrections import Correction, Editable
+    from ..builders.preview import Preview
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
+    from ..releases.hub.plan import PublishPlan
+    from ..releases.hub.publish import Published, PublishOptions
+    from ..releases.options import PackOptions
+    from ..releases.packing import PackResult
+    from ..releases.verification import VerifyReport
 
 
 def pipeline_of(run: Path) -> Pipeline:
@@ -42,13 +56,17 @@ def continue_run(
     return continue_as(run_kind_of(run), run, again, reporter)
 
 
-def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> corrections.Correction:
+def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":
     """Add a correction of one field to a run; see :func:`fabula.builders.corrections.correct`."""
+    from ..builders import corrections
+
     return corrections.correct(_editable(run), item, path, new, who=who, why=why)
 
 
-def withdraw(run: Path, item: str, *, who: str, why: str) -> corrections.Correction:
+def withdraw(run: Path, item: str, *, who: str, why: str) -> "Correction":
     """Take an item out of a run for good; see :func:`fabula.builders.corrections.withdraw`."""
+    from ..builders import corrections
+
     return corrections.withdraw(_editable(run), item, who=who, why=why)
 
 
@@ -61,12 +79,14 @@ def corrected_in_files(run_kind: str) -> str | None:
     return drafting.corrected_in_files if run_kind != kind.name or drafting.editing is None else None
 
 
-def _editable(run: Path) -> corrections.Editable:
+def _editable(run: Path) -> "Editable":
     """Return a run whose items can be corrected, and how.
 
     Raises:
         RunError: it is of a kind whose items cannot be.
     """
+    from ..builders.corrections import Editable
+
     name = read_manifest(run).kind
     drafting = next((kind.drafting() for kind in kinds() if kind.name == name), None)
     if drafting is None or drafting.editing is None:
@@ -76,21 +96,23 @@ def _editable(run: Path) -> corrections.Editable:
             str(run), what=f"runs of kind {name} cannot be corrected, only {', '.join(can)}",
             fix=how or "correct its sources, and give the command that made the run again",
         )  # fmt: skip
-    return corrections.Editable(Path(run), drafting.run.pipeline, drafting.editing)
+    return Editable(Path(run), drafting.run.pipeline, drafting.editing)
 
 
-def preview_run(run: Path, item: str, prompt_id: str) -> list[preview.Preview]:
+def preview_run(run: Path, item: str, prompt_id: str) -> list["Preview"]:
     """Return what a run's stages would ask with a prompt; see :func:`fabula.builders.preview.preview_run`."""
+    from ..builders import preview
+
     return preview.preview_run(pipeline_of(run), run, item, prompt_id)
 
 
-def preview_story(
-    stories: Path, item: str, prompt_id: str, settings: Path | None = None
-) -> list[preview.Preview]:
+def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | None = None) -> list["Preview"]:
     """Return what a new run would ask about one story; see :func:`fabula.builders.preview.preview_story`.
 
     The kind is the one that the prompt is of, else the first whose stages ask with it.
     """
+    from ..builders import preview
+
     asking = [
         (kind.name, drafting)
         for kind in kinds()
@@ -142,3 +164,50 @@ def build_katha(
 ) -> "RunReport":
     """Build KathaBench records from stories; see :func:`build` and :class:`fabula.BuildOptions`."""
     return build("katha", sources, out, options, reporter=reporter)
+
+
+def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
+    """Pack a finished run of any kind; see :func:`fabula.releases.packing.pack`."""
+    from ..releases.packing import pack as pack_as
+
+    return pack_as(run, out, options, form_of_run(run))
+
+
+def verify(path: str | Path, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
+    """Verify a release of any kind; see :func:`fabula.releases.verification.verify`."""
+    from ..releases.verification import verify as verify_as
+
+    return verify_as(path, form_of_release(Path(path)), **how)
+
+
+def load(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
+    """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts.
+
+    Args:
+        path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
+
+    Raises:
+        InputError: as :func:`fabula.releases.loading.load`. For a version on a Hub, the errors of
+            :func:`fabula.releases.hub.fetch.fetch`.
+    """
+    from ..releases.hub.fetch import release_folder
+    from ..releases.loading import require_release
+
+    folder = release_folder(path)
+    return kind_named(require_release(folder, *(kind.name for kind in kinds()))).release().load(folder)
+
+
+def plan_publishing(folder: Path, options: "PublishOptions") -> "PublishPlan":
+    """Return what :func:`publish` would do; see :func:`fabula.releases.hub.publish.plan_publishing`."""
+    from ..releases.hub.publish import plan_publishing as plan
+
+    return plan(folder, form_of_release(folder), options)
+
+
+def publish(
+    folder: Path, options: "PublishOptions", tell: Callable[[str], None] = lambda _: None
+) -> "Published":
+    """Put a release of any kind on a Hub; see :func:`fabula.releases.hub.publish.publish`."""
+    from ..releases.hub.publish import publish as publish_as
+
+    return publish_as(folder, form_of_release(folder), options, tell)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
 from ...validators.dataset import IMPORTED, as_user_error
-from ..forms import verify
+from ..form import ReleaseForm
 from ..layout import LICENSE, README, RELEASE, files_in
 from ..loading import read_release_document
 from ..options import SEMVER
+from ..verification import verify
 from .address import checked_endpoint, checked_repo
 from .client import DATASET, MAIN, Hub, open_hub
 from .faults import HubFault, Retries
@@ -75,7 +76,7 @@ class PublishOptions:
     progress: bool = False
 
 
-def plan_publishing(folder: Path, options: PublishOptions) -> PublishPlan:
+def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) -> PublishPlan:
     """Return what :func:`publish` would do; the Hub is only read.
 
     Raises:
@@ -85,16 +86,19 @@ def plan_publishing(folder: Path, options: PublishOptions) -> PublishPlan:
     """
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
-    local = _sound(folder)
+    local = _sound(folder, form)
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         return plan_of(hub, local, private=options.private)
 
 
-def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] = lambda _: None) -> Published:
+def publish(
+    folder: Path, form: ReleaseForm, options: PublishOptions, tell: Callable[[str], None] = lambda _: None
+) -> Published:
     """Put a release into a data set repository: one commit, and a tag named as the version.
 
     Args:
         folder: the public folder of a release.
+        form: the form of releases of its kind.
         options: where to.
         tell: is told in one line what is being done.
 
@@ -106,7 +110,7 @@ def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] =
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
-    local, private = _sound(folder), options.private
+    local, private = _sound(folder, form), options.private
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         plan = plan_of(hub, local, private=private)
         if plan.tagged is not None:
@@ -125,7 +129,7 @@ def publish(folder: Path, options: PublishOptions, tell: Callable[[str], None] =
     return Published(plan, commit, committed=bool(plan.changes), tagged=True)
 
 
-def _sound(folder: Path) -> Local:
+def _sound(folder: Path, form: ReleaseForm) -> Local:
     """Return the files of a release that may be published.
 
     Raises:
@@ -146,7 +150,7 @@ def _sound(folder: Path) -> Local:
             raise _unsound(
                 folder / path, "no hidden files in a release", "a file whose path begins with a dot"
             )
-    report = verify(folder, quick=True)
+    report = verify(folder, form, quick=True)
     problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
     if problems:
         raise InputError(problems)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.releases import PackOptions, pack
+from fabula.kinds.verbs import pack
+from fabula.releases.options import PackOptions
 from fabula.testing.drawn import write_outputs
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -9,7 +9,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.releases import PackOptions, pack
+from fabula.kinds.verbs import pack
+from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 

@@ -1,4 +1,4 @@
-"""Building pages: the stages of KathaBench up to its questions, and one of our own that lays out the pages."""
+"""Building pages: the stages of KathaBench up to its questions, and one more that lays out the pages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

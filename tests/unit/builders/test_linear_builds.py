@@ -13,7 +13,8 @@ from fabula.builders.katha.building import build_katha
 from fabula.builders.katha.options import BuildOptions
 from fabula.builders.shots.building import build_shots
 from fabula.builders.shots.options import ShotOptions
-from fabula.releases import PackOptions, pack
+from fabula.kinds.verbs import pack
+from fabula.releases.options import PackOptions
 
 UNITS = (
     "the fox ran and the hen saw him because he was hungry ",

@@ -12,8 +12,8 @@ from fabula.builders.katha.building import build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.builders.katha.options import BuildOptions
 from fabula.engine.progress import Event
-from fabula.kinds.verbs import continue_run, correct, withdraw
-from fabula.releases import PackOptions, load, pack, verify
+from fabula.kinds.verbs import continue_run, correct, load, pack, verify, withdraw
+from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 

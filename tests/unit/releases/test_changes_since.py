@@ -11,9 +11,11 @@ import pytest
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
-from fabula.releases import PackOptions, PackResult, pack, verify
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.changes_since import options_since
 from fabula.releases.diffing.check import check_changes
+from fabula.releases.options import PackOptions
+from fabula.releases.packing import PackResult
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.releases import diff, pack, verify
-from fabula.releases.diffing.compare import ReleaseDiff
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.diffing.compare import ReleaseDiff, diff
 from fabula.releases.diffing.render import as_json, lines, render_page
 from fabula.releases.diffing.version import Step
 from fabula.releases.layout import CHANGES

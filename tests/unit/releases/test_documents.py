@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fabula.errors import ConfigError
-from fabula.releases import PackOptions, pack, verify
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.check_croissant import RAI, check_croissant
 from fabula.releases.composition import Composition, producer_kind
 from fabula.releases.croissant import CONTEXT
@@ -19,7 +19,7 @@ from fabula.releases.front_matter import check_front_matter, parse_front_matter,
 from fabula.releases.katha_form import FORM
 from fabula.releases.katha_tables import record_rows
 from fabula.releases.layout import SPLIT_FILES, files_in
-from fabula.releases.options import hub_licences, licence
+from fabula.releases.options import PackOptions, hub_licences, licence
 from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.testing.katha_folders import read_rows

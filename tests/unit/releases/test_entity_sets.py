@@ -9,7 +9,8 @@ import pytest
 
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
-from fabula.releases import PackOptions, diff, pack, verify
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.diffing.compare import diff
 from fabula.releases.entity_form import EntityRelease
 from fabula.releases.entity_import import export_episodes, import_episodes
 from fabula.releases.entity_tree import (
@@ -21,6 +22,7 @@ from fabula.releases.entity_tree import (
     script_bytes,
     write_tree,
 )
+from fabula.releases.options import PackOptions
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 

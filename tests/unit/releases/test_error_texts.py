@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from fabula.errors import UserError
-from fabula.releases import PackOptions, load, pack, verify
+from fabula.kinds.verbs import load, pack, verify
+from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import canonical_bytes
 from fabula.testing.katha_samples import sample_bundles
 

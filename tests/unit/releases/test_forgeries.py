@@ -18,10 +18,10 @@ import pytest
 
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
-from fabula.releases import PackOptions, pack, verify
+from fabula.kinds.registry import kind_named
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.documents import checksums, file_entries
 from fabula.releases.entity_import import import_episodes
-from fabula.releases.forms import form_named
 from fabula.releases.layout import (
     CARD,
     CROISSANT,
@@ -32,6 +32,7 @@ from fabula.releases.layout import (
     STATISTICS,
     SUMS,
 )
+from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import with_provenance, write_facts
 from fabula.releases.shot_import import import_set
 from fabula.releases.shot_tree import read_shot_set
@@ -81,7 +82,7 @@ def write(*names: str, old: str, new: str) -> Callable[[Path], None]:
 
 def main_file(folder: Path) -> str:
     kind = json.loads((folder / RELEASE).read_bytes())["kind"]
-    return next(iter(form_named(kind).record_ids))
+    return next(iter(kind_named(kind).release().record_ids))
 
 
 def first_table(folder: Path) -> Path:
@@ -133,7 +134,7 @@ def without_last_record(folder: Path) -> None:
 def reseal(folder: Path) -> None:
     """Make every checksum true again: of records and files in release.json, Croissant and SHA256SUMS."""
     document = json.loads((folder / RELEASE).read_bytes())
-    for name, key in form_named(document["kind"]).record_ids.items():
+    for name, key in kind_named(document["kind"]).release().record_ids.items():
         if (folder / name).is_file():
             document["records"][name] = {row[key]: digest(row) for row in read_rows(folder / name)}
     entries = file_entries(folder)

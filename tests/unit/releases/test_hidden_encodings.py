@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fabula.releases import PackResult
 from fabula.releases.hidden.decodings import TooMuchEncoded, plain, readings
 from fabula.releases.hidden.marks import Marks, marks_of
 from fabula.releases.hidden.search import search
+from fabula.releases.packing import PackResult
 
 
 def units(letter: str) -> list[bytes]:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.releases import PackOptions, pack, verify
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.provenance import record_hashes

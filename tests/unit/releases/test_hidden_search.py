@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.releases import verify
+from fabula.kinds.verbs import verify
 from fabula.releases.hidden.check import check_commitments, check_hidden, check_promises
 from fabula.releases.hidden.commitments import read_salt
 from fabula.releases.hidden.search import search_rows

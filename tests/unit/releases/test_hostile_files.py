@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.errors import FabulaError
-from fabula.releases import diff, load, verify
+from fabula.kinds.verbs import load, verify
+from fabula.releases.diffing.compare import diff
 from fabula.releases.hidden.search import search_rows
 from fabula.releases.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.releases.parquet import open_table
@@ -72,7 +73,8 @@ def put(path: Path, how: str, outside: Path) -> None:
 
 def in_little_memory(work: str, folder: Path) -> subprocess.CompletedProcess[str]:
     code = (
-        "import resource, sys; from pathlib import Path; import fabula; from fabula.releases import verify;"
+        "import resource, sys; from pathlib import Path; import fabula;"
+        "from fabula.kinds.verbs import verify;"
         "from fabula.releases.read_back import refused_tables;"
         f"resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}));"
         "from fabula.errors import FabulaError\n"

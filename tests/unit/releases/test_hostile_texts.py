@@ -12,10 +12,12 @@ import fabula
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import InputError
+from fabula.kinds.verbs import pack, verify
 from fabula.models.secrets import MARK
-from fabula.releases import PackOptions, PackResult, pack, verify
 from fabula.releases.entity_import import import_episodes
 from fabula.releases.front_matter import front_matter_text, parse_front_matter
+from fabula.releases.options import PackOptions
+from fabula.releases.packing import PackResult
 from fabula.releases.shot_facts import with_provenance, write_facts
 from fabula.releases.shot_import import import_set
 from fabula.releases.shot_tree import read_shot_set

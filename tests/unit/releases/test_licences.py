@@ -3,7 +3,8 @@
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases import PackOptions, load, pack, verify
+from fabula.kinds.verbs import load, pack, verify
+from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import validate

@@ -4,10 +4,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-import fabula
-from fabula import releases
 from fabula.errors import InputError
-from fabula.releases import load
+from fabula.kinds.verbs import load
 from fabula.schemas.katha import StoryRecord, Variant
 from fabula.testing.katha_samples import sample_bundles
 
@@ -84,25 +82,3 @@ def test_a_release_of_another_format_is_refused(release, helpers, made_with):
     helpers.edit_json(release / "release.json", lambda document: document.update(format=made_with))
     with pytest.raises(InputError, match="reads up to 1"):
         load(release)
-
-
-def test_the_package_exports_these_names():
-    assert releases.__all__ == [
-        "FetchOptions", "ImportOptions", "LeftOut", "PackOptions", "PackResult", "PublishOptions", "Release",
-        "ReleaseDiff", "SuiteRelease", "VerifyReport",
-        "diff", "export_package", "fetch", "import_package", "load", "pack", "plan_publishing", "publish",
-        "release_folder", "verify",
-    ]  # fmt: skip
-    assert dir(releases) == releases.__all__
-    for name in releases.__all__:
-        assert getattr(releases, name).__name__ == name
-    assert fabula.load is releases.load
-    with pytest.raises(AttributeError, match="no attribute 'unpack'"):
-        releases.unpack  # noqa: B018 - reading it is the test
-
-
-def test_no_module_hides_an_exported_name():
-    folder = set(dir(releases)) & {
-        path.stem for path in (__import__("pathlib").Path(releases.__file__).parent).iterdir()
-    }
-    assert folder == set()

@@ -6,7 +6,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.judges.load_items import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
-from fabula.releases import load, verify
+from fabula.kinds.verbs import load, verify
 from fabula.releases.diffing.compare import diff
 from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package

@@ -10,7 +10,9 @@ import pytest
 from fabula.engine.lock import hold
 from fabula.engine.report import ItemReport
 from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
-from fabula.releases import PackOptions, documents, pack, target, verify
+from fabula.kinds.verbs import pack, verify
+from fabula.releases import documents, target
+from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
@@ -282,7 +284,7 @@ def test_odd_texts_survive(make_run, tmp_path):
 )
 def test_another_process_packs_the_same_bytes(packed, run, tmp_path, environment):
     program = (
-        "import sys; from pathlib import Path; from fabula.releases import pack, PackOptions;"
+        "import sys; from pathlib import Path; from fabula import PackOptions, pack;"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
     )
     os.utime(run / "records.jsonl", (0, 0))
@@ -323,7 +325,7 @@ def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
 @pytest.mark.waits
 def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
     program = (
-        "import sys; from pathlib import Path; from fabula.releases import pack, PackOptions;"
+        "import sys; from pathlib import Path; from fabula import PackOptions, pack;"
         "import fabula.releases.packing, fabula.validators.validation;"
         "print('ready', flush=True);"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
@@ -348,7 +350,8 @@ def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
 KILLED_BETWEEN_THE_RENAMES = """
 import os, signal, sys
 from pathlib import Path
-from fabula.releases import PackOptions, pack
+from fabula.releases.options import PackOptions
+from fabula.kinds.verbs import pack
 rename = Path.replace
 def rename_and_die(draft, target):
     rename(draft, target)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.releases import PackOptions, load, pack, verify
+from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.hidden.commitments import read_salt
+from fabula.releases.options import PackOptions
 from fabula.releases.subsets.stories import check_subsets
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.katha_folders import write_jsonl, write_run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.releases import pack, verify
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import read_story_facts, statistics_of_shots
 from fabula.releases.shot_tree import ShotSet, read_shot_set

@@ -10,9 +10,10 @@ import fabula
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError, RunError
-from fabula.releases import PackOptions, pack, verify
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.event_form import SuiteRelease
 from fabula.releases.loading import load as load_stories
+from fabula.releases.options import PackOptions
 from fabula.releases.suites import load_suite
 
 SEEDS: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.errors import InputError
-from fabula.releases import verify
+from fabula.kinds.verbs import verify
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators import validate

@@ -9,7 +9,8 @@ import pytest
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import InputError
-from fabula.releases import PackOptions, pack, verify
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.options import PackOptions
 from fabula.releases.suites import check_suite, load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
 from fabula.testing.suite_model import answer

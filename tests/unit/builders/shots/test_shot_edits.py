@@ -12,8 +12,7 @@ from fabula.builders.shots.building import build_shots
 from fabula.builders.shots.options import ShotOptions
 from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
-from fabula.kinds.verbs import continue_run, correct, withdraw
-from fabula.releases import pack, verify
+from fabula.kinds.verbs import continue_run, correct, pack, verify, withdraw
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_import import import_set
 from fabula.releases.shot_tree import read_shot_set

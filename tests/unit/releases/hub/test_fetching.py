@@ -14,9 +14,11 @@ import fabula
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
-from fabula.releases import PackOptions, PackResult, load, pack, publish, verify
+from fabula.kinds.verbs import load, pack, publish, verify
 from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
 from fabula.releases.layout import RELEASE, SUMS
+from fabula.releases.options import PackOptions
+from fabula.releases.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
 
