@@ -56,7 +56,7 @@ def _forgets() -> object:
 def test_kinds_when_a_package_adds_one_have_it_last(package: Path) -> None:
     package.write_text(
         "from fabula.kinds.kind import Kind\nfrom fabula.kinds.events import KIND as EVENTS\n"
-        "KIND = Kind('comics', EVENTS.drafting, imported=('import-comics',))\n"
+        "KIND = Kind('comics', EVENTS.release, EVENTS.drafting, imported=('import-comics',))\n"
     )
     assert [kind.name for kind in kinds()] == ["katha", "events", "shots", "entities", "comics"]
     found = kind_with("import-comics")
@@ -69,7 +69,7 @@ def test_kinds_when_a_package_adds_one_have_it_last(package: Path) -> None:
     [
         "KIND = 'comics'\n",
         "from fabula.kinds.katha import KIND\n",
-        "from fabula.kinds.kind import Kind\nKIND = Kind('comics', print, imported=('import-shots',))\n",
+        "from fabula.kinds.kind import Kind\nKIND = Kind('comics', id, id, imported=('import-shots',))\n",
     ],
 )
 def test_kinds_when_a_package_adds_what_is_none_or_is_taken_say_so(package: Path, text: str) -> None:
