@@ -5,8 +5,11 @@ say, and its reply is read back or sent back once. A step is a stage of the engi
 :mod:`fabula.engine.stage` describes. A pipeline names its module, where it is called ``STEP``.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import ValidationInfo, field_validator
@@ -15,11 +18,15 @@ from pydantic_core import PydanticCustomError
 from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..errors import ConfigError
 from ..models.settings import ModelSettings
-from ..schemas.canonical import Json
+from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from .replies import Drafted, ask
 
 PLANNERS = ("rules", "model")
 """Names that a planner setting may have."""
+GROUP = "fabula.steps"
+"""Entry points of this group add steps, or say who drafts one of ours; the object is a :class:`Step`."""
+ADDED = "added_steps.jsonl"
+"""File of a run: what the steps that packages add drafted, one line for each item."""
 RULES = "rules@1"
 """The producer of what our rules draft."""
 
@@ -139,8 +146,13 @@ class Step(Generic[S, T]):
             reject_codes=self.reject_codes,
             settings=self.settings,
             prompts=self.prompts,
-            asks=self.asks or (self.id,),
+            asks=self._asks,
         )
+
+    @property
+    def _asks(self) -> tuple[str, ...]:
+        asking = self.ask is not None or self.show is not _nothing
+        return self.asks or ((self.id,) if asking else ())
 
     @property
     def _by(self) -> str:
@@ -170,13 +182,68 @@ class Step(Generic[S, T]):
         settings = tools.settings
         assert isinstance(settings, self.settings)
         maker = self.maker
-        if settings.planner == "model":
+        if settings.planner == "model" and self._asks:
             if self.ask is not None:
                 return await self.ask(tools, sketch)
             shown = self.show(sketch, settings)
             if shown is not None:
-                prompt = self.asks[0] if self.asks else self.id
-                return await ask(tools, prompt, lambda reply: self.read(reply, sketch, settings), **shown)
+                return await ask(
+                    tools, self._asks[0], lambda reply: self.read(reply, sketch, settings), **shown
+                )
             maker = f"{settings.model}"
         value = self.rules(sketch, settings)
         return Drafted(value, "" if value is None else maker)
+
+
+@cache
+def package_steps(kind: str) -> Mapping[str, tuple[str, Step[Any, Any]]]:
+    """Return name -> place and value of the steps that installed packages have for a kind.
+
+    Raises:
+        ConfigError: one is no Step, has another id than its entry point, or does not name its package among
+            its libraries, so that results would not depend on the package's version.
+    """
+    found: dict[str, tuple[str, Step[Any, Any]]] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        of, _, name = entry.name.partition("/")
+        if of != kind:
+            continue
+        step, package = entry.load(), "" if entry.dist is None else entry.dist.name
+        if not isinstance(step, Step) or step.id != entry.name or package not in step.libraries:
+            raise ConfigError(
+                f"entry point {entry.name} of {GROUP}",
+                what=f"it is no Step with this id, or {package} is not among the Step's libraries",
+                fix=f"correct {entry.value}; CONTRIBUTING.md shows how",
+            )
+        found[name] = (entry.value, step)
+    return found
+
+
+def with_packages(kind: str, stages: Sequence[str], before: str) -> tuple[str, ...]:
+    """Return the places of a kind's stages with those of packages.
+
+    A step of the name of one of ours takes its place; others come before the stage named.
+    """
+    steps = {name: place for name, (place, _) in package_steps(kind).items()}
+    places = {place.replace(":", ".").rpartition(".")[2].lower(): place for place in stages}
+    added = [place for name, place in steps.items() if name not in places]
+    at = list(places).index(before)
+    kept = [steps.get(name, place) for name, place in places.items()]
+    return (*kept[:at], *added, *kept[at:])
+
+
+def added_fields(kind: str, stages: Sequence[str]) -> tuple[str, ...]:
+    """Return the fields that steps of packages write beside ours."""
+    names = {place.replace(":", ".").rpartition(".")[2].lower() for place in stages}
+    added = (step for name, (_, step) in package_steps(kind).items() if name not in names)
+    return tuple(written for step in added for written in step.SPEC.writes)
+
+
+def keeping_added(folder: Path, items: Iterable[Item], added: Sequence[str]) -> Iterator[Item]:
+    """Yield the items of a finished run; in the end write what packages' steps drafted, if there are any."""
+    rows: list[Json] = []
+    for item in items:
+        rows.append({"id": item.id, **{name: item[name] for name in added}})
+        yield item
+    if added:
+        write_atomic(folder / ADDED, jsonl_lines(rows))

@@ -4,7 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
+from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import label
@@ -21,13 +23,13 @@ class StoryRule:
 
     Attributes:
         name: its name, for choosing rules.
-        target: ``module:function``, relative to this package; loaded on first use.
+        target: ``module:function``, relative to this package; loaded on first use. Or the function itself.
         reads: the fields that it relies on, ``variants`` for the variants and ``bundle`` for what a run keeps
             beside the record. It does not run where one of them has a schema error.
     """
 
     name: str
-    target: str
+    target: "str | _Rule"
     reads: tuple[str, ...]
 
 
@@ -106,6 +108,8 @@ STORY_RULES: tuple[StoryRule, ...] = (
 """Every rule about one story. The first, the JSON Schema itself, is always run."""
 
 _Rule = Callable[[Story], Iterator[Issue]]
+GROUP = "fabula.rules"
+"""Entry points of this group add rules to ``fabula validate``: the object is a :class:`StoryRule`."""
 
 
 def check_story(
@@ -133,8 +137,13 @@ def check_story(
     return sorted(check_part(Story(label(record.get("story_id")), record, parts), only)[1])
 
 
-def check_part(story: Story, only: Collection[str] | None = None) -> tuple[Story, list[Issue]]:
-    """Check one story as it was read; return it with its broken fields noted, and the findings."""
+def check_part(
+    story: Story, only: Collection[str] | None = None, *, own: bool = False
+) -> tuple[Story, list[Issue]]:
+    """Check one story as it was read; return it with its broken fields noted, and the findings.
+
+    With ``own`` the rules of packages check it, too. Builders do without: their results depend on our rules.
+    """
     issues: list[Issue] = []
     broken: set[str] = set(story.broken)
     for finding in check_schema("katha_record", story.record, story.where):
@@ -149,7 +158,7 @@ def check_part(story: Story, only: Collection[str] | None = None) -> tuple[Story
             issues.append(finding.issue)
             broken.update(["bundle"] if finding.broken else [])
     checked = replace(story, broken=broken) if broken else story
-    for name, reads, rule in _rules():
+    for name, reads, rule in (*_rules(), *(_rules_of_packages() if own else ())):
         if (only is None or name in only) and checked.readable(reads):
             issues.extend(rule(checked))
     return checked, issues
@@ -160,8 +169,29 @@ def _rules() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
     return tuple((rule.name, rule.reads, load(rule.target)) for rule in STORY_RULES)
 
 
-def load(target: str) -> _Rule:
-    """Return what ``module:attribute`` of this package names."""
+@cache
+def _rules_of_packages() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
+    """Return the rules of the entry-point group.
+
+    Raises:
+        ConfigError: one is no StoryRule, or has the name of one of ours.
+    """
+    found: dict[str, StoryRule] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        rule = entry.load()
+        if not isinstance(rule, StoryRule) or rule.name in (*found, *(ours.name for ours in STORY_RULES)):
+            raise ConfigError(
+                f"entry point {entry.name} of {GROUP}", what="it is no StoryRule, or one has that name",
+                fix=f"correct {entry.value}; CONTRIBUTING.md shows how",
+            )  # fmt: skip
+        found[rule.name] = rule
+    return tuple((rule.name, rule.reads, load(rule.target)) for rule in found.values())
+
+
+def load(target: str | _Rule) -> _Rule:
+    """Return what ``module:attribute`` of this package names, or the function that is given."""
+    if not isinstance(target, str):
+        return target
     module, attribute = target.split(":")
     found: _Rule = getattr(import_module(f".{module}", __package__), attribute)
     return found

@@ -48,7 +48,7 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
     index = dataset.variant_index(issues.add)
     rules = [rule(dataset, index) for rule in load_set_rules()]
     for story in dataset.stories(issues.add, index):
-        checked_story, found = check_part(story)
+        checked_story, found = check_part(story, own=True)
         issues.extend(graded(one, dataset) for one in found)
         for rule in rules:
             rule.take(checked_story)

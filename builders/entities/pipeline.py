@@ -8,6 +8,7 @@ from ...engine.stage import Item
 from ...releases.entity_tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, TIERS
+from ..step import added_fields, keeping_added, with_packages
 from .assemble_episodes import SPLIT, in_official_order
 
 STAGES = (
@@ -41,9 +42,13 @@ EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
 IDENTITIES, FINDINGS, FUNNEL = "identities.jsonl", "findings.jsonl", "funnel.json"
 """Files beside the official tree; see docs/episodes.md."""
 
+_PLACES = tuple(f"{__package__}.{name}" for name in STAGES)
+_ADDED = added_fields("entities", _PLACES)
+
 PIPELINE = Pipeline(
     name="entities",
-    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    stages=with_packages("entities", _PLACES, before="assemble_episodes"),
+    final_fields=_ADDED,
     finish=f"{__name__}:finish",
     identity=f"{__package__}.load_videos:identity",
 )
@@ -51,7 +56,7 @@ PIPELINE = Pipeline(
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the official tree; beside it the same as flat rows, identities with their merges, findings."""
-    records = [item["record"] for item in items]
+    records = [item["record"] for item in keeping_added(folder, items, _ADDED)]
     records.sort(key=lambda record: str(record["episode"]["episode_id"]))
     episodes = tuple(Episode.of(in_official_order(record)) for record in records)
     write_tree(folder / FOLDER, EntitySet(episodes, (SplitFile.of(SPLIT, tiers_of(records)),)))

@@ -10,6 +10,7 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
 from ...validators.dataset import ASSIGNMENTS, BALANCE, RECORDS
 from ...validators.run_balance import RunBalance
+from ..step import added_fields, keeping_added, with_packages
 from .measure_edits import ROWS, SUMMARY, EditSummary
 
 STAGES = (
@@ -34,11 +35,14 @@ STAGES = (
 _SHARED = {"analyze_story": "fabula.builders.text"}
 """Stages of other builders, too -> their package."""
 
+_PLACES = tuple(f"{_SHARED.get(name, __package__)}.{name}" for name in STAGES)
+_ADDED = added_fields("katha", _PLACES)
+
 PIPELINE = Pipeline(
     name="katha",
-    stages=tuple(f"{_SHARED.get(name, __package__)}.{name}" for name in STAGES),
+    stages=with_packages("katha", _PLACES, before="apply_edits"),
     finish=f"{__name__}:finish",
-    final_fields=("split", "stratum", "edit_distances"),
+    final_fields=("split", "stratum", "edit_distances", *_ADDED),
     identity=f"{__package__}.load_stories:identity",
     adding="to add stories to this run: fabula extend {folder} NEW",
     private=True,  # the stories of the hidden test
@@ -59,7 +63,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     assignments: list[Json] = []
 
     def envelopes() -> Iterator[Json]:
-        for item in items:
+        for item in keeping_added(folder, items, _ADDED):
             bundle, fields = item["bundle"], item["edit_distances"]
             balance.add(bundle["record"], item["stratum"])
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})

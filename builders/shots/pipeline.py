@@ -9,6 +9,7 @@ from ...releases.layout import SHOT_SCRIPTS
 from ...releases.shot_tree import FOLDER, SCRIPT, STORIES, script_bytes
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.shots import ShotRecord, ShotScript
+from ..step import added_fields, keeping_added, with_packages
 
 STAGES = (
     f"{__package__}.load_stories",
@@ -30,10 +31,13 @@ STAGES = (
 PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"
 """Who made which field of a script, and what the rules found in it: one line for each story."""
 
+_ADDED = added_fields("shots", STAGES)
+
 PIPELINE = Pipeline(
     name="shots",
-    stages=STAGES,
+    stages=with_packages("shots", STAGES, before="apply_edits"),
     finish=f"{__name__}:finish",
+    final_fields=_ADDED,
     identity=f"{__package__}.load_stories:identity",
 )
 
@@ -45,7 +49,8 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     """
     tree = folder / FOLDER
     tree.mkdir(exist_ok=True)
-    records = sorted(((item.id, item["record"]) for item in items), key=lambda pair: int(pair[1]["number"]))
+    drafted = keeping_added(folder, items, _ADDED)
+    records = sorted(((item.id, item["record"]) for item in drafted), key=lambda pair: int(pair[1]["number"]))
     for _, record in records:
         place = tree / record["number"]
         place.mkdir(exist_ok=True)
