@@ -112,9 +112,9 @@ def withdraw(run: Editable, item: str, *, who: str, why: str) -> Correction:
     """
     edit = _signed(item, WHOLE, None, who, why)
     if not why.isprintable() or len(why) > LONGEST_REASON:
-        found = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
+        text = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
         expected = f"one line of at most {LONGEST_REASON} characters"
-        raise ConfigError("--why", expected=expected, found=found, fix="a release publishes it: shorten it")
+        raise ConfigError("--why", expected=expected, found=text, fix="a release publishes it: shorten it")
     show_item(run.folder, run.pipeline, item)
 
     def compose() -> tuple[Edit, ...]:

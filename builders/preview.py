@@ -63,14 +63,14 @@ def preview_run(pipeline: Pipeline, run: Path, item: str, prompt_id: str) -> lis
         raise not_asked(prompt_id)
     views = {view.name: view for view in show_item(run, pipeline, item).stages}
     config = manifest.config(loaded)
-    found: list[Preview] = []
+    previews: list[Preview] = []
     for stage in asking:
         view = views[stage.name]
         if view.reads.keys() != set(stage.spec.reads):
             _unreached(run, item, stage.name, tuple(views.values()))
         tools = Tools(_asking(config.stages[stage.name]), manifest.created_at, config.run.seed)
-        found.extend(_asked_by(stage, Item(item, view.reads), tools))
-    chosen = _distinct(preview for preview in found if preview.prompt.startswith(f"{prompt_id}@"))
+        previews.extend(_asked_by(stage, Item(item, view.reads), tools))
+    chosen = _distinct(preview for preview in previews if preview.prompt.startswith(f"{prompt_id}@"))
     if not chosen:
         raise RunError(
             f"{run}: item {item}",

@@ -159,12 +159,12 @@ class StoryRows:
         if value is None:
             return None
         if not isinstance(value, str):
-            found = f"a JSON {type(value).__name__}"
-            self.reader.problem(f"{row.where}, {name}", "a string", found, "put it in quotation marks")
+            text = f"a JSON {type(value).__name__}"
+            self.reader.problem(f"{row.where}, {name}", "a string", text, "put it in quotation marks")
             return None
         if any("\ud800" <= char <= "\udfff" for char in value) or "\0" in value:
-            found = "half of a surrogate pair or a NUL"
-            self.reader.problem(f"{row.where}, {name}", "Unicode text", found, "correct the \\u escapes")
+            text = "half of a surrogate pair or a NUL"
+            self.reader.problem(f"{row.where}, {name}", "Unicode text", text, "correct the \\u escapes")
             return None
         return value
 

@@ -95,10 +95,10 @@ def recognise(path: Path) -> str:
 def _of_folder(path: Path) -> str:  # noqa: PLR0911 - a table of what lies in which folder
     for name, prefix in (("run.json", "run "), ("release.json", "release ")):
         if (path / name).is_file():
-            found = _kind_in(path / name, prefix)
-            if found == "release katha" and path.name.endswith("-hidden"):
+            kind = _kind_in(path / name, prefix)
+            if kind == "release katha" and path.name.endswith("-hidden"):
                 return "hidden"
-            return found
+            return kind
     if (path / "judgements.jsonl").is_file() or (path / "evaluation.json").is_file():
         return "archive"
     if (path / "annotations.jsonl").is_file():
@@ -119,8 +119,8 @@ def _kind_in(path: Path, prefix: str) -> str:
     with suppress(OSError, ValueError):
         document = read_json(path, follow=True)
         kind = document.get("kind") if isinstance(document, dict) else None
-    found = f"{prefix}{kind}"
-    return found if found in KINDS else f"{prefix}katha" if kind is None else "folder"
+    text = f"{prefix}{kind}"
+    return text if text in KINDS else f"{prefix}katha" if kind is None else "folder"
 
 
 BUILT = ("run katha", "run events", "run shots", "run entities")
@@ -224,12 +224,12 @@ def refuse_misfits(command: str, given: Mapping[str, object]) -> None:
     Raises:
         ConfigError: as said of the first.
     """
-    for found in misfits(command, given) if command in (*CHECKED_FIRST, "release verify") else ():
-        if found.kind in ("missing", "file"):
+    for misfit in misfits(command, given) if command in (*CHECKED_FIRST, "release verify") else ():
+        if misfit.kind in ("missing", "file"):
             continue
-        if command == "release verify" and not found.kind.startswith("run "):
+        if command == "release verify" and not misfit.kind.startswith("run "):
             continue
-        raise ConfigError(f"fabula {command}", what=found.text, fix="give a path of the kind it takes")
+        raise ConfigError(f"fabula {command}", what=misfit.text, fix="give a path of the kind it takes")
 
 
 def _paths(value: object) -> Iterable[Path]:
@@ -239,7 +239,7 @@ def _paths(value: object) -> Iterable[Path]:
 
 def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> str:
     words = _either([*_together(takes)])
-    fits = [f"`fabula {one}`" for one in KINDS[kind].fits]
+    fits = [f"`fabula {fit}`" for fit in KINDS[kind].fits]
     other = f" Commands for it: {', '.join(fits)}." if fits else ""
     how = _in_its_files(kind) if command == "edit" else ""
     return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{how}{other}"

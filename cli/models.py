@@ -66,11 +66,11 @@ def _check_vision(names: Sequence[str], device: str, config: Path | None, as_jso
             for name, given in section["options"].items():
                 options.setdefault(name, {}).update(given)
     place = Place() if device == "cpu" else choose(device)
-    found = check_models(names or [registered.name for registered in MODELS], place, options)
-    show(found, as_json=as_json)
-    if found.has("failed"):
+    models = check_models(names or [registered.name for registered in MODELS], place, options)
+    show(models, as_json=as_json)
+    if models.has("failed"):
         return int(ExitCode.FINDINGS)
-    return int(ExitCode.MISSING if found.has("missing") else ExitCode.OK)
+    return int(ExitCode.MISSING if models.has("missing") else ExitCode.OK)
 
 
 def _sections(named: Path | None) -> dict[str, Any]:

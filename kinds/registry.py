@@ -90,12 +90,12 @@ def run_kind_of(run: Path) -> RunKind:
 
 def foreign_sections() -> frozenset[str]:
     """Return every section that a settings file may have for some kind of run."""
-    found: set[str] = set()
+    sections: set[str] = set()
     for kind in kinds():
-        found.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
+        sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
         if kind.protocol is not None:
-            found.update(kind.protocol().sections)
-    return frozenset(found)
+            sections.update(kind.protocol().sections)
+    return frozenset(sections)
 
 
 def form_of_run(run: Path) -> "ReleaseForm":

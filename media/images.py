@@ -199,8 +199,8 @@ def _converted(loaded: "Image", where: str) -> tuple["Image", list[str]]:
 
 def _misnamed(where: str, opened: "Image") -> list[str]:
     said = _SUFFIXES.get(Path(where).suffix.lower().lstrip("."))
-    found = "JPEG" if opened.format == "MPO" else str(opened.format)
-    return [] if said in (None, found) else [f"misnamed: the name says {said}, the content is {found}"]
+    text = "JPEG" if opened.format == "MPO" else str(opened.format)
+    return [] if said in (None, text) else [f"misnamed: the name says {said}, the content is {text}"]
 
 
 def _animated(opened: "Image") -> list[str]:

@@ -106,7 +106,10 @@ def detect(
         with closing(video.frames()) as frames:
             changes = changes_in(frames, level)
         spans: Sequence[Span] = [Span(*one) for one in shots_between(changes, len(video))]
-        openings: Sequence[Opening] = ["start", *("gradual" if one.gradual else "cut" for one in changes)]
+        openings: Sequence[Opening] = [
+            "start",
+            *("gradual" if change.gradual else "cut" for change in changes),
+        ]
     else:
         from .shot_network import predict
 

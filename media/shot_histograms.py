@@ -141,7 +141,7 @@ def changes_in(frames: "Iterable[Pixels]", threshold: float = THRESHOLD) -> tupl
 
 def _fades(contrast: Sequence[float]) -> list[Change]:
     """Return the stretches of plain frames between shots, with the frames of falling and rising contrast."""
-    found = []
+    fades = []
     number, count = 0, len(contrast)
     while number < count:
         if contrast[number] > PLAIN:
@@ -159,8 +159,8 @@ def _fades(contrast: Sequence[float]) -> list[Change]:
         # One frame of contrast beside a plain one is a cut to it.
         faded = begin - last > 1 or first - number >= 1
         if faded and last > 0 and first < count - 1:
-            found.append(Change(last, first, gradual=True))
-    return found
+            fades.append(Change(last, first, gradual=True))
+    return fades
 
 
 def _apart(changes: Sequence[Change]) -> list[Change]:

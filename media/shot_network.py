@@ -89,8 +89,8 @@ def fingerprint() -> str:
         MissingRequirement: the library is not installed, or without its weights.
     """
     name = identity()
-    found = find_spec(PACKAGE)
-    places = () if found is None else found.submodule_search_locations or ()
+    spec = find_spec(PACKAGE)
+    places = () if spec is None else spec.submodule_search_locations or ()
     files = sorted(file for place in places for file in Path(place).glob("*.pth"))
     if not files:
         raise _missing("the library without a file of weights")

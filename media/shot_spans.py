@@ -41,10 +41,10 @@ def openings_of(spans: Sequence[Span], changes: Sequence[float], threshold: floa
     It comes out of a gradual change where :data:`GRADUAL_FROM` frames or more in a row around its beginning
     are likely to belong to a change.
     """
-    found: list[Opening] = []
+    openings: list[Opening] = []
     for number, span in enumerate(spans):
         if not number:
-            found.append("start")
+            openings.append("start")
             continue
         frame = spans[number - 1].last
         first, last = frame, frame
@@ -52,5 +52,5 @@ def openings_of(spans: Sequence[Span], changes: Sequence[float], threshold: floa
             first -= 1
         while last + 1 < len(changes) and (changes[last + 1] > threshold or last + 1 < span.first):
             last += 1
-        found.append("gradual" if last - first + 1 >= GRADUAL_FROM else "cut")
-    return tuple(found)
+        openings.append("gradual" if last - first + 1 >= GRADUAL_FROM else "cut")
+    return tuple(openings)

@@ -187,8 +187,8 @@ def open_video(
             raise _problem(path, "no_video", "a video stream", "none (sound only?)")
         stream = container.streams.video[0]
         if stream.codec_context is None:
-            found = "one of an unknown kind, or only a part of its description"
-            raise _problem(path, "damaged", "a video stream that can be decoded", found)
+            text = "one of an unknown kind, or only a part of its description"
+            raise _problem(path, "damaged", "a video stream that can be decoded", text)
         width, height = stream.codec_context.width, stream.codec_context.height
         if width * height > limits.max_pixels:
             expected = f"at most {limits.max_pixels:,} pixels a frame"

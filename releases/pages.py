@@ -108,8 +108,8 @@ class Plot:
         top = max((y for _, y in points), default=1.0) or 1.0
         scale = _Scale(left, right, top, self.log, self.bars)
         drawn = "".join(
-            _bars(some, scale, place) if self.bars else _line(some, scale, place)
-            for place, some in enumerate(self.series.values())
+            _bars(some, scale, index) if self.bars else _line(some, scale, index)
+            for index, some in enumerate(self.series.values())
         )
         return (
             f'<svg class="plot" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" aria-labelledby="plot{number}">'
@@ -179,10 +179,10 @@ def _legend(names: Sequence[str]) -> str:
     if len(names) < 2:
         return ""
     parts = []
-    for place, name in enumerate(names):
-        y = _TOP + 10 + 20 * place
+    for index, name in enumerate(names):
+        y = _TOP + 10 + 20 * index
         x = WIDTH - _RIGHT + 8
-        parts.append(f'<path class="line s{place}" d="M{x} {y}h28"/>')
+        parts.append(f'<path class="line s{index}" d="M{x} {y}h28"/>')
         parts.append(f'<text x="{x + 34}" y="{y + 4}">{html.escape(name)}</text>')
     return "".join(parts)
 

@@ -153,9 +153,9 @@ class EntitySplits(RootModel[dict[str, tuple[StrictStr | SplitItem, ...]]]):
     def objects(self) -> Iterator[tuple[str, int, SplitItem]]:
         """Yield every item that is an object, with its tier and its place there."""
         for tier, items in self.root.items():
-            for place, item in enumerate(items):
+            for index, item in enumerate(items):
                 if not isinstance(item, str):
-                    yield tier, place, item
+                    yield tier, index, item
 
     def as_json(self) -> dict[str, Any]:
         """Return what was read, equal as parsed JSON."""

@@ -118,11 +118,11 @@ def write_detections(path: Path, rows: Iterator[Json] | Sequence[Json]) -> Path:
     return path
 
 
-def _row(frame: int, image: "Image", one: Standing, errs: Noise, random: np.random.Generator) -> Json:
-    height = one.box[3] - one.box[1]
-    box = _moved(one.box, random.normal(0, errs.jitter * height, 4))
-    score = float(np.clip(0.45 + 0.5 * one.visible + random.normal(0, 0.05), 0.05, 0.99))
-    face = one.face
+def _row(frame: int, image: "Image", standing: Standing, errs: Noise, random: np.random.Generator) -> Json:
+    height = standing.box[3] - standing.box[1]
+    box = _moved(standing.box, random.normal(0, errs.jitter * height, 4))
+    score = float(np.clip(0.45 + 0.5 * standing.visible + random.normal(0, 0.05), 0.05, 0.99))
+    face = standing.face
     if face is not None and random.random() < errs.faceless:
         face = None
     if face is not None:

@@ -59,10 +59,10 @@ def _list(text: str) -> Json:
     things = {name: [n for n in numbers if n % every == 0] for name, every in THINGS}
     return {
         "shots": [
-            {"shot": one["shot"], "account": f"{_joined(one['people']) or 'Nobody'} crosses the floor."}
-            for one in shots
+            {"shot": shot["shot"], "account": f"{_joined(shot['people']) or 'Nobody'} crosses the floor."}
+            for shot in shots
         ],
-        "persons": [{"person": one, "looks": f"Somebody in {_look(one)}."} for one in people],
+        "persons": [{"person": person, "looks": f"Somebody in {_look(person)}."} for person in people],
         "locations": [
             {"name": name, "looks": f"A room of {_look(name)}.", "shots": where}
             for name, where in places.items()
@@ -96,7 +96,7 @@ def _merge(text: str) -> Json:
         "objects": [],
     }
     for (kind, name), members in groups.items():
-        ids = [one["id"] for one in members]
+        ids = [member["id"] for member in members]
         reply[kind].append({"members": ids, "name": name, "aliases": [], "looks": members[0]["looks"]})
     return reply
 
@@ -114,7 +114,7 @@ def _look(key: str) -> str:
 
 def _seen(text: str) -> Json:
     shots = _under(text, "The shots, with the entries")
-    return {"shots": [{"shot": one["shot"], "seen": one["entries"], "contradicted": []} for one in shots]}
+    return {"shots": [{"shot": shot["shot"], "seen": shot["entries"], "contradicted": []} for shot in shots]}
 
 
 def _script(text: str) -> Json:
@@ -138,7 +138,7 @@ def _place(shot: Json) -> str | None:
 
 def _overview(text: str) -> Json:
     entities = _under(text, "The register:")
-    people = [one["name"] for one in entities if one["kind"] == "character"]
+    people = [entity["name"] for entity in entities if entity["kind"] == "character"]
     return {"overview": f"{_joined(people) or 'Nobody'} looks for the way out. In the end it is found."}
 
 

@@ -43,8 +43,8 @@ class EventModel:
         if asked.schema is not None:
             return {
                 "events": [
-                    {"number": place, "reason": "Seen.", "completed": bool(flag)}
-                    for place, flag in enumerate(flags, 1)
+                    {"number": index, "reason": "Seen.", "completed": bool(flag)}
+                    for index, flag in enumerate(flags, 1)
                 ]
             }
         return f"Each event was looked at.\n[COMPLETE_LIST]: {', '.join(map(str, flags))}"

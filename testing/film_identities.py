@@ -48,11 +48,11 @@ def film_shots(film: DrawnFilm, file: Path) -> list[Shot]:
     )  # fmt: skip
     return [
         Shot(
-            shot_id=f"film__shot{one.number:04d}", video=video, number=one.number, first=one.first,
-            last=one.last, start=one.first / FPS, end=(one.last + 1) / FPS,
-            opens="start" if one.number == 1 else "cut",
+            shot_id=f"film__shot{shot.number:04d}", video=video, number=shot.number, first=shot.first,
+            last=shot.last, start=shot.first / FPS, end=(shot.last + 1) / FPS,
+            opens="start" if shot.number == 1 else "cut",
         )
-        for one in film.shots
+        for shot in film.shots
     ]  # fmt: skip
 
 
@@ -84,14 +84,14 @@ def tracked(
 
 def clustered(fields: Sequence[Mapping[str, Json]], settings: cluster_people.Settings) -> Mapping[str, Json]:
     """Return what clustering makes of shots with embedded tracklets."""
-    shots = [{"shot": one["shot"], "quality": None, "tracklets": one["embedded"]} for one in fields]
+    shots = [{"shot": field["shot"], "quality": None, "tracklets": field["embedded"]} for field in fields]
     item = Item("film", {"video": fields[0]["shot"]["video"], "shots": shots})
     return made(cluster_people.run(item, _tools(settings)))
 
 
 def film_scores(film: DrawnFilm, fields: Sequence[Mapping[str, Json]], people: Sequence[Json]) -> FilmScores:
     """Return how right tracklets and people are, in the frames that were looked at."""
-    looked = [frame for one in fields for frame in one["detection"]["looked"]]
+    looked = [frame for field in fields for frame in field["detection"]["looked"]]
     truth = [
         (frame, one.character, one.box)
         for frame in looked
@@ -102,14 +102,20 @@ def film_scores(film: DrawnFilm, fields: Sequence[Mapping[str, Json]], people: S
     owner = {
         name: person.person_id for person in map(Person.model_validate, people) for name in person.tracklets
     }
-    found = [(seen.frame, owner[one.tracklet_id], seen.box) for one in tracklets for seen in one.seen]
+    scores = [
+        (seen.frame, owner[tracklet.tracklet_id], seen.box)
+        for tracklet in tracklets
+        for seen in tracklet.seen
+    ]
     by_shot = [(frame, (film.shot_of(frame).number, name), box) for frame, name, box in truth]
-    tracks = [(seen.frame, one.tracklet_id, seen.box) for one in tracklets for seen in one.seen]
+    tracks = [
+        (seen.frame, tracklet.tracklet_id, seen.box) for tracklet in tracklets for seen in tracklet.seen
+    ]
     shown = shows(truth, tracks)
     return FilmScores(
         people=len(people),
         tracklets=len(tracklets),
-        identity=identity_scores(truth, found),
+        identity=identity_scores(truth, scores),
         tracks=identity_scores(by_shot, tracks),
         switches=identity_switches(by_shot, tracks),
         rand=_rand([shown.get(one, one) for one in owner], list(owner.values())),

@@ -69,18 +69,18 @@ def made_film(
         rows[0]["tracklets"] = [*rows[0]["tracklets"], *more_tracklets]
     cast = [
         Person(
-            person_id=f"p{place:03d}",
-            tracklets=tuple(f"{name}__shot{number:04d}__t{place:03d}" for number in seen[letter]),
+            person_id=f"p{index:03d}",
+            tracklets=tuple(f"{name}__shot{number:04d}__t{index:03d}" for number in seen[letter]),
             shots=tuple(seen[letter]),
         )
-        for place, letter in enumerate(letters, 1)
+        for index, letter in enumerate(letters, 1)
     ]
     crops = [
         PersonView(
-            person=person.person_id, files=(_picture(place, store),), tone=TONES[(place - 1) % 6],
+            person=person.person_id, files=(_picture(index, store),), tone=TONES[(index - 1) % 6],
             shots=person.shots[:1],
         )
-        for place, person in enumerate(cast, 1)
+        for index, person in enumerate(cast, 1)
     ]  # fmt: skip
     return {
         "video": video,

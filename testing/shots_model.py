@@ -107,7 +107,7 @@ def _named(lines: Sequence[str]) -> list[Json]:
 
 def _place(text: str) -> Json:
     cast = _named(_lines(text, "The characters, by key"))
-    placed = [named_first(cast, told)[:3] for told in _shots(text)]
+    placed = [named_first(cast, shot)[:3] for shot in _shots(text)]
     return {"shots": [{"shot": n, "characters": keys} for n, keys in enumerate(placed, start=1)]}
 
 
@@ -144,11 +144,11 @@ def _descriptions(text: str) -> Json:
 def _translated_names(text: str) -> Json:
     chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
     entries = []
-    for one in json.loads(_fence(text, "The characters, numbered from 1")):
-        number = one["number"]
-        name = _sounded(one["name"]) if chinese else f"Figure {number}"
+    for load in json.loads(_fence(text, "The characters, numbered from 1")):
+        number = load["number"]
+        name = _sounded(load["name"]) if chinese else f"Figure {number}"
         look = f"第{number}个人物的外貌。" if chinese else f"The looks of figure {number}."
-        entries.append({"number": number, "name": name, "appearance": look if one["appearance"] else None})
+        entries.append({"number": number, "name": name, "appearance": look if load["appearance"] else None})
     return {"characters": entries}
 
 

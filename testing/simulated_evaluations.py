@@ -64,7 +64,7 @@ def write_simulated(
     run = folder / "run"
     run.mkdir()
     lines = sorted(simulated_lines(replies, items), key=sort_key)
-    write_atomic(run / JUDGEMENTS, jsonl_lines(one.as_json() for one in lines))
+    write_atomic(run / JUDGEMENTS, jsonl_lines(line.as_json() for line in lines))
     manifest = simulated_manifest(release_sha256(release.path), replies)
     write_atomic(run / EVALUATION, [pretty_bytes(manifest.as_json())])
     return Simulated(release.path, run, items, replies)

@@ -64,13 +64,13 @@ def expected(truth: Truth) -> dict[str, float]:
 
     It is the stated truth as the judges' majority sees it: with error rates of zero, the truth itself.
     """
-    seen, imagined = _majority([1 - one for one in truth.errors]), _majority(truth.errors)
+    seen, imagined = _majority([1 - error for error in truth.errors]), _majority(truth.errors)
     valid = (1 - truth.ambiguous) * seen + truth.ambiguous * imagined
     text = np.array(truth.text) * seen + (1 - np.array(truth.text)) * imagined
     clear = np.array(truth.image) * seen + (1 - np.array(truth.image)) * imagined
     image = ((1 - truth.ambiguous) * seen * clear + truth.ambiguous * imagined * imagined) / valid
     values = {
-        f"question.filtered.gap.{name}": float((text - image)[place]) for place, name in enumerate(DIMENSIONS)
+        f"question.filtered.gap.{name}": float((text - image)[index]) for index, name in enumerate(DIMENSIONS)
     }
     return {
         **values,
@@ -96,8 +96,8 @@ def simulated_replies(items: Items, truths: Sequence[tuple[str, Truth]], seed: i
     random = np.random.default_rng(seed)
     judges = truths[0][1].judges
     parts: dict[str, list[Columns]] = {kind: [] for kind in KINDS}
-    for place, (_, truth) in enumerate(truths):
-        conditions = (0, 1, 2) if place == 0 else (1, 2)
+    for index, (_, truth) in enumerate(truths):
+        conditions = (0, 1, 2) if index == 0 else (1, 2)
         shown = _questions(items, truth, random)
         for kind, values in (
             ("question", shown),
@@ -105,7 +105,7 @@ def simulated_replies(items: Items, truths: Sequence[tuple[str, Truth]], seed: i
             ("contrast", _choices(items, truth, random)),
         ):
             asked = (1,) if kind == "contrast" else conditions
-            parts[kind].append(_columns(values, asked, place))
+            parts[kind].append(_columns(values, asked, index))
     columns = {kind: _joined(some) for kind, some in parts.items()}
     return Replies(
         methods=tuple(name for name, _ in truths),
@@ -187,7 +187,7 @@ def _choices(items: Items, truth: Truth, random: np.random.Generator) -> NDArray
 def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int) -> Columns:
     """Return values per judge, condition and item as columns, of some conditions only."""
     chosen = values[:, list(conditions)]
-    judge, condition, item = (one.ravel() for one in np.indices(chosen.shape))
+    judge, condition, item = (index.ravel() for index in np.indices(chosen.shape))
     condition = np.array(conditions)[condition]
     is_text = condition == 0
     value = chosen.ravel()
@@ -199,7 +199,7 @@ def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int
 
 def _joined(parts: Sequence[Columns]) -> Columns:
     names = ("method", "seed", "item", "condition", "judge", "vote", "value", "loose")
-    return Columns(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
+    return Columns(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _unit(kind: str, item: int, items: Items) -> str:

@@ -87,7 +87,7 @@ class Code:
     def hash(self, module: str, names: Iterable[str], data: Iterable[str] = ()) -> str:
         """Return the hash of all that some names of a module reach, and of more data files."""
         forms = self.reached(module, names)
-        number = {definition: str(place) for place, definition in enumerate(forms)}
+        number = {definition: str(index) for index, definition in enumerate(forms)}
         lines = [f"{form.text} {' '.join(number[name] for name in form.names)}" for form in forms.values()]
         folders = {self.paths[name.module].parent for name, form in forms.items() if _LOADS.search(form.text)}
         named = {path for form in forms.values() for path in form.files}
@@ -329,6 +329,6 @@ def _rename_locals(function: ast.FunctionDef | ast.AsyncFunctionDef, kept: set[s
     names = [node for node in nodes if isinstance(node, ast.Name)]
     stored = dict.fromkeys(node.id for node in names if isinstance(node.ctx, ast.Store))
     local = [name for name in stored if name not in kept | binders | declared]
-    number = {name: f"%{place}" for place, name in enumerate(local)}
+    number = {name: f"%{index}" for index, name in enumerate(local)}
     for node in names:
         node.id = number.get(node.id, node.id)

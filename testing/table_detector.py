@@ -171,13 +171,13 @@ def figures_in(image: "Image") -> tuple[Box, ...]:
     """Return the boxes of the drawn cast in a picture, in the order of the cast; scores fall with it."""
     pixels = _pixels(image)
     boxes = []
-    for place, (key, _, _, colour) in enumerate(CAST):
+    for index, (key, _, _, colour) in enumerate(CAST):
         found = _has(pixels, colour) | _has(pixels, _opposite(colour))
         if _has(pixels, colour).mean() < _LEAST:
             continue
         rows, columns = np.flatnonzero(found.any(axis=1)), np.flatnonzero(found.any(axis=0))
         edges = (float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
-        boxes.append(Box(*edges, score=0.9 - 0.1 * place, label=key))
+        boxes.append(Box(*edges, score=0.9 - 0.1 * index, label=key))
     return tuple(boxes)
 
 

@@ -138,8 +138,8 @@ def assemble(item: Item, _: Tools) -> Outcome:
 
 def split_lines(item: Item, _: Tools) -> Iterator[Child]:
     """Expand: one child for each word of an item, ``id-01`` and so on."""
-    for place, word in enumerate(item["words"], 1):
-        yield Child(f"{item.id}-{place:02}", Made({"word": word}))
+    for index, word in enumerate(item["words"], 1):
+        yield Child(f"{item.id}-{index:02}", Made({"word": word}))
 
 
 def work_on_word(item: Item, tools: Tools) -> Outcome:

@@ -110,14 +110,14 @@ def _candidates(table: "np.ndarray[Any, Any]", threshold: float) -> Iterator[tup
     width = _band_width(threshold)
     buckets: list[dict[bytes, list[int]]] = [{} for _ in range(PERMUTATIONS // width)]
     for row in range(len(table)):
-        found: set[int] = set()
+        candidates: set[int] = set()
         for band, bucket in enumerate(buckets):
             key = table[row, band * width : (band + 1) * width].tobytes()
             members = bucket.setdefault(key, [])
-            found.update(members)
+            candidates.update(members)
             members.append(row)
-        if found:
-            yield row, sorted(found)
+        if candidates:
+            yield row, sorted(candidates)
 
 
 def _band_width(threshold: float) -> int:

@@ -80,8 +80,8 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
     """Return the tracklets of all shots of an episode, by id."""
-    found = [Tracklet.model_validate(one) for shot in shots for one in shot["tracklets"]]
-    return sorted(found, key=lambda one: one.tracklet_id)
+    tracklets = [Tracklet.model_validate(one) for shot in shots for one in shot["tracklets"]]
+    return sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
 
 
 def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
@@ -90,7 +90,7 @@ def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
     Raises:
         ValueError: two tracklets have the same id, or vectors of one kind have different lengths.
     """
-    ordered = sorted(tracklets, key=lambda one: one.tracklet_id)
+    ordered = sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
     if len({one.tracklet_id for one in ordered}) != len(ordered):
         raise ValueError("two tracklets have the same id")
     known = [one for one in ordered if one.face is not None or one.body is not None]
@@ -101,7 +101,7 @@ def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
         if settings.constraints:
             apart = forbid(distances, overlapping([(one.shot, *one.span) for one in known]))
         made = cluster(distances, settings.threshold)
-        groups += [[known[place] for place in members] for members in made.groups()]
+        groups += [[known[member] for member in members] for members in made.groups()]
         joins = {known[join.one].tracklet_id: [] for join in made.joins}
         for join in made.joins:
             joins[known[made.labels[join.one]].tracklet_id].append(_merge(join, known, settings.threshold))
@@ -119,8 +119,8 @@ def numbered(groups: "Iterator[tuple[list[Tracklet], Sequence[Merge]]]") -> tupl
     return tuple(
         Person(
             person_id=f"p{number:03d}",
-            tracklets=tuple(one.tracklet_id for one in members),
-            shots=tuple(sorted({one.shot for one in members})),
+            tracklets=tuple(member.tracklet_id for member in members),
+            shots=tuple(sorted({member.shot for member in members})),
             merges=tuple(merges),
         )
         for number, (members, merges) in enumerate(ordered, start=1)

@@ -237,7 +237,7 @@ def _whole(rows: Sequence[Rows | None]) -> tuple[NDArray[np.float64], NDArray[np
     if len(lengths) > 1:
         raise ValueError(f"vectors of one kind have the same length, not {sorted(lengths)}")
     table = np.zeros((len(rows), next(iter(lengths), 1)))
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row is not None:
-            table[place] = np.rint(row.astype(np.float64) * _WHOLE)
+            table[index] = np.rint(row.astype(np.float64) * _WHOLE)
     return table, np.array([float(row is not None) for row in rows])

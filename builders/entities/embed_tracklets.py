@@ -99,10 +99,10 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
         shot = Shot.model_validate(item["shot"])
         tracklets = tuple(Tracklet.model_validate(one) for one in item["tracklets"])
         if item["given"] is not None:
-            some = [_from_given(one, item["given"], settings) for one in tracklets]
+            some = [_from_given(tracklet, item["given"], settings) for tracklet in tracklets]
             made[item.id] = _outcome(some, {"by": "given"})
         elif not tracklets or (settings.face is None and settings.body is None):
-            made[item.id] = _outcome([_plain(one, settings) for one in tracklets], {"by": None})
+            made[item.id] = _outcome([_plain(tracklet, settings) for tracklet in tracklets], {"by": None})
         else:
             waiting.setdefault(shot.video.file, {})[item.id] = _work(tracklets, settings)
     if waiting:
@@ -127,7 +127,7 @@ def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet
     quality = dict(enumerate(qualities(tracklet.seen, settings.view_weights())))
     vectors: dict[str, str | None] = {}
     for kind in KINDS:
-        rows = {place: given[kind][one.row] for place, one in enumerate(tracklet.seen) if one.row is not None}
+        rows = {index: given[kind][one.row] for index, one in enumerate(tracklet.seen) if one.row is not None}
         there = {place: quality[place] for place, row in rows.items() if row is not None}
         chosen = [unpacked(rows[place]) for place in best(there, settings.views)]
         vectors[kind] = _packed(mean_vector(chosen))
@@ -136,9 +136,9 @@ def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet
 
 def _work(tracklets: tuple[Tracklet, ...], settings: Settings) -> _Work:
     wanted: dict[int, list[tuple[int, int]]] = {}
-    for place, one in enumerate(tracklets):
-        for view in candidates(one.seen, settings.view_weights(), settings.candidates):
-            wanted.setdefault(one.seen[view].frame, []).append((place, view))
+    for index, tracklet in enumerate(tracklets):
+        for view in candidates(tracklet.seen, settings.view_weights(), settings.candidates):
+            wanted.setdefault(tracklet.seen[view].frame, []).append((index, view))
     return _Work(tracklets, wanted)
 
 
@@ -195,8 +195,8 @@ def _packed(vector: Rows | None) -> str | None:
 def _outcome(tracklets: Sequence[Tracklet], told: Mapping[str, Json]) -> Made:
     counts = {
         "tracklets": len(tracklets),
-        "with_face": sum(one.face is not None for one in tracklets),
-        "with_body": sum(one.body is not None for one in tracklets),
-        "without_vectors": sum(one.face is None and one.body is None for one in tracklets),
+        "with_face": sum(tracklet.face is not None for tracklet in tracklets),
+        "with_body": sum(tracklet.body is not None for tracklet in tracklets),
+        "without_vectors": sum(tracklet.face is None and tracklet.body is None for tracklet in tracklets),
     }
-    return Made({"embedded": [one.as_json() for one in tracklets], "embedding": {**counts, **told}})
+    return Made({"embedded": [tracklet.as_json() for tracklet in tracklets], "embedding": {**counts, **told}})

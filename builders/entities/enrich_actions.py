@@ -60,7 +60,7 @@ async def _enrich(
     assert isinstance(settings, Settings)
     before, here, after = around(known, part, settings.context)
     numbers = [one["shot"] for one in here]
-    shown = [one for one in episode.entities if set(one.shots) & set(numbers)]
+    shown = [entity for entity in episode.entities if set(entity.shots) & set(numbers)]
     return await attempt(
         tools,
         "entities/enrich_actions",

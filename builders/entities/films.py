@@ -77,12 +77,12 @@ def chunks_of(count: int, size: int, overlap: int = 0) -> list[range]:
 
 def accounts_of(registries: Sequence[LocalRegistry]) -> dict[int, str]:
     """Return the account of each shot that has one: the first, where chunks overlap."""
-    told: dict[int, str] = {}
+    accounts: dict[int, str] = {}
     for registry in registries:
         for account in registry.accounts:
             if account.text:
-                told.setdefault(account.shot, account.text)
-    return told
+                accounts.setdefault(account.shot, account.text)
+    return accounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +177,7 @@ def episode_of(item: Item) -> Episode:
     texts = fields.get("described", {})
     if texts:
         entities = tuple(
-            one.model_copy(update={"description": texts.get(one.label, one.description)}) for one in entities
+            entity.model_copy(update={"description": texts.get(entity.label, entity.description)})
+            for entity in entities
         )
     return Episode(script, entities, Views.model_validate(fields["pictures"]))

@@ -140,9 +140,9 @@ def _described(registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity
     return made
 
 
-def _repair(code: str, shot: int | None, one: Entity, said: str, done: str) -> Repair:
+def _repair(code: str, shot: int | None, entity: Entity, said: str, done: str) -> Repair:
     return Repair.model_validate(
-        {"code": code, "shot": shot, "entity": one.label, "found": f"{one.name} {said}", "done": done}
+        {"code": code, "shot": shot, "entity": entity.label, "found": f"{entity.name} {said}", "done": done}
     )
 
 

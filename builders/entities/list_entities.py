@@ -190,9 +190,9 @@ def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequen
         shots=tuple(shots),
         persons=_persons(reply["persons"], persons, repairs),
         entities=tuple(
-            one
+            entity
             for kind, listed in _LISTS.items()
-            for one in _entities(reply[listed], (chunk, kind), shots, repairs)
+            for entity in _entities(reply[listed], (chunk, kind), shots, repairs)
         ),
         accounts=accounts,
         repairs=tuple(repairs),
@@ -200,7 +200,7 @@ def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequen
 
 
 def _accounts(entries: Sequence[Json], shots: Sequence[int], repairs: list[Repair]) -> tuple[Account, ...]:
-    told: dict[int, str] = {}
+    accounts: dict[int, str] = {}
     for entry in entries:
         number, text = entry["shot"], normalize_text(entry["account"])
         if number not in shots:
@@ -208,12 +208,12 @@ def _accounts(entries: Sequence[Json], shots: Sequence[int], repairs: list[Repai
                 noted("unknown-shot", f"an account of shot {number}, which was not shown", "dropped")
             )
         elif normalize_answer(text):
-            told.setdefault(number, text[:LONGEST_TEXT])
-    missing = [number for number in shots if number not in told]
+            accounts.setdefault(number, text[:LONGEST_TEXT])
+    missing = [number for number in shots if number not in accounts]
     repairs += [
         noted("no-account", "the model told nothing of the shot", "left", number) for number in missing
     ]
-    return tuple(Account(shot=number, text=told[number]) for number in shots if number in told)
+    return tuple(Account(shot=number, text=accounts[number]) for number in shots if number in accounts)
 
 
 def _persons(
@@ -236,7 +236,7 @@ def _entities(
     entries: Sequence[Json], where: tuple[int, EntityKind], shots: Sequence[int], repairs: list[Repair]
 ) -> list[Local]:
     chunk, kind = where
-    found: dict[str, tuple[str, str, set[int]]] = {}
+    entities: dict[str, tuple[str, str, set[int]]] = {}
     for entry in entries:
         name, looks = normalize_text(entry["name"]), normalize_text(entry["looks"])[:LONGEST_TEXT]
         key = normalize_answer(name)
@@ -247,19 +247,19 @@ def _entities(
         if not key or not inside:
             said = f"{name[:80]!r}, which is in no shot" if key else f"a {kind} without a name"
             repairs.append(noted("no-shot" if key else "no-name", said, "dropped"))
-        elif key in found:
+        elif key in entities:
             repairs.append(noted("named-twice", f"{name[:80]} is listed twice", "merged"))
-            found[key][2].update(inside)
-        elif len(found) == MOST:
+            entities[key][2].update(inside)
+        elif len(entities) == MOST:
             repairs.append(noted("too-many", f"{name[:80]}, beyond {MOST} of one kind", "dropped"))
         else:
-            found[key] = (name[:80], looks, inside)
+            entities[key] = (name[:80], looks, inside)
     return [
         Local(
             local_id=f"c{chunk:02d}.{kind}{number}", kind=kind, name=name, looks=looks,
             shots=tuple(sorted(inside)),
         )
-        for number, (name, looks, inside) in enumerate(found.values(), 1)
+        for number, (name, looks, inside) in enumerate(entities.values(), 1)
     ]  # fmt: skip
 
 

@@ -86,13 +86,13 @@ def identity(fields: Mapping[str, Json]) -> Json:
     return fields["found"]["sha256"]
 
 
-def _files(place: Path, suffixes: Sequence[str]) -> list[Path]:
-    if place.is_file():
-        return [place.absolute()]
-    if not place.is_dir():
-        raise InputError([_problem(str(place), "a video or a folder of videos", "none", "check the path")])
+def _files(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    if path.is_file():
+        return [path.absolute()]
+    if not path.is_dir():
+        raise InputError([_problem(str(path), "a video or a folder of videos", "none", "check the path")])
     found = []
-    for folder, names, files in os.walk(place.absolute()):
+    for folder, names, files in os.walk(path.absolute()):
         names[:] = sorted(name for name in names if not name.startswith("."))
         found += [
             Path(folder, name)

@@ -63,9 +63,15 @@ def _rules(film: Film, settings: Settings) -> Json:
         for number, person in enumerate(film.cast, 1)
     ]  # fmt: skip
     places = [
-        Entity(label=one.local_id, kind=one.kind, name=one.name, description=one.looks, shots=one.shots)
+        Entity(
+            label=entity.local_id,
+            kind=entity.kind,
+            name=entity.name,
+            description=entity.looks,
+            shots=entity.shots,
+        )
         for registry in film.registries
-        for one in registry.entities
+        for entity in registry.entities
     ]
     entities, labels = in_order([*people, *places])
     members = {label: (old,) for old, label in labels.items()}
@@ -92,7 +98,9 @@ async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
         repairs += found
         makers += [one.maker for one in told if isinstance(one, Drafted)]
     repairs += [
-        noted("not-seen", f"{one.name} is seen in no shot", "dropped") for one in entities if not one.shots
+        noted("not-seen", f"{entity.name} is seen in no shot", "dropped")
+        for entity in entities
+        if not entity.shots
     ]
     final, last = in_order(entities)
     made = Identities(
@@ -110,7 +118,7 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
     """Return what the model makes of the local entities: of all at once, or of batches and then of these."""
     settings = tools.settings
     assert isinstance(settings, Settings)
-    locals_ = [one for registry in film.registries for one in registry.entities]
+    locals_ = [entity for registry in film.registries for entity in registry.entities]
     batches = _batches(locals_, settings.at_once)
     if len(batches) <= 1:
         return await _merge(tools, film, (film.cast, locals_))
@@ -224,7 +232,9 @@ async def _looked_for(
     asked: list[tuple[list[int], list[Entity]]] = []
     for places in chunks_of(len(film.numbers), settings.chunk):
         shots = [film.numbers[place] for place in places]
-        shown = [one for one in entities if one.kind != "character" and set(one.shots) & set(shots)]
+        shown = [
+            entity for entity in entities if entity.kind != "character" and set(entity.shots) & set(shots)
+        ]
         if shown:
             asked.append((shots, shown))
     told = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))

@@ -184,8 +184,8 @@ def colour_word(image: "Image") -> str:
     for at in range(0, len(data), 3):
         red, green, blue = data[at : at + 3]
         sums = bins.setdefault((red // 64, green // 64, blue // 64), [0, 0, 0, 0])
-        for place, value in enumerate((red, green, blue, 1)):
-            sums[place] += value
+        for index, value in enumerate((red, green, blue, 1)):
+            sums[index] += value
     _, sums = min(bins.items(), key=lambda entry: (-entry[1][3], entry[0]))
     return word_of(sums[0] // sums[3], sums[1] // sums[3], sums[2] // sums[3])
 
@@ -228,13 +228,13 @@ def qualities(
     largest_face = max((_area(one.face) for one in seen if one.face is not None), default=0.0)
     sharpest = max((sharpness or {}).values(), default=0.0)
     made = []
-    for place, one in enumerate(seen):
+    for index, one in enumerate(seen):
         face = 0.0
         if one.face is not None and largest_face > 0:
             score = 1.0 if one.face_score is None else one.face_score
             face = score * (_area(one.face) / largest_face) ** 0.5
         size = (_area(one.box) / largest) ** 0.5 if largest > 0 else 0.0
-        sharp = (sharpness or {}).get(place, 0.0) / sharpest if sharpest > 0 else 0.0
+        sharp = (sharpness or {}).get(index, 0.0) / sharpest if sharpest > 0 else 0.0
         made.append(weights.face * face + weights.size * size + weights.sharp * sharp)
     return made
 
@@ -293,11 +293,11 @@ def portraits(
     made: dict[str, dict[int, str]] = {name: {} for name in chosen}
     for frame, names in frames_of(file, frames):
         for name in dict.fromkeys(names):
-            for place, view in enumerate(chosen[name]):
+            for index, view in enumerate(chosen[name]):
                 part = cut_out(frame.image, view.box, AROUND) if view.frame == frame.index else None
                 if part is not None:
                     data = encode_image(fitted(part, side), format="jpeg", quality=QUALITY)
-                    made[name][place] = keep(data, store)
+                    made[name][index] = keep(data, store)
     return {name: tuple(files[place] for place in sorted(files)) for name, files in made.items()}
 
 
@@ -315,8 +315,8 @@ def views_of(person: Person, tracklets: Mapping[str, Tracklet], most: int) -> li
     return [*first, *rest][:most]
 
 
-def _best(one: Tracklet) -> Seen:
-    if one.best:
-        return one.seen[one.best[0]]
-    quality = qualities(one.seen, ViewWeights())
-    return one.seen[max(range(len(quality)), key=lambda place: (quality[place], -place))]
+def _best(tracklet: Tracklet) -> Seen:
+    if tracklet.best:
+        return tracklet.seen[tracklet.best[0]]
+    quality = qualities(tracklet.seen, ViewWeights())
+    return tracklet.seen[max(range(len(quality)), key=lambda place: (quality[place], -place))]

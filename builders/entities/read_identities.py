@@ -143,7 +143,7 @@ def _things(entries: Sequence[Json], locals_: Sequence[Local], making: _Making) 
         if name and first is not None:
             making.repairs.append(noted("named-twice", f"{entry['name'][:80]} is listed twice", "merged"))
             making.members[first] += tuple(ids)
-            at = next(at for at, one in enumerate(making.entities) if one.label == first)
+            at = next(at for at, entity in enumerate(making.entities) if entity.label == first)
             whole = tuple(sorted({*making.entities[at].shots, *shots}))
             making.entities[at] = making.entities[at].model_copy(update={"shots": whole})
             continue

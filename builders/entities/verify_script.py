@@ -107,15 +107,15 @@ async def verify(tools: Tools, episode: Episode) -> Drafted[Json]:
 
 def open_shots(episode: Episode) -> Open:
     """Return the shots whose actions and schedules do not agree."""
-    found: dict[int, tuple[Sequence[Entity], Sequence[Entity]]] = {}
+    shots: dict[int, tuple[Sequence[Entity], Sequence[Entity]]] = {}
     for shot in episode.script.shots:
         named = mentions(shot.action, episode.entities)
         shown = episode.scheduled(shot.number)
         missing = [one for one in shown if one.label not in named]
-        extra = [one for one in episode.entities if one.label in named and one not in shown]
+        extra = [entity for entity in episode.entities if entity.label in named and entity not in shown]
         if missing or extra:
-            found[shot.number] = (missing, extra)
-    return found
+            shots[shot.number] = (missing, extra)
+    return shots
 
 
 async def _settle_mentions(tools: Tools, work: _Work) -> None:
@@ -252,7 +252,7 @@ async def _ask_problems(
     known = [shot_told(episode, shot) for shot in episode.script.shots]
     here = known[part.start : part.stop]
     numbers = [one["shot"] for one in here]
-    shown = [one for one in episode.entities if set(one.shots) & set(numbers)]
+    shown = [entity for entity in episode.entities if set(entity.shots) & set(numbers)]
     return await attempt(
         tools,
         "entities/check_actions",
@@ -305,15 +305,15 @@ def _labels(
     names: Sequence[str], asked: Sequence[Entity], shot: int, repairs: list[Repair]
 ) -> tuple[str, ...]:
     known = {normalize_answer(without_article(one.name)): one.label for one in asked}
-    found = []
+    labels = []
     for name in names:
         label = known.get(normalize_answer(without_article(tidy(name))))
         if label is None:
             said = f"{tidy(name)[:60]!r} was not in question"
             repairs.append(noted("unknown-entity", said, "dropped", shot))
         else:
-            found.append(label)
-    return tuple(dict.fromkeys(found))
+            labels.append(label)
+    return tuple(dict.fromkeys(labels))
 
 
 def read_problems(reply: Json, numbers: Sequence[int]) -> tuple[list[Problem], list[Repair]]:

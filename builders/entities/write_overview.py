@@ -19,7 +19,7 @@ def _rules(episode: Episode, settings: PlannerSettings) -> Json:
     count = len(episode.numbers)
     where = f" at {joined(places)}" if places else ""
     seen = [f"{entity.name} in {len(entity.shots)}" for entity in people]
-    seen[:1] = [f"{one.name} is seen in {_shots(len(one.shots))}" for one in people[:1]]
+    seen[:1] = [f"{person.name} is seen in {_shots(len(person.shots))}" for person in people[:1]]
     said = joined(seen) if people else "Nobody is seen"
     return f"This episode has {_shots(count)}{where}. {said}."
 

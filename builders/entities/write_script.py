@@ -39,20 +39,22 @@ def _rules(film: Film, settings: Settings) -> Json:
     scene, before = 0, None
     for number in film.numbers:
         here = [entity for entity in film.entities if number in entity.shots]
-        place = {entity.label for entity in here if entity.kind == "location"}
+        rules = {entity.label for entity in here if entity.kind == "location"}
         people = {entity.label for entity in here if entity.kind == "character"}
-        same = before is not None and place == before[0]
+        same = before is not None and rules == before[0]
         goes_on = same and before is not None and (bool(people & before[1]) or people == before[1])
         scene += not same
         shots.append(ScriptShot(number=number, scene=scene, cut=not goes_on, action=action_of(here)))
-        before = (place, people)
+        before = (rules, people)
     return Script(overview="", shots=tuple(shots)).as_json()
 
 
 def action_of(entities: Sequence[Entity]) -> str:
     """Return a plain sentence about what a shot shows; what it says is what is scheduled."""
-    names = {kind: [one.name for one in entities if one.kind == kind] for kind in ("location", "object")}
-    seen = [one.name for one in entities if one.kind == "character"] + names["object"]
+    names = {
+        kind: [entity.name for entity in entities if entity.kind == kind] for kind in ("location", "object")
+    }
+    seen = [entity.name for entity in entities if entity.kind == "character"] + names["object"]
     where = joined(names["location"])
     if not seen:
         return f"{where} is seen, and nobody in it." if where else "Nobody is seen."
@@ -65,8 +67,8 @@ async def tell_film(tools: Tools, film: Film) -> Drafted[Json]:
     settings = tools.settings
     assert isinstance(settings, Settings)
     accounts, numbers, entities = accounts_of(film.registries), film.numbers, film.entities
-    shown = {shot: [one for one in entities if shot in one.shots] for shot in numbers}
-    persons = {person: one.name for one in entities for person in one.persons}
+    shown = {shot: [entity for entity in entities if shot in entity.shots] for shot in numbers}
+    persons = {person: entity.name for entity in entities for person in entity.persons}
     known: list[Json] = [
         {
             "shot": shot,

@@ -77,7 +77,7 @@ async def _ask(
     request = prompt.request(settings, tools.seed, **inputs)
     if pictures:
         *system, user = request.messages
-        parts = [part for number, one in enumerate(pictures, 1) for part in (f"Frame {number}", one)]
+        parts = [part for number, picture in enumerate(pictures, 1) for part in (f"Frame {number}", picture)]
         request = replace(request, messages=(*system, Message(user.role, (*parts, *user.parts))))
     answer = await tools.asker.ask(Ask(request, reader(), prompt.label, sample=settings.sample))
     drafted = {**answer.value, "origin": origin, "given": None}

@@ -185,8 +185,8 @@ def _place(path: str) -> str:
     if match is None or match[1] not in _NAMES:
         return "all of it"
     number, name = int(match[2]) + 1, _NAMES[match[1]]
-    place = f"transition from scene {number} to {number + 1}" if name == "transition" else f"{name} {number}"
-    return f"{place}, {match[3].replace('_', ' ')}" if match[3] else place
+    where = f"transition from scene {number} to {number + 1}" if name == "transition" else f"{name} {number}"
+    return f"{where}, {match[3].replace('_', ' ')}" if match[3] else where
 
 
 def faulted(part: str, findings: Sequence[Json], count: int) -> frozenset[int]:

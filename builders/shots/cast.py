@@ -56,7 +56,7 @@ class Sketch:
     @classmethod
     def of(cls, item: Item) -> "Sketch":
         """Return the sketch that the fields of an item make."""
-        return cls(**{one.name: item[one.name] for one in fields(cls) if one.name in item.fields})
+        return cls(**{field.name: item[field.name] for field in fields(cls) if field.name in item.fields})
 
     @property
     def base(self) -> str:

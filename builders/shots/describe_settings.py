@@ -72,24 +72,24 @@ def things_of(analysis: Analysis, text: str, plot: Sequence[str]) -> list[list[s
     for told in plot:
         place = text.index(told, place) + len(told)
         ends.append(place)
-    found: list[list[str]] = [[] for _ in plot]
+    things: list[list[str]] = [[] for _ in plot]
     for entity in analysis.entities:
         if entity.character:
             continue
         shots = {sum(end <= analysis.segments[at].start for end in ends) for at in entity.at}
         for shot in shots:
-            if len(found[shot]) < MOST_THINGS:
-                found[shot].append(entity.name)
-    return found
+            if len(things[shot]) < MOST_THINGS:
+                things[shot].append(entity.name)
+    return things
 
 
 def _places(text: str) -> list[str]:
     words = lower_words(text)
-    found = []
+    places = []
     for before, word in zip(("", *words), words, strict=False):
         if word in words_for("places") and (word not in _AMBIGUOUS or before in _DETERMINERS):
-            found.append(word)
-    return list(dict.fromkeys(found))[:2]
+            places.append(word)
+    return list(dict.fromkeys(places))[:2]
 
 
 def _time(text: str) -> str | None:

@@ -16,13 +16,13 @@ def _rules(sketch: Sketch, settings: PlannerSettings) -> list[str]:
     """Return the clause that tells what mainly happens, after who is on stage and not named in it."""
     view, cast = sketch.view(), by_key(sketch.cast)
     statics = []
-    for place, told in enumerate(sketch.plot):
-        action = main_action(view, place) if view.english else None
+    for index, told in enumerate(sketch.plot):
+        action = main_action(view, index) if view.english else None
         said = (view.full(action) if action else told).strip(" ,;:.，。；：")
         words = set(normalize_answer(said).split())
         # The rule of the validator: a word of the key stands in the description.
         missing = [
-            key for key in sketch.onstage[place]
+            key for key in sketch.onstage[index]
             if not words & set(normalize_answer(key).split())
             and not (unspaced_count(said) and cast[key]["name"] in said)
         ]  # fmt: skip

@@ -51,16 +51,16 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
             "num_of_appearances": counts[key],
         }
     shots = []
-    for place, keys in enumerate(draft["onstage"]):
+    for index, keys in enumerate(draft["onstage"]):
         chinese: list[str | None] = [characters[key]["name_ch"] for key in keys]
         shots.append(
             {
-                "index": place + 1,
-                FIELDS["plot"]: both(draft["plot"][place], translated["plot"][place]),
-                FIELDS["setting"]: both(draft["settings"][place], translated["settings"][place]),
-                FIELDS["perspective"]: camera_texts(draft["cameras"][place]),
+                "index": index + 1,
+                FIELDS["plot"]: both(draft["plot"][index], translated["plot"][index]),
+                FIELDS["setting"]: both(draft["settings"][index], translated["settings"][index]),
+                FIELDS["perspective"]: camera_texts(draft["cameras"][index]),
                 FIELDS["onstage"]: {"en": list(keys), "ch": None if None in chinese else chinese},
-                FIELDS["static"]: both(draft["statics"][place], translated["statics"][place]),
+                FIELDS["static"]: both(draft["statics"][index], translated["statics"][index]),
             }
         )
     kind = story_type_texts(story_type)

@@ -37,7 +37,7 @@ def emotion_words() -> dict[str, tuple[tuple[str, float], ...]]:
 def find_feelings(words: Sequence[Word], segments: Sequence[Segment]) -> tuple[Feeling, ...]:
     """Return the emotion words of an English text, in order; a negated one ("not afraid") is left out."""
     table = emotion_words()
-    found: list[Feeling] = []
+    feelings: list[Feeling] = []
     segment = 0
     for index, word in enumerate(words):
         if word.lower not in table:
@@ -46,8 +46,8 @@ def find_feelings(words: Sequence[Word], segments: Sequence[Segment]) -> tuple[F
             segment += 1
         if any(before.lower in _NEGATIONS for before in words[max(0, index - 3) : index]):
             continue
-        found += [Feeling(segment, word.lower, emotion, weight) for emotion, weight in table[word.lower]]
-    return tuple(found)
+        feelings += [Feeling(segment, word.lower, emotion, weight) for emotion, weight in table[word.lower]]
+    return tuple(feelings)
 
 
 def dominant(feelings: Sequence[Feeling]) -> str | None:

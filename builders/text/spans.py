@@ -76,7 +76,7 @@ def neighbour_of_moved(text: str, parts: Sequence[str], number: int, new: str) -
         return None
     start, end = spans[number]
     length, wanted = sum(not char.isspace() for char in new), "".join(new.split())
-    places = [place for place, char in enumerate(text) if not char.isspace()]
+    places = [index for index, char in enumerate(text) if not char.isspace()]
     first, last = places.index(start), places.index(end - 1)
     if number + 1 < len(parts) and first + length < len(places):
         cut = places[first + length]

@@ -39,11 +39,11 @@ class Difference:
 
 def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
     """Return every part of the protocols that differs, in order."""
-    told = [{"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second)]
-    versions = [one.get("metrics") or {} for one in told]
-    for one, own in zip(told, versions, strict=True):
-        one["metrics"] = {**dict.fromkeys([name for some in versions for name in some], 1), **own}
-    return tuple(_differences("", *told))
+    differences = [{"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second)]
+    versions = [one.get("metrics") or {} for one in differences]
+    for difference, own in zip(differences, versions, strict=True):
+        difference["metrics"] = {**dict.fromkeys([name for some in versions for name in some], 1), **own}
+    return tuple(_differences("", *differences))
 
 
 def check_alike(
@@ -71,7 +71,7 @@ def check_alike(
             ]
         )
     differences = protocol_differences(first, second)
-    refused = [one for one in differences if one.path.partition(".")[0] not in allowed]
+    refused = [difference for difference in differences if difference.path.partition(".")[0] not in allowed]
     if refused:
         raise InputError(
             [
@@ -108,14 +108,14 @@ def release_sha256(folder: str | Path) -> str:
     Raises:
         InputError: one of the files cannot be read.
     """
-    place = Path(folder)
+    path = Path(folder)
     try:
-        return digest({name: sha256_file(place / name) for name in (ANNOTATIONS, VARIANTS)})
+        return digest({name: sha256_file(path / name) for name in (ANNOTATIONS, VARIANTS)})
     except OSError as error:
         raise InputError(
             [
                 UserError(
-                    str(place),
+                    str(path),
                     what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
                     fix="give the folder of a packed release",
                 )

@@ -23,11 +23,11 @@ def last_attempts(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
         judgements: in the order of an archive, in which the attempts at an answer stand together.
     """
     last: Judgement | None = None
-    for one in judgements:
+    for judgement in judgements:
         # The same attempt twice is left to whoever reads them.
-        if last is not None and (one.attempt == last.attempt or one.asked() != last.asked()):
+        if last is not None and (judgement.attempt == last.attempt or judgement.asked() != last.asked()):
             yield last
-        last = one
+        last = judgement
     if last is not None:
         yield last
 
@@ -102,10 +102,10 @@ class ReplyTally:
         run = self._run
         return {
             "fabula": run.fabula_version,
-            "libraries": {name: text for one in run.stages for name, text in one.libraries.items()},
+            "libraries": {name: text for stage in run.stages for name, text in stage.libraries.items()},
             "created_at": run.created_at,
             "selection": run.settings[selection],
-            "sources": [{"role": one.role, "name": one.name} for one in run.sources],
+            "sources": [{"role": source.role, "name": source.name} for source in run.sources],
             "judges": self._replies.as_json(),
             **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),
         }

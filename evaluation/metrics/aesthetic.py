@@ -25,8 +25,8 @@ def aesthetic(values: Sequence[float | None], why: Sequence[str] = ()) -> Terms:
         why: why a shot has none.
     """
     terms = [
-        Term((why[place] if why else "undefined") if value is None else value, place)
-        for place, value in enumerate(values)
+        Term((why[index] if why else "undefined") if value is None else value, index)
+        for index, value in enumerate(values)
     ]
     counts = {"pictures": len(values), "valued": sum(value is not None for value in values)}
     return Terms(terms, counts, "no picture has a value")

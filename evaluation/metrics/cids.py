@@ -229,7 +229,9 @@ def matched(story: Story, chosen: Choices) -> Matched | None:
     return (
         every
         if among is None
-        else replace(every, characters=tuple(one for one in every.characters if one.key in among))
+        else replace(
+            every, characters=tuple(character for character in every.characters if character.key in among)
+        )
     )
 
 
@@ -246,8 +248,8 @@ def shots_of(shots: Json, crops: Json) -> tuple[ShotCrops, ...]:
     made = []
     for shot in shots:
         there = crops["shots"].get(str(shot["number"]))
-        found = None if there is None else vectors_of(there)
-        made.append(ShotCrops(shot["number"], tuple(shot["expected"]), found))
+        vectors = None if there is None else vectors_of(there)
+        made.append(ShotCrops(shot["number"], tuple(shot["expected"]), vectors))
     return tuple(made)
 
 
@@ -262,7 +264,7 @@ def cross_terms(
         settings: the definition.
         numbers: of the story's shots, in order; none where nobody asks for single shots.
     """
-    places = {number: place for place, number in enumerate(numbers)}
+    places = {number: index for index, number in enumerate(numbers)}
     own, counts = _covered(characters, matches)
     terms = [
         Term((one.missed or "not matched").replace("image", "picture") if one.cross is None else one.cross,
@@ -273,7 +275,9 @@ def cross_terms(
     terms += [Term("nobody expected", places[number]) for number in sorted(empty)]
     if settings.definition == "paper":
         return Terms(terms, counts, "no character was matched")
-    return Terms(terms, counts, "the script has no character", tuple(one.key for one in characters))
+    return Terms(
+        terms, counts, "the script has no character", tuple(character.key for character in characters)
+    )
 
 
 def self_terms(
@@ -292,21 +296,23 @@ def self_terms(
     """
     terms, code = [], settings.definition == "code"
     twice = 0
-    for one in characters:
-        table: Floats = similarities(crops[one.key], crops[one.key], one.encoders, settings.weights)
+    for character in characters:
+        table: Floats = similarities(
+            crops[character.key], crops[character.key], character.encoders, settings.weights
+        )
         summed, pairs = mean_of_pairs(table)
         twice += bool(pairs)
         if pairs:
-            terms.append(Term(summed / pairs, character=one.key))
+            terms.append(Term(summed / pairs, character=character.key))
         elif code:
-            terms.append(Term(float(len(crops[one.key]) == 1), character=one.key))
+            terms.append(Term(float(len(crops[character.key]) == 1), character=character.key))
     counts = _covered(characters, matches)[1] | {"matched_twice": twice}
     return Terms(terms, counts, "the script has no character" if code else "no character was matched twice")
 
 
 def _covered(characters: Sequence[Character], matches: Sequence[Match]) -> tuple[list[Match], dict[str, int]]:
     """Return the matches of some characters, and how many came out how."""
-    keys = {one.key for one in characters}
+    keys = {character.key for character in characters}
     own = [match for match in matches if match.character in keys]
     counts = {"characters": len(keys), "expected": len(own)}
     counts["matched"] = sum(match.crop is not None for match in own)

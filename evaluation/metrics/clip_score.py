@@ -59,13 +59,13 @@ def clip_score(
     """
     terms, cut_off = [], 0
     wanted = PARTS if text == "mean" else (text,)
-    for place, (cosines, cut) in enumerate(shots):
+    for index, (cosines, cut) in enumerate(shots):
         value = None if cosines is None else clip_value(cosines, text, definition)
         why = "no picture" if cosines is None else "no English text"
-        terms.append(Term(why if value is None else value, place))
+        terms.append(Term(why if value is None else value, index))
         cut_off += value is not None and any(cut.get(part, 0) > 0 for part in wanted)
-    gone = sum(one.value == "no picture" for one in terms)
-    silent = sum(one.value == "no English text" for one in terms)
+    gone = sum(term.value == "no picture" for term in terms)
+    silent = sum(term.value == "no English text" for term in terms)
     counts = {"shots": len(shots), "without_image": gone, "without_text": silent, "cut": cut_off}
     return Terms(terms, counts, "no picture" if gone == len(shots) else "no shot has an English text")
 

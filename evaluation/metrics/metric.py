@@ -147,7 +147,7 @@ class Terms:
     def score(self) -> Score:
         """The score of the story: sum of values over sum of counts, and coverage."""
         known = [
-            (one.character, one.value, one.count) for one in self.terms if not isinstance(one.value, str)
+            (term.character, term.value, term.count) for term in self.terms if not isinstance(term.value, str)
         ]
         total, counted = sum(value for _, value, _ in known), sum(count for _, _, count in known)
         if self.of is not None:
@@ -157,8 +157,8 @@ class Terms:
 
     def of_shot(self, place: int) -> float | str | None:
         """Return the mean over the terms of a shot, or why it has no value; None where it has no term."""
-        terms = [one for one in self.terms if one.shot == place]
-        known = [one.value for one in terms if not isinstance(one.value, str)]
+        terms = [term for term in self.terms if term.shot == place]
+        known = [term.value for term in terms if not isinstance(term.value, str)]
         if known:
             return sum(known) / len(known)
         return str(terms[0].value) if terms else None

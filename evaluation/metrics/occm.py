@@ -47,14 +47,14 @@ def occm(shots: Iterable[tuple[int, int | None]], definition: Definition = "pape
         definition: ``paper`` or ``code``.
     """
     terms = []
-    for place, (expected, detected) in enumerate(shots):
+    for index, (expected, detected) in enumerate(shots):
         value = None if detected is None else shot_occm(expected, detected, definition)
         why = "no picture" if detected is None else "nobody on stage"
-        terms.append(Term(why if value is None else value, place))
+        terms.append(Term(why if value is None else value, index))
     counts = {
-        "shots": len(terms), "without_image": sum(one.value == "no picture" for one in terms),
-        "left_out": sum(one.value == "nobody on stage" for one in terms),
-        "counted": sum(not isinstance(one.value, str) for one in terms),
+        "shots": len(terms), "without_image": sum(term.value == "no picture" for term in terms),
+        "left_out": sum(term.value == "nobody on stage" for term in terms),
+        "counted": sum(not isinstance(term.value, str) for term in terms),
     }  # fmt: skip
     return Terms(terms, counts, "no shot is counted")
 

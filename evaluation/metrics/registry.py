@@ -48,7 +48,8 @@ def registered() -> "tuple[tuple[str, Metric], ...]":
 
     own = [(name, cast("Metric", _load(place))) for name, place in METRICS]
     others = [
-        (entry.name, entry.load()) for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name)
+        (entry.name, entry.load())
+        for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name)
     ]
     known = {metric.name for _, metric in own}
     for name, metric in others:
@@ -112,7 +113,7 @@ def label_of(name: str) -> str:
 def in_order(scores: Iterable[str]) -> list[str]:
     """Return scores as Table S6 orders them, the others behind, those of several judges side by side."""
     there = list(scores)
-    ordered = sorted(metrics(), key=lambda one: (one.column is None, one.column or 0))
+    ordered = sorted(metrics(), key=lambda metric: (metric.column is None, metric.column or 0))
     return [name for metric in ordered for name in there if base_of(name) == metric.name]
 
 

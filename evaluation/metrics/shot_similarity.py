@@ -38,9 +38,9 @@ def shot_similarity(features: Sequence[Floats | None], scenes: Sequence[int]) ->
             terms.append(Term("no picture" if own is None else "no picture before it", place))
         else:
             terms.append(Term(min(1.0, max(-1.0, float(before @ own))), place))
-    pairs = sum(not isinstance(one.value, str) for one in terms)
-    lost = sum(isinstance(one.value, str) and one.value.startswith("no picture") for one in terms)
-    gone = sum(one is None for one in features)
+    pairs = sum(not isinstance(term.value, str) for term in terms)
+    lost = sum(isinstance(term.value, str) and term.value.startswith("no picture") for term in terms)
+    gone = sum(feature is None for feature in features)
     counts = {"shots": len(features), "without_image": gone, "neighbours": pairs + lost, "lost": lost}
     return Terms(terms, counts | {"pairs": pairs}, "no two neighbouring shots in one setting have pictures")
 

@@ -91,7 +91,7 @@ class Story:
     def places(self) -> "list[int | None]":
         """Return the place of each shot's picture among those that were looked at; None without a picture."""
         numbers = [] if self.line.pictures is None else self.line.pictures["numbers"]
-        where = {number: place for place, number in enumerate(numbers)}
+        where = {number: index for index, number in enumerate(numbers)}
         return [where.get(shot.number) for shot in self.shots]
 
     def rows(self, part: str, *, units: bool = False) -> "list[Floats | None] | None":

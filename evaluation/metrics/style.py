@@ -63,15 +63,15 @@ def style_cross(
     counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0, "no_reference": 0}
     known = {key: rows for key, rows in references.items() if len(rows)}
     terms = []
-    for place, (picture, expected) in enumerate(shots):
+    for index, (picture, expected) in enumerate(shots):
         if picture is None:
             counts["without_image"] += 1
-            terms.append(Term(why[place] if why else "no picture", place))
+            terms.append(Term(why[index] if why else "no picture", index))
             continue
         value, own = shot_style(picture, expected, known, definition)
         counts["no_reference"] += len(set(expected) - known.keys())
         counts["by_the_story"] += value is not None and not own
-        terms.append(Term("undefined" if value is None else value, place))
+        terms.append(Term("undefined" if value is None else value, index))
     return Terms(terms, counts, "no reference picture" if not known else "no picture")
 
 

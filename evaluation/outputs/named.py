@@ -57,8 +57,8 @@ def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
         details = error.errors(include_url=False, include_input=False)
         raise InputError(
             [
-                _problem(f"{path} {format_path(one['loc'])}", "a value that is allowed", one["msg"])
-                for one in details
+                _problem(f"{path} {format_path(detail['loc'])}", "a value that is allowed", detail["msg"])
+                for detail in details
             ]
         ) from error
     except (OSError, ValueError, RecursionError) as error:
@@ -142,12 +142,12 @@ def _below(folder: Path, name: str, noun: str) -> Path:
     Raises:
         ValueError: there is no folder of that name, or it leads elsewhere.
     """
-    place = Path(name)
+    path = Path(name)
     shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
-    if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or "\0" in name:
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:
         raise ValueError(f"{shown} is not a {noun} below this one")
     try:
-        resolved = (folder / place).resolve()
+        resolved = (folder / path).resolve()
         is_there = resolved.is_dir() or noun != "folder"
     except (OSError, RuntimeError):  # a name that is too long, a link to itself
         is_there = False

@@ -103,7 +103,7 @@ class Storyboards(Outputs):
     def sha256(self) -> str:
         """Hash of the content of all valid storyboards."""
         boards = self.valid
-        return digest([[board.unit, board.seed, [one.sha256 for one in board.files]] for board in boards])
+        return digest([[board.unit, board.seed, [file.sha256 for file in board.files]] for board in boards])
 
     def accounting(self) -> dict[str, Any]:
         """Return how much was requested and is valid (Table 57 of the KathaTrace paper).
@@ -166,13 +166,13 @@ def check_outputs(
     wanted = {record.story_id: record for record in records}
     findings = IssueBin()
     stories = {record.story_id: record for record in known} | wanted
-    found = find_story_folders(folder, manifest.folders, stories.values())
-    findings.extend(found.issues)
-    if not found.places.keys() & wanted.keys():
-        findings.add(nothing_found(folder, found, wanted, holds_panels=bool(list_folder(folder).panels)))
+    folders = find_story_folders(folder, manifest.folders, stories.values())
+    findings.extend(folders.issues)
+    if not folders.places.keys() & wanted.keys():
+        findings.add(nothing_found(folder, folders, wanted, holds_panels=bool(list_folder(folder).panels)))
     findings.extend(_strangers(manifest, set(stories)))
     listed = {
-        story_id: list_folder(found.places[story_id]) if story_id in found.places else Listed()
+        story_id: list_folder(folders.places[story_id]) if story_id in folders.places else Listed()
         for story_id in sorted(wanted)
     }
     seeds = _seeds(manifest, listed.values())

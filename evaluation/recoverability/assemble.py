@@ -96,7 +96,9 @@ def group_scores(
     return found
 
 
-def _group_gaps(method: Method, found: Estimates, name: SetName, stories: Mask, items: Items) -> GapScores:
+def _group_gaps(
+    method: Method, estimates: Estimates, name: SetName, stories: Mask, items: Items
+) -> GapScores:
     chosen = method.outcomes.sets[name]
     part = sums_of(method.outcomes, chosen, items)
     sums = Sums(part.text[stories], part.image[stories], part.counted[stories])
@@ -105,33 +107,35 @@ def _group_gaps(method: Method, found: Estimates, name: SetName, stories: Mask, 
         "stories": int(sums.counted.any(axis=1).sum()),
         "dimensions": int(sums.counted.any(axis=0).sum()),
     }
-    return _gap_scores(found, f"question.{name}", sums.total(), counts)
+    return _gap_scores(estimates, f"question.{name}", sums.total(), counts)
 
 
-def _gap_scores(found: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
+def _gap_scores(estimates: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
     return GapScores(
-        **{rate.name: found.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
+        **{rate.name: estimates.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
         dimensions={
-            dimension: _dimension(found, f"{prefix}.{{}}.{dimension}", sums, place)
-            for place, dimension in enumerate(DIMENSIONS)
+            dimension: _dimension(estimates, f"{prefix}.{{}}.{dimension}", sums, index)
+            for index, dimension in enumerate(DIMENSIONS)
         },
     )
 
 
-def _dimension(found: Estimates, pattern: str, sums: Sums, place: int) -> dict[str, Score]:
+def _dimension(estimates: Estimates, pattern: str, sums: Sums, place: int) -> dict[str, Score]:
     counted = float(sums.counted[place])
     over = {"text": float(sums.text[place]), "image": float(sums.image[place])}
     over["gap"] = over["text"] - over["image"]
     return {
-        value: found.score(pattern.format(value), numerator=number, denominator=counted)
+        value: estimates.score(pattern.format(value), numerator=number, denominator=counted)
         for value, number in over.items()
     }
 
 
-def _moral(method: Method, found: Estimates, items: Items) -> dict[str, Score]:
+def _moral(method: Method, estimates: Estimates, items: Items) -> dict[str, Score]:
     stories = moral_columns(method.labels, method.made, items)[:, 2] > 0
     counts = {"stories": int(stories.sum()), "with_label": int((items.moral >= 0).sum())}
-    scores = {rate.name: found.score(f"moral.{rate.name}", counts=counts) for rate in moral_target.METRICS}
+    scores = {
+        rate.name: estimates.score(f"moral.{rate.name}", counts=counts) for rate in moral_target.METRICS
+    }
     most, number = majority_share(items, stories)
     scores["chance"] = Score(value=CHANCE, status="ok")
     scores["majority"] = Score.ratio(most, number, NO_LABEL)
@@ -153,7 +157,9 @@ def _negative(
     named = []
     for level, sets in gaps.items():
         for name, scores in sets.items():
-            parts = {"overall": scores.gap} | {one: told["gap"] for one, told in scores.dimensions.items()}
+            parts = {"overall": scores.gap} | {
+                one: dimension["gap"] for one, dimension in scores.dimensions.items()
+            }
             named += [
                 f"{level}.{name}.{part}"
                 for part, score in parts.items()

@@ -57,7 +57,7 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
     Every scored story is requested of every method with each of the method's seeds: those that the manifest
     names, else those that judgements are about. All are valid but those that the manifest calls invalid.
     """
-    places = {seed: place for place, seed in enumerate(replies.seeds)}
+    places = {seed: index for index, seed in enumerate(replies.seeds)}
     found = {}
     for number, method in enumerate(replies.methods):
         requested = np.zeros((len(places), items.stories), dtype=bool)
@@ -85,10 +85,10 @@ def requested_of(manifest: EvaluationManifest) -> tuple[set[str], set[int | None
 
 
 def _judged_seeds(replies: Replies, method: int) -> list[int]:
-    found: set[int] = set()
+    seeds: set[int] = set()
     for rows in replies.columns.values():
-        found.update(rows.seed[rows.method == method].tolist())
-    return sorted(found - {-1})
+        seeds.update(rows.seed[rows.method == method].tolist())
+    return sorted(seeds - {-1})
 
 
 def _about(manifest: EvaluationManifest, method: str) -> Mapping[str, Any]:
@@ -135,7 +135,7 @@ def coverage_of(replies: Replies) -> tuple[Coverage, ...]:
     groups: dict[tuple[str, str | None, str, str], Counter[str]] = {}
     for (judge, method, kind, condition, outcome), count in replies.outcomes.items():
         groups.setdefault((judge, method, kind, condition), Counter())[outcome] += count
-    order = sorted(groups, key=lambda one: (one[0], one[1] or "", *one[2:]))
+    order = sorted(groups, key=lambda group: (group[0], group[1] or "", *group[2:]))
     return tuple(
         Coverage(*place, groups[place].total(), {name: groups[place][name] for name in OUTCOMES})
         for place in order

@@ -62,17 +62,17 @@ class Items:
     @cached_property
     def story_places(self) -> dict[str, int]:
         """Story id -> place."""
-        return {record.story_id: place for place, record in enumerate(self.records)}
+        return {record.story_id: index for index, record in enumerate(self.records)}
 
     @cached_property
     def question_places(self) -> dict[str, int]:
         """Question id -> place."""
-        return {key.question_id: place for place, key in enumerate(self.keys)}
+        return {key.question_id: index for index, key in enumerate(self.keys)}
 
     @cached_property
     def pair_places(self) -> dict[str, int]:
         """Pair id -> place."""
-        return {pair: place for place, pair in enumerate(self.pairs)}
+        return {pair: index for index, pair in enumerate(self.pairs)}
 
     def chosen(self, stories: Sequence[str]) -> "Items":
         """Return some of the stories, in the order that they have here, with their questions and pairs."""
@@ -83,11 +83,11 @@ class Items:
         of_story, of_pair = kept[self.story], kept[self.pair_story]
         return Items(
             records=records,
-            keys=tuple(one for one, there in zip(self.keys, of_story, strict=True) if there),
+            keys=tuple(key for key, there in zip(self.keys, of_story, strict=True) if there),
             story=new[self.story[of_story]],
             dimension=self.dimension[of_story],
             moral=self.moral[kept],
-            pairs=tuple(one for one, there in zip(self.pairs, of_pair, strict=True) if there),
+            pairs=tuple(pair for pair, there in zip(self.pairs, of_pair, strict=True) if there),
             pair_story=new[self.pair_story[of_pair]],
             pair_moral=self.pair_moral[of_pair],
             pair_kind=tuple(one for one, there in zip(self.pair_kind, of_pair, strict=True) if there),
@@ -104,29 +104,29 @@ def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Ite
 
     Questions of a type that is no scored dimension are left out.
     """
-    places = {record.story_id: place for place, record in enumerate(records)}
+    places = {record.story_id: index for index, record in enumerate(records)}
     asked = [
-        (place, DIMENSIONS.index(question.question_type), Key.of(question))
-        for place, record in enumerate(records)
+        (index, DIMENSIONS.index(question.question_type), Key.of(question))
+        for index, record in enumerate(records)
         for question in record.questions
         if question.question_type in DIMENSIONS
     ]
-    pairs = [one for one in variants if one.has_variant and one.base_story_id in places]
+    pairs = [variant for variant in variants if variant.has_variant and variant.base_story_id in places]
     return Items(
         records=tuple(records),
         keys=tuple(key for _, _, key in asked),
         story=np.array([place for place, _, _ in asked], dtype=np.int64),
         dimension=np.array([place for _, place, _ in asked], dtype=np.int64),
         moral=_labels([record.moral_label for record in records]),
-        pairs=tuple(one.pair_id for one in pairs),
-        pair_story=np.array([places[one.base_story_id] for one in pairs], dtype=np.int64),
-        pair_moral=_labels([one.contrastive_moral for one in pairs]),
-        pair_kind=tuple(one.change_type for one in pairs),
+        pairs=tuple(pair.pair_id for pair in pairs),
+        pair_story=np.array([places[pair.base_story_id] for pair in pairs], dtype=np.int64),
+        pair_moral=_labels([pair.contrastive_moral for pair in pairs]),
+        pair_kind=tuple(pair.change_type for pair in pairs),
     )
 
 
 def _labels(labels: Sequence[str | None]) -> Ints:
-    places = {label: place for place, label in enumerate(LABELS)}
+    places = {label: index for index, label in enumerate(LABELS)}
     return np.array([-1 if label is None else places.get(label, -1) for label in labels], dtype=np.int64)
 
 

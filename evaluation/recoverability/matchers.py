@@ -35,7 +35,7 @@ def rules() -> "Mapping[str, Matcher]":
     for name, place in MATCHERS.items():
         module, _, attribute = place.partition(":")
         found[name] = getattr(import_module(module, __package__), attribute)
-    for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         rule = entry.load()
         if not isinstance(rule, Matcher) or entry.name in found:
             raise ConfigError(

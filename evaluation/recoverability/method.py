@@ -81,7 +81,7 @@ def methods_of(
         Method(
             name,
             outcomes[name],
-            {judge: alone[place][name] for place, judge in enumerate(judges)},
+            {judge: alone[index][name] for index, judge in enumerate(judges)},
             board,
             boards["moral_label"][name].together,
             boards["contrast"][name].together,

@@ -78,7 +78,7 @@ def outcomes_of(
         made: method -> its generations.
         items: the questions.
     """
-    found: dict[str, Outcomes] = {}
+    outcomes: dict[str, Outcomes] = {}
     common = np.ones(items.questions, dtype=bool)
     for method, board in verdicts.items():
         requested = made[method].requested[:, items.story]
@@ -87,12 +87,15 @@ def outcomes_of(
         raw = requested & (board[:, TEXT] != UNJUDGED) & (shown | ~valid)
         filtered = raw & shown & (board[:, BOTH] == RIGHT_VERDICT)
         common &= (filtered | ~requested).all(axis=0)
-        found[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid)
+        outcomes[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid)
     return {
         method: Outcomes(
-            one.verdicts, {**one.sets, "common": one.sets["filtered"] & common}, one.requested, one.valid
+            outcome.verdicts,
+            {**outcome.sets, "common": outcome.sets["filtered"] & common},
+            outcome.requested,
+            outcome.valid,
         )
-        for method, one in found.items()
+        for method, outcome in outcomes.items()
     }
 
 
@@ -215,10 +218,10 @@ def triples_of(outcomes: Outcomes) -> tuple[Triple, ...]:
     right = outcomes.verdicts == RIGHT_VERDICT
     codes = (right[:, TEXT] * 4 + right[:, IMAGE] * 2 + right[:, BOTH])[judged]
     counts = np.bincount(codes.astype(np.int64), minlength=8)
-    found = []
+    triples = []
     for text, image, both in product((True, False), repeat=3):
         unlisted = (image and not text) or (image and not both)
         count = int(counts[4 * text + 2 * image + both])
         meaning = MEANINGS[text, image, both]
-        found.append(Triple(text, image, both, count, both, not unlisted, meaning))
-    return tuple(found)
+        triples.append(Triple(text, image, both, count, both, not unlisted, meaning))
+    return tuple(triples)

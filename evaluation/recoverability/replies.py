@@ -282,18 +282,20 @@ def marker_for(path: Path, definitions: Definitions) -> Marker:
     if is_rule(definitions.matcher):
         return Marker(matcher_of(definitions.matcher, {}), definitions.support)
     try:
-        matches = [one for one in lines_of(path) if one.kind == "match"]
+        matches = [line for line in lines_of(path) if line.kind == "match"]
     except (OSError, ValidationError):
-        matches = [one for one in read_archive(path.parent).judgements if one.kind == "match"]
+        matches = [
+            judgement for judgement in read_archive(path.parent).judgements if judgement.kind == "match"
+        ]
     return _marker_of(matches, definitions)
 
 
 def _marker_of(judgements: Iterable[Judgement], definitions: Definitions) -> Marker:
     verdicts: dict[str, dict[tuple[str, str], bool]] = {}
-    for one in judgements:
-        if one.kind == "match" and one.parsed is not None:
-            said = one.parsed
-            verdicts.setdefault(str(said.get("matcher")), {})[one.item, str(said.get("answer"))] = bool(
+    for judgement in judgements:
+        if judgement.kind == "match" and judgement.parsed is not None:
+            said = judgement.parsed
+            verdicts.setdefault(str(said.get("matcher")), {})[judgement.item, str(said.get("answer"))] = bool(
                 said.get("matched")
             )
     return Marker(matcher_of(definitions.matcher, verdicts), definitions.support)

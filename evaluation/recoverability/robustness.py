@@ -111,7 +111,7 @@ def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> l
 
 def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
     """Return the lowest and highest filtered STG over groups of stories (source-family artifact)."""
-    gaps = [one.gaps["filtered"].gap.value for one in groups.values()]
+    gaps = [group.gaps["filtered"].gap.value for group in groups.values()]
     known = [gap for gap in gaps if gap is not None]
     return {"lowest": min(known, default=None), "highest": max(known, default=None), "groups": len(known)}
 

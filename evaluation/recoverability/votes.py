@@ -56,9 +56,9 @@ def boards(
     is_text = rows.condition == 0
     text = _board(rows.chosen(is_text), (1, size), replies, kind, definitions)
     found = {}
-    for place, method in enumerate(replies.methods):
+    for index, method in enumerate(replies.methods):
         board = _board(
-            rows.chosen(~is_text & (rows.method == place)),
+            rows.chosen(~is_text & (rows.method == index)),
             (len(replies.seeds), size),
             replies,
             kind,
@@ -110,14 +110,14 @@ def _ballots(
 ) -> NDArray[np.float64]:
     """Return the counts of the judges' verdicts; a judge's own tie stands for no answer of its own."""
     weights = np.array(
-        [1.0 if definitions.weights is None else definitions.weights.get(one, 0.0) for one in judges]
+        [1.0 if definitions.weights is None else definitions.weights.get(judge, 0.0) for judge in judges]
     )
     tie = WRONG if kind == "question" else categories
     ballots = np.zeros((*single.shape[1:], categories + 1))
-    for place, verdicts in enumerate(single):
+    for index, verdicts in enumerate(single):
         cast = np.where(verdicts == TIE, tie, np.where(verdicts == SILENT, categories, verdicts))
         for value in range(categories + 1):
-            ballots[..., value] += weights[place] * (cast == value)
+            ballots[..., value] += weights[index] * (cast == value)
     return ballots
 
 

@@ -71,19 +71,19 @@ class Pictures:
 
 def pictures_of_run(folder: Path) -> Pictures:
     """Return the pictures that an evaluation folder holds; none where it is an archive without them."""
-    found: dict[Place, Shown] = {}
+    pictures: dict[Place, Shown] = {}
     try:
         lines = read_plain(folder / FRAMES, follow=True).splitlines()
     except OSError:
-        return Pictures(found)
+        return Pictures(pictures)
     for line in lines:
         try:
             row = parse_json(line)
             place = (str(row["method"]), str(row["unit"]), row.get("seed"))
-            found[place] = _shown(folder, row)
+            pictures[place] = _shown(folder, row)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # the page says where a picture is not at hand
-    return Pictures(found)
+    return Pictures(pictures)
 
 
 def pictures_of_outputs(
@@ -99,14 +99,14 @@ def pictures_of_outputs(
     Raises:
         InputError: a folder is not there, its manifest cannot be read, or it is not what judges saw.
     """
-    found: dict[Place, Shown] = {}
+    pictures: dict[Place, Shown] = {}
     for folder in folders:
         report = check_outputs(folder, records)
         _check_judged(folder, report, judged)
         for board in report.valid:
             files, scenes = (panel.file for panel in board.files), (panel.scene for panel in board.files)
-            found[report.method, board.unit, board.seed] = Shown(tuple(files), tuple(scenes))
-    return Pictures(found)
+            pictures[report.method, board.unit, board.seed] = Shown(tuple(files), tuple(scenes))
+    return Pictures(pictures)
 
 
 def _check_judged(folder: Path, report: Storyboards, judged: Mapping[str, Any]) -> None:

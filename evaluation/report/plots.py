@@ -84,7 +84,7 @@ def legend_mark(number: int, *, square: bool = False) -> Markup:
 
 def _axis(scores: Sequence[Score], unit: Unit) -> tuple[float, float, float]:
     """Return both ends of the axis and the distance of its marks."""
-    ends = [end for one in scores for end in (one.value, one.low, one.high) if end is not None]
+    ends = [end for score in scores for end in (score.value, score.low, score.high) if end is not None]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if high - low < 0.05:
         high = low + (0.05 if unit != "usd" else 1.0)
@@ -187,8 +187,8 @@ def draw_polar(chart: PolarChart, polar: Polar, number: int) -> Markup:
         for ring in RINGS
     )
     parts = [
-        _sector(sector, place, len(polar.axes), groups.index(axis.group))
-        for place, (axis, sector) in enumerate(zip(polar.axes, chart.sectors, strict=True))
+        _sector(sector, index, len(polar.axes), groups.index(axis.group))
+        for index, (axis, sector) in enumerate(zip(polar.axes, chart.sectors, strict=True))
     ]
     return Markup(
         '<svg class="polar" viewBox="0 0 {0} {0}" role="img" aria-labelledby="polar-{1}-t polar-{1}-d" '
@@ -217,10 +217,10 @@ def polar_key(polar: Polar) -> list[tuple[Markup, str, list[tuple[int, str]]]]:
     """Return the legend: mark, group, and the numbers and names of its scores."""
     return [
         (
-            legend_mark(place, square=True), group,
+            legend_mark(index, square=True), group,
             [(n + 1, axis.label) for n, axis in enumerate(polar.axes) if axis.group == group],
         )
-        for place, group in enumerate(groups_of(polar))
+        for index, group in enumerate(groups_of(polar))
     ]  # fmt: skip
 
 

@@ -140,8 +140,8 @@ def _texts(content: bytes) -> Iterator[str]:
 
 def _texts_inside(content: bytes) -> Iterator[str]:
     """Yield the texts among bytes that were found in a text; of most bytes there are none."""
-    if found := "\n".join(_RUN_OF_TEXT.findall(_of_bytes(content))):
-        yield found
+    if listed := "\n".join(_RUN_OF_TEXT.findall(_of_bytes(content))):
+        yield listed
     if b"\0" in content or (len(content) >= _LONG_ENOUGH and not content.isascii()):
         yield from _wide(content)
 
@@ -156,8 +156,8 @@ def _wide(content: bytes) -> Iterator[str]:
             text = part.decode(order, "replace")
             if _RUN_OF_TEXT.fullmatch(text):
                 yield text
-            elif found := "\n".join(_WIDE_RUN.findall(text)):
-                yield found
+            elif listed := "\n".join(_WIDE_RUN.findall(text)):
+                yield listed
 
 
 def _of_bytes(content: bytes) -> str:

@@ -147,12 +147,12 @@ def _raised_by_client(error: BaseException) -> bool:
 
 def _chain(error: BaseException) -> list[BaseException]:
     """Return an exception and what caused it; the client wraps faults of uploads in others."""
-    found: list[BaseException] = []
+    exceptions: list[BaseException] = []
     one: BaseException | None = error
-    while one is not None and len(found) < 10:
-        found.append(one)
+    while one is not None and len(exceptions) < 10:
+        exceptions.append(one)
         one = one.__cause__
-    return found
+    return exceptions
 
 
 def _answered(error: object, redactor: Redactor) -> HubFault:

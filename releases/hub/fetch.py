@@ -192,10 +192,10 @@ def _load(hub: Hub, commit: str, draft: Path, kind: str) -> Mapping[str, HubFile
     if kind == "releases":
         listed = tree.get(RELEASE)
         if listed is None or listed.size > _LARGEST_DOCUMENT:
-            found = "none" if listed is None else f"{listed.size:,} bytes"
+            text = "none" if listed is None else f"{listed.size:,} bytes"
             fix = "check that the repository holds a release made by Fabula"
             most = f"a {RELEASE} of at most {_LARGEST_DOCUMENT:,} bytes"
-            raise InputError([UserError(f"{where}: {RELEASE}", expected=most, found=found, fix=fix)])
+            raise InputError([UserError(f"{where}: {RELEASE}", expected=most, found=text, fix=fix)])
         _load_files(hub, commit, draft, tree, {RELEASE: listed})
         expected = _listed_by_release(read_plain(draft / RELEASE), f"{where}: {RELEASE}")
     else:

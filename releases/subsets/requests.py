@@ -121,7 +121,7 @@ def _parents_first(requests: Iterable[SubsetRequest]) -> list[SubsetRequest]:
 
 
 def _unordered(requests: Sequence[SubsetRequest], known: set[str]) -> ConfigError:
-    orphan = next((one for one in requests if one.parent not in known), None)
+    orphan = next((request for request in requests if request.parent not in known), None)
     if orphan is None:
         names = " and ".join(sorted(request.name for request in requests))
         return ConfigError(

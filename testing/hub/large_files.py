@@ -22,12 +22,12 @@ class LargeFiles:
         """Say which objects are to be uploaded, and where."""
         objects = []
         for one in call.document()["objects"]:
-            place = f"{url}/lfs-storage/{one['oid']}"
+            where = f"{url}/lfs-storage/{one['oid']}"
             entry = {"oid": one["oid"], "size": one["size"]}
             if one["oid"] not in self.store.objects:
                 entry["actions"] = {
-                    "upload": self._upload_action(place, one["size"]),
-                    "verify": {"href": f"{place}/verify"},
+                    "upload": self._upload_action(where, one["size"]),
+                    "verify": {"href": f"{where}/verify"},
                 }
             objects.append(entry)
         return json_reply({"transfer": "basic", "objects": objects})

@@ -66,7 +66,7 @@ class Log:
     def entries(self) -> tuple[Exchange, ...]:
         """Return the exchanges so far, in the order in which the requests came."""
         with self._changed:
-            return tuple(sorted(self._entries, key=lambda one: one.number))
+            return tuple(sorted(self._entries, key=lambda entry: entry.number))
 
     def clear(self) -> None:
         """Forget what was asked so far; counting by route begins anew, numbers go on in the file only."""

@@ -434,8 +434,8 @@ def concerns(fault: Fault, asked: Asked) -> bool:
 def known_faults() -> Mapping[str, type[Fault]]:
     """Return the faults under the names that files use, such as ``rate_limited``."""
     bases = {Fault, ErrorFault, ContentFault, DeliveryFault}
-    found: dict[str, Any] = {}
+    faults: dict[str, Any] = {}
     for value in globals().values():
         if isinstance(value, type) and issubclass(value, Fault) and value not in bases:
-            found[spoil.snake_name(value.__name__).removesuffix("_fault")] = value
-    return found
+            faults[spoil.snake_name(value.__name__).removesuffix("_fault")] = value
+    return faults

@@ -67,11 +67,11 @@ def scripted(path: Path) -> Handler:
     seen: Counter[int] = Counter()
 
     def handler(asked: Asked) -> Outcome:
-        for place, (when, outcome) in enumerate(entries):
+        for index, (when, outcome) in enumerate(entries):
             if not when.fits(asked):
                 continue
-            seen[place] += 1
-            if when.call is None or when.call == seen[place]:
+            seen[index] += 1
+            if when.call is None or when.call == seen[index]:
                 return smallest(asked) if outcome is None else outcome
         name = asked.schema_name or "no schema"
         return BadRequestFault(message=f"no entry of the script fits this question ({name})")

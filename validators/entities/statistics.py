@@ -93,9 +93,9 @@ def distributions(some: Sequence[Measures]) -> dict[str, Json]:
         "appearances": _counted(len(track.shots) for track in tracks),
         "longest_run": _counted(track.longest_run for track in tracks),
     }
-    for place, kind in enumerate(TYPES):
+    for index, kind in enumerate(TYPES):
         result[f"declared_{kind}"] = _counted(one.declared[kind] for one in some)
-        result[f"load_{kind}"] = _counted(load[place] for one in some for load in one.loads)
+        result[f"load_{kind}"] = _counted(load[index] for one in some for load in one.loads)
     result["introduced"] = introduced(some)
     return result
 
@@ -115,13 +115,13 @@ def _counted(values: Iterable[int]) -> dict[str, int]:
     return {str(value): counts[value] for value in sorted(counts)}
 
 
-def _line(one: Measures, tier: str | None) -> dict[str, Json]:
+def _line(measure: Measures, tier: str | None) -> dict[str, Json]:
     return {
         "tier": tier,
-        "scenes": one.scenes,
-        "shots": one.shots,
-        **{f"declared_{kind}": one.declared[kind] for kind in TYPES},
-        **{f"slots_{kind}": one.slots(kind) for kind in TYPES},
-        "recurring": sum(track.recurs for track in one.tracks),
-        "max_gap_index": max((step for track in one.tracks for step in track.steps), default=0),
+        "scenes": measure.scenes,
+        "shots": measure.shots,
+        **{f"declared_{kind}": measure.declared[kind] for kind in TYPES},
+        **{f"slots_{kind}": measure.slots(kind) for kind in TYPES},
+        "recurring": sum(track.recurs for track in measure.tracks),
+        "max_gap_index": max((step for track in measure.tracks for step in track.steps), default=0),
     }

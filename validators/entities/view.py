@@ -163,7 +163,7 @@ def header_of(shot: EpisodeShot, index: NameIndex) -> Header:
 
 def _line(line: str, index: NameIndex) -> HeaderLine:
     name, colon, description = line.partition(": ")
-    known = [one for one in index.candidates(line) if line.startswith(one)]
+    known = [candidate for candidate in index.candidates(line) if line.startswith(candidate)]
     if colon and name in known:
         return HeaderLine(line, name, description, decorated=False)
     plain = [one for one in known if line[len(one) :].startswith(": ")]
