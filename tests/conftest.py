@@ -4,6 +4,7 @@ import importlib.util
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,14 +68,36 @@ def no_long_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture(scope="session")
-def starter() -> Iterator[Any]:
-    """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
+def warm() -> Any:
     spec = importlib.util.spec_from_file_location("warm", Path(__file__).with_name("warm.py"))
     assert spec is not None and spec.loader is not None
-    warm = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(warm)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def starter(warm: Any) -> Iterator[Any]:
+    """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
     with warm.starter() as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def reads_releases_warm(request: pytest.FixtureRequest, warm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read releases with the libraries of users in forks of a process that has them; not where ``fresh``."""
+    if request.node.get_closest_marker("fresh"):
+        return
+    real = subprocess.run
+
+    def run(command: Any, *args: Any, **given: Any) -> Any:
+        if warm.reads_release(command):
+            starter = request.getfixturevalue("starter")
+            if starter.fits(given["env"]):
+                return starter.reader.run(command[4:], given["env"], 300, command[3])
+        return real(command, *args, **given)
+
+    monkeypatch.setattr(subprocess, "run", run)
 
 
 @pytest.fixture

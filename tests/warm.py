@@ -3,8 +3,9 @@
 A fork is a process of its own, with its own memory, environment, working folder, exit code and output, and is
 killed like any other; only the seconds are saved in which Python reads the libraries and takes itself apart.
 The command's own main module is executed anew in each. Its worker processes are forks too, of a process that
-knows nothing of the command but what ``multiprocessing`` sends it. Python is really started where a variable
-is set that it reads as it starts.
+knows nothing of the command but what ``multiprocessing`` sends it. The process that reads a release with the
+libraries of users is a fork of one that has them. Python is really started where a variable is set that it
+reads as it starts.
 """
 
 import atexit
@@ -43,6 +44,7 @@ IMPORTED = (
     "datasketch", "sentencex", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
     "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "genai_prices.data",
 )  # fmt: skip
+READERS = ("datasets", "mlcroissant")
 READ_AT_START = (
     "PYTHON", "LC_", "LANG", "TZ", "OMP_", "MALLOC_", "LD_", "TERM", "COLUMNS", "NO_COLOR", "FORCE_", "TYPER",
     "_TYPER",
@@ -88,49 +90,38 @@ class Started:
         self.send_signal(signal.SIGKILL)
 
 
-class Starter:
-    """The process that has everything imported, and starts commands as its forks."""
+class Server:
+    """A process that starts Python modules as its forks."""
 
-    def __init__(self) -> None:
-        self._environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-        self._lock = threading.Lock()
-        self._here, there = socket.socketpair()
-        with there:
-            command = [sys.executable, "-P", __file__, str(there.fileno())]
-            self._process = subprocess.Popen(
-                command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env=self._environment
-            )
-
-    def close(self) -> None:
-        self._here.close()
-        self._process.wait()
-
-    def fits(self, environment: Mapping[str, str]) -> bool:
-        """Whether a fork behaves as Python does when started with these variables."""
-        names = {name for name in {*environment, *self._environment} if name.startswith(READ_AT_START)}
-        return all(environment.get(name) == self._environment.get(name) for name in names)
+    def __init__(self, asks: socket.socket) -> None:
+        self._asks = asks
 
     def start(
-        self, args: Sequence[object], *, stdout: IO[Any] | int, stderr: IO[Any] | int, **given: Any
+        self,
+        args: Sequence[object],
+        *,
+        stdout: IO[Any] | int,
+        stderr: IO[Any] | int,
+        module: str = MAIN,
+        **given: Any,
     ) -> Started:
-        """Start the command with arguments; ``env`` and ``cwd`` as ``subprocess.Popen`` has them."""
+        """Start a module with arguments; ``env`` and ``cwd`` as ``subprocess.Popen`` has them."""
         wanted = {
+            "module": module,
             "args": [str(arg) for arg in args],
             "env": dict(given.get("env") or os.environ),
             "cwd": str(given.get("cwd") or Path.cwd()),
         }
-        body = json.dumps(wanted).encode()
         told, tells = socket.socketpair()
-        with tells, self._lock:
+        with tells:
             files = [file if isinstance(file, int) else file.fileno() for file in (stdout, stderr)]
-            socket.send_fds(self._here, [len(body).to_bytes(4, "big")], [*files, tells.fileno()])
-            self._here.sendall(body)
+            socket.send_fds(self._asks, [json.dumps(wanted).encode()], [*files, tells.fileno()])
         return Started(told)
 
-    def run(self, args: Sequence[object], env: Mapping[str, str], timeout: float) -> Any:
-        """Run the command to its end and return what ``subprocess.run`` returns."""
+    def run(self, args: Sequence[object], env: Mapping[str, str], timeout: float, module: str = MAIN) -> Any:
+        """Run a module to its end and return what ``subprocess.run`` returns."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            started = self.start(args, stdout=out, stderr=err, env=env)
+            started = self.start(args, stdout=out, stderr=err, env=env, module=module)
             try:
                 code = started.wait(timeout)
             finally:
@@ -140,7 +131,45 @@ class Starter:
             for file in (out, err):
                 file.seek(0)
                 texts.append(file.read().decode("utf-8").replace("\r\n", "\n"))
-        return subprocess.CompletedProcess([MAIN, *map(str, args)], code, *texts)
+        return subprocess.CompletedProcess([module, *map(str, args)], code, *texts)
+
+
+class Starter(Server):
+    """The process that has everything imported, and starts commands as its forks.
+
+    Attributes:
+        reader: the process beside it that reads releases with the libraries of users.
+    """
+
+    def __init__(self) -> None:
+        self._environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+        asks, commands = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        reads, releases = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        super().__init__(asks)
+        self.reader = Server(reads)
+        with commands, releases:
+            files = [commands.fileno(), releases.fileno(), reads.fileno()]
+            command = [sys.executable, "-P", __file__, *map(str, files)]
+            self._process = subprocess.Popen(
+                command, pass_fds=files, stdin=subprocess.DEVNULL, env=self._environment
+            )
+
+    def close(self) -> None:
+        self._asks.close()
+        self.reader._asks.close()
+        self._process.wait()
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Whether a fork behaves as Python does when started with these variables."""
+        names = {name for name in {*environment, *self._environment} if name.startswith(READ_AT_START)}
+        return all(
+            environment.get(name) == self._environment.get(name) for name in names - {"PYTHONIOENCODING"}
+        )
+
+
+def reads_release(command: object) -> bool:
+    """Whether a command reads a release with the libraries of its users."""
+    return isinstance(command, list) and command[1:3] == ["-P", "-m"] and command[3].endswith(".read_back")
 
 
 @contextmanager
@@ -200,32 +229,61 @@ class _Forks:
             os.close(file)
 
 
-def _serve(here: socket.socket) -> dict[str, Any] | None:
-    """Fork for every request. Return in a fork, with what it is to run; return None at the end."""
+def _serve(asked: socket.socket) -> None:
+    """Fork for every request, run there what it wants, and end with the side that asks."""
     forks = _Forks()
     while True:
-        ready, _, _ = select.select([here, forks.ended], [], [])
+        ready, _, _ = select.select([asked, forks.ended], [], [])
         forks.tell()
-        if here not in ready:
+        if asked not in ready:
             continue
-        size, files, _, _ = socket.recv_fds(here, 4, 3)
-        if not size:
-            return None
-        body = b""
-        while len(body) < int.from_bytes(size, "big"):
-            body += here.recv(65536)
+        body, files, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        if not body:
+            os._exit(0)
+        wanted = json.loads(body)
+        if wanted["module"] != MAIN and READERS[0] not in sys.modules:
+            _import_readers(wanted["env"])
         pid = os.fork()
         if pid == 0:
-            here.close()
+            asked.close()
             forks.forget()
             for number, file in enumerate(files[:2], start=1):
                 os.dup2(file, number)
             for file in files:
                 os.close(file)
-            return json.loads(body)
+            _execute(wanted)
         forks.add(pid, files[2])
         for file in files[:2]:
             os.close(file)
+
+
+def _import_readers(environment: dict[str, str]) -> None:
+    os.environ.update(environment)  # they read their settings as they are imported
+    for name in READERS:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _execute(wanted: dict[str, Any]) -> None:
+    """Be the process that runs a module, and end as it ends."""
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    os.chdir(wanted["cwd"])
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+    sys.argv = ["", *wanted["args"]]
+    try:
+        runpy.run_module(wanted["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as stop:
+        _end(stop.code)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - as Python does
+        sys.excepthook(*sys.exc_info())
+        _end(1)
+    _end(0)
 
 
 class _Worker(popen_forkserver.Popen):
@@ -285,28 +343,32 @@ def _end(code: object) -> None:
     os._exit((code or 0) & 0xFF)
 
 
+def _read_in(reads: socket.socket) -> None:
+    """Have commands read releases in the process that has the libraries of users."""
+    reader, real = Server(reads), subprocess.run
+
+    def run(command: Any, *args: Any, **given: Any) -> Any:
+        if reads_release(command):
+            return reader.run(command[4:], given["env"], 300, command[3])
+        return real(command, *args, **given)
+
+    subprocess.run = run
+
+
 def main() -> None:
-    """Serve until the other side is closed; in a fork, run the command and end as it ends."""
-    with socket.socket(fileno=int(sys.argv[1])) as here:
-        _import_all()
-        gc.collect()
-        gc.freeze()
-        _open_nursery()
-        wanted = _serve(here)
-    if wanted is None:
-        os._exit(0)
-    os.environ.clear()
-    os.environ.update(wanted["env"])
-    os.chdir(wanted["cwd"])
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
-    sys.argv = ["", *wanted["args"]]
-    try:
-        runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
-    except SystemExit as stop:
-        _end(stop.code)
-    _end(0)
+    """Serve until the other side is closed."""
+    commands, releases, reads = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    _import_all()
+    gc.collect()
+    gc.freeze()
+    if os.fork() == 0:
+        commands.close()
+        reads.close()
+        _serve(releases)
+    releases.close()
+    _open_nursery()
+    _read_in(reads)
+    _serve(commands)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ def codes(report):
     return {issue.code for issue in report.issues}
 
 
+@pytest.mark.fresh
 def test_a_packed_release_is_sound(packed):
     report = verify(packed.folder)
     assert report.issues == ()
