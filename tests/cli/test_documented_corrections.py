@@ -1,12 +1,9 @@
 """The corrections that the documentation shows, run as they are printed, end in a release."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ PAGE = ROOT / "docs" / "versions.md"
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the suite runs against an installed wheel, which has no docs")
 def test_versions_page_when_its_commands_are_run_as_printed_packs_the_next_version(
-    fabula_command, sample_run: Path, tmp_path: Path
+    fabula_command, sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(sample_run, tmp_path / "runs/mine")
     shutil.copy(SAMPLES / "later_stories.jsonl", tmp_path / "new_stories.jsonl")
@@ -33,11 +30,9 @@ def test_versions_page_when_its_commands_are_run_as_printed_packs_the_next_versi
     assert block is not None
     commands = [shlex.split(line, comments=True)[1:] for line in block[1].splitlines()]
     assert [command[0] for command in commands] == ["extend", "edit", "edit", "run", "release"]
+    monkeypatch.chdir(tmp_path)
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "fabula.cli.main", *command], cwd=tmp_path, env=dict(os.environ),
-            check=False, capture_output=True, text=True, encoding="utf-8", timeout=300,
-        )  # fmt: skip
+        done = fabula_command(*command)
         assert done.returncode == 0, (command, done.stderr + done.stdout)
     released = json.loads((tmp_path / "dist/mine-0.2.0/release.json").read_text("utf-8"))
     assert released["withdrawn"]

@@ -1,8 +1,7 @@
 """fabula evaluate katha: the budget first, then the judges; exit codes for limits and missing things."""
 
 import json
-import subprocess
-import sys
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -160,20 +159,19 @@ def test_export_when_an_evaluation_is_copied_can_be_scored_with_its_release(
 @pytest.mark.endurance
 @pytest.mark.parametrize("least", range(40, 40 + rounds(10)))
 def test_evaluation_when_killed_goes_on_and_loses_only_what_was_under_way(
-    evaluate, boards: Path, server: ModelServer, release: Release, tmp_path: Path, least: int
+    evaluate, starter: Any, boards: Path, server: ModelServer, release: Release, tmp_path: Path, least: int
 ) -> None:
     judge = f"{server.openai_url}#one"
     Path("fabula.toml").write_text(f'[models."{judge}"]\nconcurrency = 4\n')
     server.latency = 0.05
     options = ("--outputs", boards, "--judge", judge, "--out", tmp_path / "run")
-    command = [sys.executable, "-m", "fabula.cli.main", "evaluate", "katha", "--release", release.path]
-    with subprocess.Popen(
-        [*map(str, command), *map(str, options), "--workers", "0"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
-        while server.count < least and process.poll() is None:
-            time.sleep(0.02)
-        process.kill()
+    command = ("evaluate", "katha", "--release", release.path, *options, "--workers", "0")
+    with Path(os.devnull).open("wb") as nowhere:
+        process = starter.start(command, stdout=nowhere, stderr=nowhere)
+    while server.count < least and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
     time.sleep(0.5)  # what was on its way has arrived
     before, kept = server.count, len(list(answered(tmp_path / "run" / JOURNAL)))
     assert least <= before < 115 and 0 < kept <= before
