@@ -54,13 +54,24 @@ history: .venv/installed
 replays: .venv/installed-all
 	$(BIN)/python -m fabula.testing.golden_runs tests/golden/replays
 
+# Many tests wait for processes, servers and pages: one worker more than there are cores.
+export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal
+
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
+# Tests write many small files and have each put on the disk: in memory where 6 GB of it can be spared.
 test: .venv/installed-all
-	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal $(PYTEST_ARGS) tests
+	@memory() { awk '/MemAvailable/ {print int($$2 / 2)}' /proc/meminfo; df -k --output=avail /dev/shm; }; \
+	least=$$(memory 2>/dev/null | grep '^ *[0-9]' | sort -n | head -1); \
+	if [ "$${least:-0}" -gt 6000000 ]; then \
+		TMPDIR=$$(mktemp -d -p /dev/shm fabula-tests-XXXXXX); export TMPDIR; \
+		trap 'rm -rf "$$TMPDIR"' EXIT; trap 'exit 130' INT TERM HUP; \
+	fi; \
+	$(PYTEST) $(PYTEST_ARGS) tests
 
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all
-	FABULA_ENDURANCE=1 $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal -m endurance $(PYTEST_ARGS) tests
+	FABULA_ENDURANCE=1 $(PYTEST) -m endurance $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
