@@ -94,7 +94,8 @@ def reads_releases_warm(request: pytest.FixtureRequest, warm: Any, monkeypatch: 
         if warm.reads_release(command):
             starter = request.getfixturevalue("starter")
             if starter.fits(given["env"]):
-                return starter.reader.run(command[4:], given["env"], 300, command[3])
+                reader = starter.reader
+                return reader.run_module(command[3], command[4:], given["env"], input=given["input"])
         return real(command, *args, **given)
 
     monkeypatch.setattr(subprocess, "run", run)

@@ -102,6 +102,7 @@ class Server:
         *,
         stdout: IO[Any] | int,
         stderr: IO[Any] | int,
+        stdin: IO[Any] | None = None,
         module: str = MAIN,
         **given: Any,
     ) -> Started:
@@ -113,25 +114,46 @@ class Server:
             "cwd": str(given.get("cwd") or Path.cwd()),
         }
         told, tells = socket.socketpair()
-        with tells:
-            files = [file if isinstance(file, int) else file.fileno() for file in (stdout, stderr)]
+        with tells, Path(os.devnull).open("rb") as nothing:
+            streams = (stdin or nothing, stdout, stderr)
+            files = [file if isinstance(file, int) else file.fileno() for file in streams]
             socket.send_fds(self._asks, [json.dumps(wanted).encode()], [*files, tells.fileno()])
         return Started(told)
 
-    def run(self, args: Sequence[object], env: Mapping[str, str], timeout: float, module: str = MAIN) -> Any:
-        """Run a module to its end and return what ``subprocess.run`` returns."""
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            started = self.start(args, stdout=out, stderr=err, env=env, module=module)
+    def run(self, args: Sequence[object], env: Mapping[str, str], timeout: float) -> Any:
+        """Run the command to its end and return what ``subprocess.run`` returns."""
+        done = self.run_module(MAIN, args, env, timeout=timeout)
+        texts = [output.decode("utf-8").replace("\r\n", "\n") for output in (done.stdout, done.stderr)]
+        return subprocess.CompletedProcess(done.args, done.returncode, *texts)
+
+    def run_module(
+        self,
+        module: str,
+        args: Sequence[object],
+        env: Mapping[str, str],
+        *,
+        input: bytes = b"",
+        timeout: float = 300,
+    ) -> Any:
+        """Run a module to its end and return what ``subprocess.run`` returns, as bytes."""
+        with (
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            given.write(input)
+            given.seek(0)
+            started = self.start(args, stdin=given, stdout=out, stderr=err, env=env, module=module)
             try:
                 code = started.wait(timeout)
             finally:
                 started.kill()
                 started.wait()
-            texts = []
+            outputs = []
             for file in (out, err):
                 file.seek(0)
-                texts.append(file.read().decode("utf-8").replace("\r\n", "\n"))
-        return subprocess.CompletedProcess([module, *map(str, args)], code, *texts)
+                outputs.append(file.read())
+        return subprocess.CompletedProcess([module, *map(str, args)], code, *outputs)
 
 
 class Starter(Server):
@@ -237,7 +259,7 @@ def _serve(asked: socket.socket) -> None:
         forks.tell()
         if asked not in ready:
             continue
-        body, files, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        body, files, _, _ = socket.recv_fds(asked, 1 << 20, 4)
         if not body:
             os._exit(0)
         wanted = json.loads(body)
@@ -247,13 +269,13 @@ def _serve(asked: socket.socket) -> None:
         if pid == 0:
             asked.close()
             forks.forget()
-            for number, file in enumerate(files[:2], start=1):
+            for number, file in enumerate(files[:3]):
                 os.dup2(file, number)
             for file in files:
                 os.close(file)
             _execute(wanted)
-        forks.add(pid, files[2])
-        for file in files[:2]:
+        forks.add(pid, files[3])
+        for file in files[:3]:
             os.close(file)
 
 
@@ -270,6 +292,7 @@ def _execute(wanted: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(wanted["env"])
     os.chdir(wanted["cwd"])
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
@@ -349,7 +372,7 @@ def _read_in(reads: socket.socket) -> None:
 
     def run(command: Any, *args: Any, **given: Any) -> Any:
         if reads_release(command):
-            return reader.run(command[4:], given["env"], 300, command[3])
+            return reader.run_module(command[3], command[4:], given["env"], input=given["input"])
         return real(command, *args, **given)
 
     subprocess.run = run
