@@ -103,7 +103,7 @@ def _table(table: "Table") -> Iterator[str]:
 
 
 def _row(row: "Row", tiers: list[str]) -> Iterator[str]:
-    from ..validators.entities.numbers import value_text
+    from ..validators.entities.counting import value_text
 
     yield f"  {row.label:<{_LABEL - 2}}" + "".join(
         f"{value_text(row.values[tier]):>{_CELL}}" for tier in tiers

@@ -12,7 +12,7 @@ from ..schemas.canonical import Json
 from ..schemas.entities import EpisodeRecord
 from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
-from ..validators.entities.numbers import fixed
+from ..validators.entities.counting import fixed
 from .croissant import UNSTATED
 from .entity_tables import TABLES, set_rows
 from .entity_tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, statistics_of_set, write_tree

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from ..schemas.entities import ALL, TYPES, EntityType, EpisodeShot
-from ..validators.entities.numbers import value_text
+from ..validators.entities.counting import value_text
 from ..validators.entities.statistics import EntityStatistics, distributions
 from ..validators.entities.tables import Table
 from ..validators.entities.view import EpisodeView, view_of

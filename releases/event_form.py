@@ -12,7 +12,7 @@ from ..schemas.events import DIFFICULTIES, Suite, SuiteRecord
 from ..schemas.issue import Issue
 from ..schemas.plain_files import read_plain
 from ..validators.suite_statistics import prompt_statistics, suite_statistics
-from ..validators.suites.suite_rules import check_entry
+from ..validators.suites.conditions import check_entry
 from .croissant import UNSTATED
 from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from .form import LAST_FILES, Facts, ReleaseForm

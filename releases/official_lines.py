@@ -14,8 +14,8 @@ from ..schemas.plain_files import open_plain
 from ..schemas.text import normalize_text
 from ..validators.codes import label, show
 from ..validators.lines import read_objects
-from ..validators.provenance import record_hashes
 from ..validators.statistics import StatisticsCollector
+from ..validators.status_rules import record_hashes
 from .composition import Composition
 from .layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
 from .official import GOLD, IDS, TYPES, Package

@@ -14,7 +14,7 @@ from ..validators.codes import issue, show
 from ..validators.dataset import as_user_error
 from ..validators.lines import read_objects
 from ..validators.schema_check import check_schema
-from ..validators.set_reviews import check_reviewers
+from ..validators.set_rules import check_reviewers
 from ..validators.view import Part
 from ..validators.word_rules import REVIEW_WORDS, check_values
 

@@ -17,7 +17,7 @@ from ..schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ..validators.codes import show
 from ..validators.report import IssueBin
 from ..validators.shots.codes import issue
-from ..validators.shots.fact_rules import check_facts
+from ..validators.shots.script_rules import check_facts
 
 IMAGES = "image"
 MOST_REFERENCES = 10

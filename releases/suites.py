@@ -17,7 +17,7 @@ from ..validators.codes import show
 from ..validators.redacted import find_redacted
 from ..validators.report import IssueBin, ValidationReport
 from ..validators.suites.codes import issue
-from ..validators.suites.suite_rules import check_prompts
+from ..validators.suites.conditions import check_prompts
 from .layout import PROMPTS, SUITE
 from .loading import read_rows, repeated
 from .strict_json import load_strictly

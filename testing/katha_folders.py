@@ -21,9 +21,9 @@ from ..validators.dataset import (
     STATISTICS,
     VARIANTS,
 )
-from ..validators.provenance import record_hashes
-from ..validators.run_balance import RunBalance
+from ..validators.set_splits import RunBalance
 from ..validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
+from ..validators.status_rules import record_hashes
 from .katha_samples import CREATED_AT
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .dataset import Dataset, iter_bundles, open_dataset
-    from .provenance import record_hashes
     from .record_rules import check_story, incomplete_reason
     from .report import ValidationReport
     from .statistics import HiddenCounts, StatisticsCollector, moral_balance
+    from .status_rules import record_hashes
     from .validation import statistics_of, validate
 
 _HOME = {
@@ -25,7 +25,7 @@ _HOME = {
     "iter_bundles": "dataset",
     "moral_balance": "statistics",
     "open_dataset": "dataset",
-    "record_hashes": "provenance",
+    "record_hashes": "status_rules",
     "statistics_of": "validation",
     "validate": "validation",
 }

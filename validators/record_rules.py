@@ -3,16 +3,37 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import label
+from .question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
+from .redacted import check_redacted
+from .scene_rules import (
+    check_characters,
+    check_entities,
+    check_moral_target,
+    check_scenes,
+    check_spans,
+    check_story_text,
+    check_transitions,
+    check_variant_ids,
+    check_variant_labels,
+    check_variant_texts,
+)
 from .schema_check import check_schema
-from .status_rules import incomplete_reason
+from .status_rules import (
+    check_bundle,
+    check_complete,
+    check_hashes,
+    check_review,
+    check_rights,
+    incomplete_reason,
+)
 from .view import Part, Story
+from .word_rules import check_ids, check_language, check_variant_id_forms, check_variant_words, check_words
 
 __all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason"]
 
@@ -23,24 +44,24 @@ class StoryRule:
 
     Attributes:
         name: its name, for choosing rules.
-        target: ``module:function``, relative to this package; loaded on first use. Or the function itself.
+        check: story -> findings; a function.
         reads: the fields that it relies on, ``variants`` for the variants and ``bundle`` for what a run keeps
             beside the record. It does not run where one of them has a schema error.
     """
 
     name: str
-    target: "str | _Rule"
+    check: Callable[[Story], Iterator[Issue]]
     reads: tuple[str, ...]
 
 
 STORY_RULES: tuple[StoryRule, ...] = (
-    StoryRule("redacted", "redacted:check_redacted", ()),
-    StoryRule("ids", "word_rules:check_ids", ("story_id", "scenes", "transitions", "questions")),
-    StoryRule("variant-id-forms", "word_rules:check_variant_id_forms", ("variants",)),
-    StoryRule("language", "word_rules:check_language", ("language",)),
+    StoryRule("redacted", check_redacted, ()),
+    StoryRule("ids", check_ids, ("story_id", "scenes", "transitions", "questions")),
+    StoryRule("variant-id-forms", check_variant_id_forms, ("variants",)),
+    StoryRule("language", check_language, ("language",)),
     StoryRule(
         "words",
-        "word_rules:check_words",
+        check_words,
         (
             "narrative_type",
             "moral_label",
@@ -53,32 +74,32 @@ STORY_RULES: tuple[StoryRule, ...] = (
             "questions",
         ),
     ),
-    StoryRule("variant-words", "word_rules:check_variant_words", ("variants",)),
-    StoryRule("scenes", "scene_rules:check_scenes", ("scenes",)),
-    StoryRule("spans", "scene_rules:check_spans", ("scenes", "story_text")),
-    StoryRule("story-text", "scene_rules:check_story_text", ("story_text", "source_text")),
-    StoryRule("characters", "scene_rules:check_characters", ("scenes", "story_text")),
-    StoryRule("transitions", "scene_rules:check_transitions", ("scenes", "transitions")),
-    StoryRule("moral-target", "scene_rules:check_moral_target", ("transitions", "moral_label")),
-    StoryRule("question-places", "question_rules:check_question_places", ("scenes", "questions")),
-    StoryRule("answers", "question_rules:check_answers", ("questions",)),
-    StoryRule("moral-answers", "question_rules:check_moral_answers", ("questions", "moral_label")),
-    StoryRule("temporal", "question_rules:check_temporal", ("scenes", "questions")),
+    StoryRule("variant-words", check_variant_words, ("variants",)),
+    StoryRule("scenes", check_scenes, ("scenes",)),
+    StoryRule("spans", check_spans, ("scenes", "story_text")),
+    StoryRule("story-text", check_story_text, ("story_text", "source_text")),
+    StoryRule("characters", check_characters, ("scenes", "story_text")),
+    StoryRule("transitions", check_transitions, ("scenes", "transitions")),
+    StoryRule("moral-target", check_moral_target, ("transitions", "moral_label")),
+    StoryRule("question-places", check_question_places, ("scenes", "questions")),
+    StoryRule("answers", check_answers, ("questions",)),
+    StoryRule("moral-answers", check_moral_answers, ("questions", "moral_label")),
+    StoryRule("temporal", check_temporal, ("scenes", "questions")),
     StoryRule(
         "variant-ids",
-        "variant_rules:check_variant_ids",
+        check_variant_ids,
         ("story_id", "provenance.contrastive_variant_ids", "variants"),
     ),
-    StoryRule("variant-texts", "variant_rules:check_variant_texts", ("scenes", "variants")),
-    StoryRule("entities", "variant_rules:check_entities", ("scenes", "story_text", "variants")),
+    StoryRule("variant-texts", check_variant_texts, ("scenes", "variants")),
+    StoryRule("entities", check_entities, ("scenes", "story_text", "variants")),
     StoryRule(
         "variant-labels",
-        "variant_rules:check_variant_labels",
+        check_variant_labels,
         ("moral_label", "narrative_type", "split", "variants"),
     ),
     StoryRule(
         "hashes",
-        "status_rules:check_hashes",
+        check_hashes,
         (
             "story_id",
             "title",
@@ -94,20 +115,19 @@ STORY_RULES: tuple[StoryRule, ...] = (
     ),
     StoryRule(
         "rights",
-        "status_rules:check_rights",
+        check_rights,
         ("provenance.source_rights_status", "provenance.dataset_license"),
     ),
-    StoryRule("review", "status_rules:check_review", ("validation_status", "evidence_status")),
-    StoryRule("bundle", "status_rules:check_bundle", ("validation_status", "bundle")),
+    StoryRule("review", check_review, ("validation_status", "evidence_status")),
+    StoryRule("bundle", check_bundle, ("validation_status", "bundle")),
     StoryRule(
         "complete",
-        "status_rules:check_complete",
+        check_complete,
         ("narrative_type", "moral_label", "scenes", "transitions", "questions"),
     ),
 )
 """Every rule about one story. The first, the JSON Schema itself, is always run."""
 
-_Rule = Callable[[Story], Iterator[Issue]]
 GROUP = "fabula.rules"
 """Entry points of this group add rules to ``fabula validate``: the object is a :class:`StoryRule`."""
 
@@ -158,19 +178,14 @@ def check_part(
             issues.append(finding.issue)
             broken.update(["bundle"] if finding.broken else [])
     checked = replace(story, broken=broken) if broken else story
-    for name, reads, rule in (*_rules(), *(_rules_of_packages() if own else ())):
-        if (only is None or name in only) and checked.readable(reads):
-            issues.extend(rule(checked))
+    for rule in (*STORY_RULES, *(_rules_of_packages() if own else ())):
+        if (only is None or rule.name in only) and checked.readable(rule.reads):
+            issues.extend(rule.check(checked))
     return checked, issues
 
 
 @cache
-def _rules() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
-    return tuple((rule.name, rule.reads, load(rule.target)) for rule in STORY_RULES)
-
-
-@cache
-def _rules_of_packages() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
+def _rules_of_packages() -> tuple[StoryRule, ...]:
     """Return the rules of the entry-point group.
 
     Raises:
@@ -185,13 +200,4 @@ def _rules_of_packages() -> tuple[tuple[str, tuple[str, ...], _Rule], ...]:
                 fix=f"correct {entry.value}; CONTRIBUTING.md shows how",
             )  # fmt: skip
         found[rule.name] = rule
-    return tuple((rule.name, rule.reads, load(rule.target)) for rule in found.values())
-
-
-def load(target: str | _Rule) -> _Rule:
-    """Return what ``module:attribute`` of this package names, or the function that is given."""
-    if not isinstance(target, str):
-        return target
-    module, attribute = target.split(":")
-    found: _Rule = getattr(import_module(f".{module}", __package__), attribute)
-    return found
+    return tuple(found.values())

@@ -10,9 +10,9 @@ from ..schemas.issue import Issue
 from .codes import issue, show
 from .dataset import ASSIGNMENTS, BALANCE, MORAL_BALANCE, RELEASE, STATISTICS, Dataset
 from .lines import ignore
-from .run_balance import RunBalance
 from .schema_check import check_schema
 from .set_rules import SetRule
+from .set_splits import RunBalance
 from .statistics import (
     BalanceTolerance,
     StatisticsCollector,

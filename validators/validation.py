@@ -12,15 +12,19 @@ from .dataset import IMPORTED, STATISTICS, Dataset, open_dataset
 from .lines import ignore
 from .record_rules import check_part
 from .report import IssueBin, ValidationReport
-from .set_files import producer_fields
-from .set_ids import Orphans
-from .set_reviews import Reviews
-from .set_rules import load_set_rules
+from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_fields
+from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
+from .set_splits import NearDuplicates, SplitSizes
 from .statistics import StatisticsCollector, hidden_counts
 from .view import Story
 
 PARTS = ("scenes", "transitions", "questions")
 REPORT_EVERY = 100
+SET_RULES: tuple[type[SetRule], ...] = (
+    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, NearDuplicates, SplitSizes, Assignments, Statistics,
+    MoralBalance, Balance, Manifest,
+)  # fmt: skip
+"""Every rule about a whole data set."""
 DEFINED_HERE = frozenset({"hash", "scene-span", "story-text"})
 """Codes about forms that Fabula defines and the paper leaves open: hashes, normal forms, scenes as spans."""
 
@@ -46,7 +50,7 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
     dataset = open_dataset(path)
     issues, checked = IssueBin(), Counter[str]()
     index = dataset.variant_index(issues.add)
-    rules = [rule(dataset, index) for rule in load_set_rules()]
+    rules = [rule(dataset, index) for rule in SET_RULES]
     for story in dataset.stories(issues.add, index):
         checked_story, found = check_part(story, own=True)
         issues.extend(graded(one, dataset) for one in found)

@@ -6,8 +6,7 @@ from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...releases.layout import WITHDRAWN
 from ...schemas.canonical import Json
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
-from ...validators.shots.plot_rules import check_plot
-from ...validators.shots.script_rules import FIELDS, check_script
+from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from .draft import official_script, sketch_of
 from .translation import other_language
 

@@ -17,8 +17,7 @@ from ...schemas.shots import ShotScript
 from ...schemas.text import unspaced_count
 from ...schemas.values import Edit
 from ...validators.codes import label, show
-from ...validators.shots.plot_rules import check_plot
-from ...validators.shots.script_rules import FIELDS, check_script
+from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..editing import Consequence, Editing
 from ..text.spans import neighbour_of_moved
 from .apply_edits import Refused, apply_edit

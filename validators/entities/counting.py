@@ -1,10 +1,100 @@
 """What tables count over the episodes of a tier."""
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 
+from ...schemas.canonical import Json
 from ...schemas.entities import EntityType
 from .measures import Measures, Track
-from .numbers import Share, Spread, mean, share, spread
+
+_PLACES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean with the population standard deviation (ddof 0), over ``of`` values."""
+
+    mean: float
+    sd: float
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The share, 0 to 1."""
+        return self.count / self.of
+
+
+Value = int | float | Spread | Share | None
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return mean and population standard deviation; None of nothing."""
+    middle = mean(values)
+    if middle is None:
+        return None
+    squares = math.fsum((value - middle) ** 2 for value in values)
+    return Spread(middle, math.sqrt(squares / len(values)), len(values))
+
+
+def median(values: Iterable[float]) -> float | None:
+    """Return the median, the mean of the two middle ones for an even number; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    return (ordered[half - 1 + len(ordered) % 2] + ordered[half]) / 2
+
+
+def share(count: int, of: int) -> Share | None:
+    """Return a share; None of nothing."""
+    return Share(count, of) if of else None
+
+
+def ratio(above: float, below: float) -> float | None:
+    """Return a quotient; None where there is nothing to divide by."""
+    return above / below if below else None
+
+
+def value_json(value: Value) -> Json:
+    """Return a value as plain JSON, fractions to six places."""
+    if isinstance(value, Spread):
+        return {"mean": round(value.mean, _PLACES), "sd": round(value.sd, _PLACES), "of": value.of}
+    if isinstance(value, Share):
+        return {"count": value.count, "of": value.of, "share": round(value.share, _PLACES)}
+    return round(value, _PLACES) if isinstance(value, float) else value
+
+
+def value_text(value: Value) -> str:
+    """Return a value for people: fractions to two places, shares in per cent with their count."""
+    if value is None:
+        return "–"
+    if isinstance(value, Spread):
+        return f"{fixed(value.mean)} ± {fixed(value.sd)}"
+    if isinstance(value, Share):
+        return f"{fixed(100 * value.share, 1)}% ({value.count:,})"
+    return f"{value:,}" if isinstance(value, int) else fixed(value)
+
+
+def fixed(value: float, places: int = 2) -> str:
+    """Return a number with so many places, halves away from zero, as people and the paper round them."""
+    exact = Decimal(str(round(value, _PLACES + 3)))
+    return f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,}"
+
 
 Episodes = Sequence[Measures]
 Load = tuple[int, int, int]

@@ -7,10 +7,8 @@ from ...schemas.entities import ALL, EntitySplits
 from ...schemas.issue import Issue
 from ..codes import show
 from .codes import issue
-from .registry_rules import check_registry
-from .schedule_rules import check_schedule
-from .script_rules import check_script
-from .text_rules import check_texts
+from .registry_rules import check_registry, check_schedule
+from .script_rules import check_script, check_texts
 from .view import EpisodeView
 
 _WINDOW = re.compile(r"(.+)__i([0-9]{1,9})_j([0-9]{1,9})__T[0-9]+", re.DOTALL)

@@ -5,10 +5,8 @@ from functools import partial
 
 from ...schemas.entities import TIERS, TYPES, EntityType
 from . import counting
-from .counting import PLURALS, Episodes
-from .numbers import Share, Spread, Value, mean, median, ratio, share, spread
-from .published import SHORT
-from .tables import Groups, Table, TableMaker
+from .counting import PLURALS, Episodes, Share, Spread, Value, mean, median, ratio, share, spread
+from .tables import SHORT, Groups, Table, TableMaker
 
 MANY_OBJECTS = 25
 _INDEX = "difference of the shots' numbers, 1 for neighbouring shots"

@@ -5,9 +5,8 @@ from functools import partial
 
 from ...schemas.entities import TYPES, EntityType
 from . import counting
-from .counting import PLURALS, Episodes, Load
+from .counting import PLURALS, Episodes, Load, Share, mean, median, share
 from .measures import Track
-from .numbers import Share, mean, median, share
 from .tables import Groups, Table, TableMaker
 
 FIRST_SHOTS = 10

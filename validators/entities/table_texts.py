@@ -6,10 +6,9 @@ from functools import partial
 
 from ...schemas.entities import ALL, EntityType
 from . import counting
-from .counting import PLURALS, Episodes
-from .numbers import Share, Value, mean, median, ratio, share
+from .counting import PLURALS, Episodes, Share, Value, mean, median, ratio, share
+from .measures import TAGS, VERB_GROUPS, VERBS
 from .tables import Groups, Table, TableMaker
-from .texts import TAGS, VERB_GROUPS, VERBS
 
 FREQUENT = 43
 """Least count of a form that Table 9 of the paper seems to sum up: with it all its 18 counts come out."""

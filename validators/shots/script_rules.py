@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...schemas.issue import Issue
-from ...schemas.shots import Shot, ShotScript, TwoTexts
+from ...schemas.shots import Shot, ShotScript, StoryFacts, TwoTexts
 from ...schemas.text import unspaced_count
 from ...schemas.vocabulary import vocabulary
 from ..codes import show
@@ -156,3 +156,54 @@ def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
                 message = f"from {show(before.text('en'))} to {show(camera.text('en'))}"
                 yield issue("camera-jump", where, f"{path}.{language}", message)
         before = camera
+
+
+_HUMANS = {True: "realistic_human", False: "unrealistic_human"}
+
+
+def check_facts(facts: StoryFacts, script: ShotScript, where: str) -> Iterator[Issue]:
+    """Yield where facts use other words than the lists, name nobody of the script, or do not fit its tags."""
+    for name, value in (("style_category", facts.style), ("culture", facts.culture)):
+        yield from _word(name, value, where, "$.style" if name == "style_category" else "$.culture")
+    for key, known in facts.characters.items():
+        path = f"$.characters[{show(key)}]"
+        if key not in script.characters:
+            yield issue("facts-character", where, path, f"{show(key)} is no character of the script")
+        yield from _word("gender", known.gender, where, f"{path}.gender")
+    if facts.realistic is None:
+        return
+    other = _HUMANS[not facts.realistic]
+    for key, sheet in script.characters.items():
+        if sheet.tag == other:
+            message = f"expected {_HUMANS[facts.realistic]} for {show(key)}, found {other}"
+            yield issue("facts-realistic", where, "$.realistic", message)
+
+
+def _word(name: str, value: str | None, where: str, path: str) -> Iterator[Issue]:
+    words = vocabulary(name).values
+    if value is not None and value not in words:
+        yield issue("facts-word", where, path, f"expected one of {', '.join(words)}, found {show(value)}")
+
+
+def check_plot(script: ShotScript, text: str, language: str, where: str) -> Iterator[Issue]:
+    """Yield where plot correspondences and story part: they must hold its text in order, but for white space.
+
+    Args:
+        script: the script.
+        text: the story's text.
+        language: key of its language in the format, ``en`` or ``ch``.
+        where: the script's file.
+    """
+    left = "".join(text.split())
+    for place, shot in enumerate(script.shots):
+        told = "".join((shot.plot.of(language) if shot.plot is not None else "").split())
+        if not left.startswith(told):
+            path = f"$.Shots[{place}]['Plot Correspondence'].{language}"
+            message = f"expected the story to go on with {show(left[:40])}, found {show(told[:40])}"
+            yield issue("plot-coverage", where, path, message)
+            return
+        left = left[len(told) :]
+    if left:
+        yield issue(
+            "plot-coverage", where, "$.Shots", f"the end of the story is in no shot: {show(left[:40])}"
+        )

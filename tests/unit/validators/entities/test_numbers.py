@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.validators.entities.numbers import fixed
+from fabula.validators.entities.counting import fixed
 
 
 @pytest.mark.parametrize(

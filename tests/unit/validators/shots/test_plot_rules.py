@@ -3,7 +3,7 @@
 import pytest
 
 from fabula.schemas.shots import ShotScript
-from fabula.validators.shots.plot_rules import check_plot
+from fabula.validators.shots.script_rules import check_plot
 
 STORY = "A fox saw grapes.  It leapt. It left."
 

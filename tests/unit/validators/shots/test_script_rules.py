@@ -8,8 +8,7 @@ import pytest
 from fabula.models.secrets import MARK
 from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
-from fabula.validators.shots.fact_rules import check_facts
-from fabula.validators.shots.script_rules import check_script
+from fabula.validators.shots.script_rules import check_facts, check_script
 
 Change = Callable[[Any], object]
 
