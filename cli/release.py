@@ -11,7 +11,7 @@ from .common import emit, released, say, show, show_findings, warn
 
 if TYPE_CHECKING:
     from ..evaluation.judges.affected import Affected
-    from ..releases.diffing.compare import ReleaseDiff
+    from ..releases.diff.compare import ReleaseDiff
 
 
 @command(
@@ -131,7 +131,7 @@ def diff(
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --html diff.html
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --evaluation runs/eval-a --json
     """
-    from ..releases.diffing.render import write_page
+    from ..releases.diff.render import write_page
 
     try:
         found, affected = _compared(released(old), released(new), evaluation)
@@ -151,7 +151,7 @@ class NotCompared(InputError):
 
 
 def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
-    from ..releases.diffing.compare import diff
+    from ..kinds.verbs import diff
 
     found = diff(old, new)
     if evaluation is None:
@@ -169,13 +169,13 @@ class _Told:
     affected: "Affected | None"
 
     def as_json(self) -> dict[str, Any]:
-        from ..releases.diffing.render import as_json
+        from ..releases.diff.render import as_json
 
         evaluation = None if self.affected is None else self.affected.as_json()
         return {**as_json(self.found), "evaluation": evaluation}
 
     def lines(self) -> Iterator[str]:
-        from ..releases.diffing.render import lines
+        from ..releases.diff.render import lines
 
         yield from lines(self.found)
         if self.affected is not None:

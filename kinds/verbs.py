@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..builders.preview import Preview
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
+    from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.plan import PublishPlan
     from ..releases.hub.publish import Published, PublishOptions
     from ..releases.options import PackOptions
@@ -178,6 +179,13 @@ def verify(path: str | Path, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as
     from ..releases.verification import verify as verify_as
 
     return verify_as(path, form_of_release(Path(path)), **how)
+
+
+def diff(old: str | Path, new: str | Path) -> "ReleaseDiff":
+    """Compare two releases of a benchmark of any kind; see :func:`fabula.releases.diff.compare.diff`."""
+    from ..releases.diff.compare import diff as diff_as
+
+    return diff_as(old, new, form_of_release(Path(new)).changes)
 
 
 def load(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type

@@ -12,10 +12,11 @@ from typing import Any
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
 from .croissant import stated_languages
-from .diffing.compare import ReleaseDiff, diff_sides, version_of
-from .diffing.render import changes_document
-from .diffing.sides import Side, open_side
-from .diffing.version import Version, is_enough
+from .diff.compare import ReleaseDiff, diff_sides, version_of
+from .diff.form import DiffForm
+from .diff.render import changes_document
+from .diff.sides import Side, open_side
+from .diff.version import Version, is_enough
 from .layout import CHANGES, HIDDEN_SPLIT
 from .options import AUTO, PackOptions
 
@@ -96,13 +97,14 @@ def options_since(path: Path) -> dict[str, Any]:
 
 
 def compare_with_previous(
-    previous: Side, draft: Side, options: PackOptions, run: Path, hidden: Collection[str]
+    previous: Side, draft: Side, form: DiffForm, options: PackOptions, run: Path, hidden: Collection[str]
 ) -> Since:
     """Compare the draft of a release with the version before, and settle its version.
 
     Args:
         previous: the version before.
         draft: the folder that is being packed, and what its ``release.json`` says so far.
+        form: how releases of the kind are compared.
         options: what a person said about it; the version may be ``auto``.
         run: the run that is packed, for its corrections.
         hidden: the ids of its hidden-test stories.
@@ -114,7 +116,7 @@ def compare_with_previous(
     before = version_of(previous)
     if options.version == AUTO:
         draft = replace(draft, document={**draft.document, "version": before.text})
-    found = diff_sides(previous, draft)
+    found = diff_sides(previous, draft, form)
     _require_steady_splits(found, run, hidden)
     version = found.due.text if options.version == AUTO else options.version
     _require_enough(found, before, Version.of(version, "--version"))
@@ -130,8 +132,8 @@ def compare_with_previous(
 
 def _breaks(found: ReleaseDiff) -> Iterator[str]:
     """Yield what no version of one benchmark would usually do."""
-    listed = found.old.document.get("records", {}).get(found.main, {})
-    if listed and len(found.removed.get(found.main, ())) == len(listed):
+    listed = found.old.document.get("records", {}).get(found.form.main, {})
+    if listed and len(found.removed.get(found.form.main, ())) == len(listed):
         yield f"no story of {found.old.folder} is in this release; is it a version of the same benchmark?"
     promises = ("commitments" in side.document for side in (found.old, found.new))
     if all(promises) and found.hidden.kept is None:

@@ -11,7 +11,7 @@ from ..schemas.plain_files import parse_json, read_json, read_plain, read_text
 from .changes_since import Since
 from .check_tables import count_rows
 from .compare_facts import false_facts
-from .diffing.changes import changes_between
+from .diff.changes import changes_between
 from .documents import ORIGIN, Origin, documents_of, file_entries, tools
 from .form import Facts, LeftOut, Reading
 from .front_matter import check_front_matter
@@ -104,7 +104,7 @@ def _origin(folder: Path, document: Mapping[str, Any]) -> Origin:
 
 
 def _since(folder: Path, document: Mapping[str, Any]) -> Since | None:
-    """Return what is known of the version before; only :mod:`.diffing.check` can say whether it is true."""
+    """Return what is known of the version before; only :mod:`.diff.check` can say whether it is true."""
     if "previous" not in document:
         return None
     changes = read_json(folder / CHANGES)

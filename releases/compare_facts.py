@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..schemas.canonical import Json
 from ..schemas.plain_files import parse_json
-from .diffing.changes import path_text
+from .diff.changes import path_text
 from .form import Facts
 from .front_matter import parse_front_matter
 from .layout import CARD, CROISSANT, LICENSE, README

@@ -14,6 +14,7 @@ from ..schemas.issue import Issue
 from ..validators.entities.codes import BLOCKING
 from ..validators.entities.counting import fixed
 from .croissant import UNSTATED
+from .diff.form import DiffForm, RecordFile
 from .entity_tables import TABLES, set_rows
 from .entity_tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, statistics_of_set, write_tree
 from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
@@ -209,6 +210,7 @@ FORM = ReleaseForm(
         "right to any video that an episode was made from."
     ),
     templates=("entity_card.j2", "entity_license.j2", "entity_responsible_ai.j2"),
+    changes=DiffForm({EPISODES: RecordFile(f"record of {EPISODES}", f"records of {EPISODES}")}),
     packing=RECORDS.packing,
     reading=RECORDS.reading,
     load=load_entity_release,

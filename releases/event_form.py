@@ -14,6 +14,7 @@ from ..schemas.plain_files import read_plain
 from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from ..validators.suites.conditions import check_entry
 from .croissant import UNSTATED
+from .diff.form import DiffForm, RecordFile
 from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from .form import LAST_FILES, Facts, ReleaseForm
 from .layout import EVENTS, PROMPTS, SOURCE_MANIFEST, STATISTICS, SUITE
@@ -199,6 +200,7 @@ FORM = ReleaseForm(
         "right to any video that a prompt captions."
     ),
     templates=("suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"),
+    changes=DiffForm({PROMPTS: RecordFile("prompt", "prompts", frozenset(("origin", "producers")))}),
     packing=RECORDS.packing,
     reading=RECORDS.reading,
     load=load_suite_release,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
+from .diff.form import DiffForm
 from .layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from .options import Licence, PackOptions
 from .run_folder import FinishedRun
@@ -229,6 +230,7 @@ class ReleaseForm:
         keywords: of the Croissant metadata.
         rights_scope: what the manifest of sources says of rights.
         templates: of card, licence notice and responsible-AI properties.
+        changes: how two of its releases are compared.
         packing: starts to pack with options in full.
         reading: starts to verify.
         load: folder -> the release as typed records.
@@ -259,6 +261,7 @@ class ReleaseForm:
     keywords: tuple[str, ...]
     rights_scope: str
     templates: tuple[str, str, str]
+    changes: DiffForm
     packing: Callable[["ReleaseForm", PackOptions], Packing]
     reading: Callable[["ReleaseForm"], Reading]
     load: Callable[[Path], Any]

@@ -10,6 +10,7 @@ from ..validators.dataset import RECORDS, REVIEWS
 from .additions import StoryFacts
 from .canary import canary_file
 from .composition import Composition
+from .diff.form import DiffForm, RecordFile
 from .form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from .katha_packing import StoryPacking
 from .katha_reading import StoryReading
@@ -268,6 +269,8 @@ def _salt(facts: Facts) -> bytes | None:
     return salt
 
 
+QUIET = frozenset(("title", "provenance", "validation_status", "evidence_status"))
+"""Fields that say nothing about what a story means."""
 FORM = ReleaseForm(
     kind="katha",
     runs={"katha": RECORDS},
@@ -291,6 +294,11 @@ FORM = ReleaseForm(
         "reference website or publisher page."
     ),
     templates=("card.j2", "license.j2", "responsible_ai.j2"),
+    changes=DiffForm({
+        ANNOTATIONS: RecordFile("story", "stories", QUIET, splits=True),
+        VARIANTS: RecordFile("contrastive variant", "contrastive variants", owner="base_story_id"),
+        PRODUCERS: RecordFile("line about producers", "lines about producers", aside=True),
+    }),
     packing=StoryPacking,
     reading=StoryReading,
     load=load,

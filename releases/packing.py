@@ -10,7 +10,7 @@ from ..engine.privacy import keep_private
 from ..errors import ConfigError
 from ..schemas.canonical import Json, pretty_bytes
 from .changes_since import compare_with_previous, open_previous
-from .diffing.sides import Side
+from .diff.sides import Side
 from .documents import checksums, documents_of, file_entries, head, origin_of, release_document
 from .form import Facts, LeftOut, Packing, ReleaseForm
 from .hidden.commitments import salt_beside, write_salt
@@ -102,7 +102,9 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
             origin = origin_of(finished)
             if previous is not None:
                 side = Side(drafts[0], release_document(facts, origin, {}), facts.statistics)
-                since = compare_with_previous(previous, side, options, finished.folder, packing.hidden)
+                since = compare_with_previous(
+                    previous, side, form.changes, options, finished.folder, packing.hidden
+                )
                 facts = replace(facts, options=since.options, since=since)
             for name, content in documents_of(facts, origin, file_entries(drafts[0])).items():
                 (drafts[0] / name).write_bytes(content)

@@ -17,6 +17,8 @@ from ..schemas.issue import Issue
 from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.shots import ReferenceImage, ShotRecord
 from .croissant import UNSTATED
+from .diff.form import DiffForm, RecordFile
+from .diff.images import REFERENCE_IMAGES
 from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from .form import LAST_FILES, Facts, ReleaseForm
 from .layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATISTICS
@@ -296,6 +298,10 @@ FORM = ReleaseForm(
         "right to any story, and none to images beyond what the line of each says."
     ),
     templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
+    changes=DiffForm(
+        {SHOT_SCRIPTS: RecordFile("script", "scripts", frozenset(("source_id", "producers")))},
+        (REFERENCE_IMAGES,),
+    ),
     packing=RECORDS.packing,
     reading=RECORDS.reading,
     load=load_shot_release,

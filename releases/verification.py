@@ -13,7 +13,7 @@ from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out, made_by_these_tools, recount
 from .check_files import check_listing, check_records, check_release_document, check_sums
 from .check_tables import check_table_bytes, check_tables
-from .diffing.check import check_changes
+from .diff.check import check_changes
 from .document_shape import misshapen
 from .findings import Findings, VerifyReport, document_of, read_back
 from .form import Reading, ReleaseForm
@@ -203,7 +203,7 @@ def _check_public(
     findings.gather("tables", check_table_bytes(folder, document, form))
     for name, found in reading.check_beside(folder, document, exact=exact):
         findings.gather(name, found)
-    findings.gather(CHANGES, check_changes(folder, document, exact=exact))
+    findings.gather(CHANGES, check_changes(folder, document, form.changes, exact=exact))
     findings.gather(CROISSANT, _check_metadata(folder, form))
     if readers:
         findings.gather("read back", read_back(folder, form, findings))

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.kinds.verbs import pack
-from fabula.releases.diffing.compare import diff
-from fabula.releases.diffing.render import write_page
+from fabula.kinds.verbs import diff, pack
+from fabula.releases.diff.render import write_page
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

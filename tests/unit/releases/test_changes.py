@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.releases.diffing.changes import Change, changes_between, pattern_of
+from fabula.releases.diff.changes import Change, changes_between, pattern_of
 from fabula.schemas.canonical import canonical_text
 
 VALUES = st.recursive(

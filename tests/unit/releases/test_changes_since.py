@@ -11,9 +11,11 @@ import pytest
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
+from fabula.kinds.registry import form_of_release
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.changes_since import options_since
-from fabula.releases.diffing.check import check_changes
+from fabula.releases.diff.check import check_changes
+from fabula.releases.katha_form import FORM
 from fabula.releases.options import PackOptions
 from fabula.releases.packing import PackResult
 from fabula.schemas.canonical import Json, sha256_file
@@ -251,9 +253,9 @@ def test_verify_when_changes_and_release_disagree_says_where(
 ) -> None:
     folder = pack(make(retold, 9), tmp_path / "new", after(old, "auto")).folder
     document = json.loads((folder / "release.json").read_bytes())
-    assert list(check_changes(folder, document)) == []
+    assert list(check_changes(folder, document, FORM.changes)) == []
     helpers.edit_json(folder / file, change)
-    found = check_changes(folder, json.loads((folder / "release.json").read_bytes()))
+    found = check_changes(folder, json.loads((folder / "release.json").read_bytes()), FORM.changes)
     assert text in " ".join(issue.message for issue in found)
 
 
@@ -262,7 +264,7 @@ def test_verify_when_changes_are_missing_says_so(
 ) -> None:
     folder = pack(make(retold), tmp_path / "new", after(old, "auto")).folder
     (folder / "changes.json").unlink()
-    (issue,) = check_changes(folder, json.loads((folder / "release.json").read_bytes()))
+    (issue,) = check_changes(folder, json.loads((folder / "release.json").read_bytes()), FORM.changes)
     assert "changes.json is missing" in issue.message
 
 
@@ -288,7 +290,10 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     document = json.loads((second / "release.json").read_bytes())
     assert document["version"] == "0.2.0"
     assert document["previous"]["sha256"] == sha256_file(first / "release.json")
-    assert verify(second, quick=True).ok and list(check_changes(second, document)) == []
+    assert (
+        verify(second, quick=True).ok
+        and list(check_changes(second, document, form_of_release(second).changes)) == []
+    )
     stories = write_run(tmp_path / "stories", sample_bundles(6))
     with pytest.raises(InputError, match=r"\$\.kind: it is katha, and events in"):
         pack(stories, tmp_path / "new", PackOptions("auto", name="fabula-event-suite", since=first))

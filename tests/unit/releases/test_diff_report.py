@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import TargetError
-from fabula.kinds.verbs import pack
-from fabula.releases.diffing.compare import ReleaseDiff, diff
-from fabula.releases.diffing.render import render_page, write_page
+from fabula.kinds.verbs import diff, pack
+from fabula.releases.diff.compare import ReleaseDiff
+from fabula.releases.diff.render import render_page, write_page
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -13,10 +13,10 @@ import pytest
 from fabula.builders.events.building import build_suite
 from fabula.builders.events.options import SuiteOptions
 from fabula.errors import ConfigError, InputError
-from fabula.kinds.verbs import pack
-from fabula.releases.diffing.compare import ReleaseDiff, diff
-from fabula.releases.diffing.render import as_json, lines
-from fabula.releases.diffing.version import Step
+from fabula.kinds.verbs import diff, pack
+from fabula.releases.diff.compare import ReleaseDiff
+from fabula.releases.diff.render import as_json, lines
+from fabula.releases.diff.version import Step
 from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_folders import rehash, write_run

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.kinds.verbs import pack, verify
-from fabula.releases.diffing.compare import ReleaseDiff, diff
-from fabula.releases.diffing.render import as_json, lines, render_page
-from fabula.releases.diffing.version import Step
+from fabula.kinds.verbs import diff, pack, verify
+from fabula.releases.diff.compare import ReleaseDiff
+from fabula.releases.diff.render import as_json, lines, render_page
+from fabula.releases.diff.version import Step
 from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import with_provenance, write_facts

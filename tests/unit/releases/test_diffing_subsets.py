@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.kinds.verbs import pack
-from fabula.releases.diffing.compare import diff
-from fabula.releases.diffing.render import as_json, lines
-from fabula.releases.diffing.version import Step
+from fabula.kinds.verbs import diff, pack
+from fabula.releases.diff.render import as_json, lines
+from fabula.releases.diff.version import Step
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles

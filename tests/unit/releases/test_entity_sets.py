@@ -9,8 +9,7 @@ import pytest
 
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
-from fabula.kinds.verbs import pack, verify
-from fabula.releases.diffing.compare import diff
+from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.entity_form import EntityRelease
 from fabula.releases.entity_import import export_episodes, import_episodes
 from fabula.releases.entity_tree import (

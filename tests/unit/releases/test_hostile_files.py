@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.errors import FabulaError
-from fabula.kinds.verbs import load, verify
-from fabula.releases.diffing.compare import diff
+from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.hidden.search import search_rows
 from fabula.releases.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.releases.parquet import open_table

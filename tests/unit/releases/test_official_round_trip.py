@@ -6,8 +6,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.judges.load_items import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
-from fabula.kinds.verbs import load, verify
-from fabula.releases.diffing.compare import diff
+from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError, RunError
-from fabula.kinds.verbs import load, pack, verify
-from fabula.releases.diffing.compare import diff
+from fabula.kinds.verbs import diff, load, pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import with_provenance, write_facts
 from fabula.releases.shot_form import LEFT_OUT, ShotRelease, may_be_released

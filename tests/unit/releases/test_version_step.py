@@ -3,7 +3,7 @@
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases.diffing.version import Step, Version, is_enough, next_version
+from fabula.releases.diff.version import Step, Version, is_enough, next_version
 
 
 def v(text: str) -> Version:

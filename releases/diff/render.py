@@ -10,9 +10,8 @@ from ...schemas.canonical import Json
 from ..layout import FORMAT
 from ..pages import policy_of, save_page, style_of, template_of
 from .changes import Change, pattern_of
-from .compare import Gone, Move, ReleaseDiff, record_file
-from .images import picture_rows
-from .sections import IMAGES, SECTIONS, printable, shortened, values_text
+from .compare import Gone, Move, ReleaseDiff
+from .sections import ABOUT, SUBSETS, printable, sections_of, shortened, values_text
 from .sides import Side
 
 SHOWN = 12
@@ -32,6 +31,7 @@ _FOLLOWING = tuple(
 def as_json(compared: ReleaseDiff) -> dict[str, Json]:
     """Return a diff as plain JSON, with old and new values."""
     old, new = compared.schema
+    parts = _parts(compared)
     return {
         "old": about_side(compared.old),
         "new": about_side(compared.new),
@@ -48,7 +48,8 @@ def as_json(compared: ReleaseDiff) -> dict[str, Json]:
             if record.changes
         ],
         "schema": {"old": old, "new": new, "fields": compared.fields},
-        **{section.name: section.as_json(compared.sections[section.name]) for section in SECTIONS},
+        **{name: parts.pop(name, []) for name in (ABOUT.name, SUBSETS.name, "images")},
+        **parts,
         "hidden_test": compared.hidden.as_json(),
     }
 
@@ -56,10 +57,14 @@ def as_json(compared: ReleaseDiff) -> dict[str, Json]:
 def changes_document(compared: ReleaseDiff, version: str) -> dict[str, Json]:
     """Return the content of ``changes.json``: ids, paths and kinds of changes, no values."""
     old, new = compared.schema
-    parts = {section.name: section.as_json(compared.sections[section.name]) for section in SECTIONS}
-    images = [
-        {name: value for name, value in row.items() if name not in ("old", "new")} for row in parts[IMAGES]
-    ]
+    parts = _parts(compared)
+    files = {
+        section.name: [
+            {name: value for name, value in row.items() if name not in ("old", "new")}
+            for row in parts[section.name]
+        ]
+        for section in compared.form.sections
+    }
     return {
         "format": FORMAT,
         "version": version,
@@ -73,9 +78,16 @@ def changes_document(compared: ReleaseDiff, version: str) -> dict[str, Json]:
             for change in record.changes
         ],
         "schema": {"old": old, "new": new},
-        **({"subsets": parts["subsets"]} if parts["subsets"] else {}),
-        **({"images": images} if images else {}),
+        **({SUBSETS.name: parts[SUBSETS.name]} if parts[SUBSETS.name] else {}),
+        **{name: rows for name, rows in files.items() if rows},
         "hidden_test": compared.hidden.as_json(),
+    }
+
+
+def _parts(compared: ReleaseDiff) -> dict[str, Any]:
+    return {
+        section.name: section.as_json(compared.sections[section.name])
+        for section in sections_of(compared.form)
     }
 
 
@@ -142,8 +154,8 @@ def lines(compared: ReleaseDiff) -> Iterator[str]:
 
 def listings(compared: ReleaseDiff) -> list[Listing]:
     """Return the parts of a diff that have anything to list."""
-    main, old, new = compared.main, *compared.schema
-    files = {name: record_file(name) for name in (*compared.added, *compared.removed, main)}
+    form, main, old, new = compared.form, compared.form.main, *compared.schema
+    files = {name: form.file(name) for name in (*compared.added, *compared.removed, main)}
     nouns = {name: file.nouns for name, file in files.items()}
     versions = [f"version {old} -> {new}"] if old != new else []
     fields = [
@@ -159,7 +171,7 @@ def listings(compared: ReleaseDiff) -> list[Listing]:
         *(_changed(compared, name) for name in dict.fromkeys(record.file for record in compared.changed)),
         Listing("schema", versions + fields),
         *(Listing(section.title, section.shown(compared.sections[section.name]), section.line,
-                  name=section.name) for section in SECTIONS),
+                  name=section.name) for section in sections_of(form)),
     ]  # fmt: skip
     return [part for part in parts if part.rows]
 
@@ -180,7 +192,7 @@ def _changed(compared: ReleaseDiff, name: str) -> Listing:
         )
         most = counts.most_common(SHOWN // 2)
         lead = [printable(f"{count} x {path} {kind}") for (path, kind), count in most]
-    return Listing(f"changes of {record_file(name).nouns}", rows, _change_text, lead, "changed")
+    return Listing(f"changes of {compared.form.file(name).nouns}", rows, _change_text, lead, "changed")
 
 
 def _change_text(row: tuple[str, Change]) -> str:
@@ -214,9 +226,11 @@ def write_page(path: Path, compared: ReleaseDiff, evaluation: Table = ()) -> Non
 def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
     """Return the page of a diff. All values of records are escaped and isolated in their direction."""
     changes = [(record.id, change) for record in compared.changed for change in record.changes]
-    lists = [part for part in listings(compared) if part.name not in (IMAGES, "changed")]
-    images = compared.sections[IMAGES]
-    pictures = picture_rows(images, compared.old.folder, compared.new.folder)
+    elsewhere = {"changed", *(section.name for section in compared.form.sections)}
+    lists = [part for part in listings(compared) if part.name not in elsewhere]
+    folders = compared.old.folder, compared.new.folder
+    files = {section: compared.sections[section.name] for section in compared.form.sections}
+    pictures = [row for section, rows in files.items() for row in section.pictures(rows, *folders)]
     style = style_of("page.css", __package__)
     page: str = template_of("page.j2", __package__).render(
         style=style,
@@ -230,7 +244,7 @@ def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
             (part.title, list(part.lines(MOST_ROWS)), max(0, len(part.rows) - MOST_ROWS)) for part in lists
         ],
         pictures=pictures,
-        more_pictures=len(images) - len(pictures),
+        more_pictures=sum(map(len, files.values())) - len(pictures),
         hidden=list(compared.hidden.lines()),
         evaluation=[[str(cell) for cell in row] for row in evaluation],
     )

@@ -13,22 +13,25 @@ from ...schemas.plain_files import read_json
 from ..layout import CHANGES, RELEASE, files_in
 from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, has_path
-from .compare import Move, RecordChange, ReleaseDiff, gone_from, main_file, with_reasons
-from .images import ImageChange
+from .compare import Move, RecordChange, ReleaseDiff, gone_from, with_reasons
+from .form import DiffForm
 from .render import changes_document
-from .sections import ABOUT_CHANGED, IMAGES, SECTIONS, HiddenChange, SubsetChange
+from .sections import ABOUT_CHANGED, SUBSETS, HiddenChange, SubsetChange, sections_of
 from .sides import Side
 from .version import Step, Version, is_enough
 
 _CURE = "pack the run again, with --since"
 
 
-def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = True) -> Iterator[Issue]:
+def check_changes(
+    folder: Path, document: Mapping[str, Any], form: DiffForm, *, exact: bool = True
+) -> Iterator[Issue]:
     """Yield every disagreement between ``changes.json`` and the release; a first release has no such file.
 
     Args:
         folder: the release.
         document: its ``release.json``.
+        form: how releases of the kind are compared.
         exact: compare the reasons for the step word by word; else their numbers, as another version may word
             them otherwise.
     """
@@ -52,7 +55,7 @@ def check_changes(folder: Path, document: Mapping[str, Any], *, exact: bool = Tr
         yield _issue("$.step", f"a {step} step makes {now} of {before}")
     yield from _check_ids(changes, document.get("records", {}))
     new = Side(folder, document)
-    found = _rebuilt(changes, new, exact=exact)
+    found = _rebuilt(changes, new, form, exact=exact)
     wanted = {**changes_document(found, str(document["version"])), "previous": previous}
     for change in changes_between(changes, wanted):
         message = "should not be there" if change.kind == "removed" else f"should be {_short(change.new)}"
@@ -74,7 +77,7 @@ def _check_ids(changes: Mapping[str, Any], records: Mapping[str, Mapping[str, Js
             yield _issue("$.removed", f"{one} is in {name}")
 
 
-def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDiff:
+def _rebuilt(changes: Mapping[str, Any], new: Side, form: DiffForm, *, exact: bool) -> ReleaseDiff:
     """Return what packing found: of the version before as it is stated, of this one as it is."""
     version = str(changes["previous"]["version"])
     added = {name: tuple(ids) for name, ids in changes["added"].items()}
@@ -88,14 +91,16 @@ def _rebuilt(changes: Mapping[str, Any], new: Side, *, exact: bool) -> ReleaseDi
         Path(),
         {"version": version, "records": {name: dict.fromkeys(ids, "") for name, ids in before.items()}},
     )
-    images = tuple(ImageChange(**image, old=None, new=None) for image in changes.get(IMAGES, ()))
-    sections: dict[str, Sequence[Any]] = dict.fromkeys((section.name for section in SECTIONS), ())
+    sections: dict[str, Sequence[Any]] = {section.name: () for section in sections_of(form)}
+    sections[SUBSETS.name] = tuple(_subsets(changes, new))
+    for section in form.sections:
+        sections[section.name] = tuple(map(section.row, changes.get(section.name, ())))
     compared = with_reasons(
         ReleaseDiff(
-            old, new, added, removed, gone_from(removed.get(main_file(new), ()), new), _changed(changes),
-            _moved(changes, new),
+            form, old, new, added, removed, gone_from(removed.get(form.main, ()), new), _changed(changes),
+            _moved(changes, new, form),
             schema=(str(changes["schema"]["old"]), str(new.document.get("schema_version"))),
-            sections=sections | {"subsets": tuple(_subsets(changes, new)), IMAGES: images},
+            sections=sections,
             hidden=_hidden(changes["hidden_test"], new),
         )
     )  # fmt: skip
@@ -130,9 +135,9 @@ def _changed(changes: Mapping[str, Any]) -> list[RecordChange]:
     return [RecordChange(file, name, tuple(parts)) for (file, name), parts in records.items()]
 
 
-def _moved(changes: Mapping[str, Any], new: Side) -> list[Move]:
+def _moved(changes: Mapping[str, Any], new: Side, form: DiffForm) -> list[Move]:
     ids = [one["id"] for one in changes["moved"]]
-    rows = new.rows(main_file(new), ids) if ids else {}
+    rows = new.rows(form.main, ids) if ids else {}
     return [Move(one["id"], one["old"], rows[one["id"]]["split"]) for one in changes["moved"]]
 
 
@@ -168,16 +173,16 @@ def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
 def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield what is said of subsets, images and commitments and is not so."""
     subsets = read_subsets(new.folder)
-    for one in found.sections["subsets"]:
+    for one in found.sections[SUBSETS.name]:
         members = set(subsets[one.name][1]) if one.name in subsets else set()
         kind_fits = (one.kind == "removed") == (one.name not in subsets)
         if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
             yield _issue("$.subsets", f"{one.name} has other members")
     files = set(files_in(new.folder))
-    for image in found.sections[IMAGES]:
-        if (image.kind != "removed") != (image.path in files):
-            message = f"{image.path} is said to be {image.kind}"
-            yield _issue("$.images", message)
+    for section in found.form.sections:
+        for row in found.sections[section.name]:
+            if (row.kind != "removed") != (row.path in files):
+                yield _issue(f"$.{section.name}", f"{row.path} is said to be {row.kind}")
     part = new.document.get("commitments")
     values = part["values"] if isinstance(part, dict) else ()
     if found.hidden.kept is not None and found.hidden.kept + (found.hidden.fresh or 0) != len(values):

@@ -1,23 +1,18 @@
-"""The parts of a diff beside the records: a name, how two sides give its rows, and how a row is told.
+"""The parts of a diff that releases of every kind have beside their records."""
 
-A section stands here once; JSON, text, page and the version that is due all follow from it.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from ...schemas.canonical import Json, canonical_text
 from ..layout import DATA, RELEASE, SUMS
 from ..subsets.requests import SubsetRequest
 from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, path_text
-from .images import by_character, image_changes, image_reasons, images_text, is_image
+from .form import DiffForm, Reasons, Section
 from .sides import Side
 from .version import Step
-
-Rows = Sequence[Any]
-Reasons = Iterator[tuple[Step, str]]
 
 ABOUT_CHANGED = "what is said about the release changed: "
 _ABOUT = ("name", "title", "creators", "contact")
@@ -25,37 +20,6 @@ _SHARES = tuple(f".{name}" for name in ("share", "target_share", "deviation"))
 """Ends of the paths of numbers that follow from counts: kept in JSON, left out where people read."""
 _LONGEST = 120
 _NAMED = 5
-
-
-def _as_list(rows: Rows) -> Json:
-    return [asdict(row) for row in rows]
-
-
-def _no_reasons(*_: object) -> Reasons:
-    yield from ()
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of a diff.
-
-    Attributes:
-        name: its key in JSON.
-        title: what it lists, for people.
-        compare: old side, new side -> rows that differ.
-        line: a row -> one line for people.
-        shown: rows -> those that people are shown, or groups of them.
-        as_json: rows -> plain JSON.
-        reasons: rows, old side, new side -> the steps of the version that they ask for, and why.
-    """
-
-    name: str
-    title: str
-    compare: Callable[[Side, Side], Rows]
-    line: Callable[[Any], str]
-    shown: Callable[[Rows], Rows] = tuple
-    as_json: Callable[[Rows], Json] = _as_list
-    reasons: Callable[[Rows, Side, Side], Reasons] = _no_reasons
 
 
 def values_text(change: Change) -> str:
@@ -187,11 +151,11 @@ class FileChange(NamedTuple):
     kind: str
 
 
-def _documents(old: Side, new: Side) -> list[FileChange]:
+def _documents(form: DiffForm, old: Side, new: Side) -> list[FileChange]:
     changes = []
     for path in sorted(old.files.keys() | new.files.keys()) if new.files else ():
-        tables = path in old.records or path in new.records or path.startswith(f"{DATA}/") or is_image(path)
-        if tables or path in (RELEASE, SUMS):
+        tables = path in old.records or path in new.records or path.startswith(f"{DATA}/")
+        if tables or path in (RELEASE, SUMS) or any(section.owns(path) for section in form.sections):
             continue
         before, after = old.files.get(path), new.files.get(path)
         if before is None or after is None:
@@ -247,7 +211,6 @@ def _numbers(value: Json, steps: tuple[str | int, ...]) -> Iterator[tuple[str, f
         yield path_text(steps), value
 
 
-IMAGES = "images"
 ABOUT = Section(
     "about",
     "about the release",
@@ -256,34 +219,27 @@ ABOUT = Section(
     as_json=lambda rows: [change.as_json() for change in rows],
     reasons=_about_reasons,
 )
-SECTIONS = (
-    ABOUT,
-    Section(
-        "subsets",
-        "subsets",
-        _subset_changes,
-        SubsetChange.line,
-        as_json=lambda rows: [change.as_json() for change in rows],
-        reasons=lambda rows, *_: (change.reason for change in rows),
-    ),
-    Section(
-        IMAGES,
-        "characters with other reference images",
-        image_changes,
-        images_text,
-        shown=by_character,
-        reasons=image_reasons,
-    ),
-    Section("documents", "documents", _documents, " ".join, as_json=dict),
-    Section(
-        "statistics",
-        "statistics",
-        _shifts,
-        Shift.line,
-        shown=lambda rows: [shift for shift in rows if shift.is_count],
-    ),
+SUBSETS = Section(
+    "subsets",
+    "subsets",
+    _subset_changes,
+    SubsetChange.line,
+    as_json=lambda rows: [change.as_json() for change in rows],
+    reasons=lambda rows, *_: (change.reason for change in rows),
 )
-"""The sections in their order in JSON and for people."""
+STATISTICS = Section(
+    "statistics",
+    "statistics",
+    _shifts,
+    Shift.line,
+    shown=lambda rows: [shift for shift in rows if shift.is_count],
+)
+
+
+def sections_of(form: DiffForm) -> tuple[Section, ...]:
+    """Return the sections of releases of a kind, in their order in JSON and for people."""
+    documents = Section("documents", "documents", partial(_documents, form), " ".join, as_json=dict)
+    return (ABOUT, SUBSETS, *form.sections, documents, STATISTICS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ...schemas.plain_files import parse_json, read_plain
 from ..layout import SHOT_SCRIPTS
 from ..shot_references import IMAGES
 from ..shot_tree import FOLDER, REFERENCES
+from .form import FileSection
 from .sides import Side
 from .version import Step
 
@@ -162,3 +163,16 @@ def _images(side: Side) -> defaultdict[Owner, dict[str, str]]:
     for row in map(parse_json, read_plain(lines).splitlines() if lines.is_file() else ()):
         images[row["story_id"], row["character"]][row["file"]] = row["sha256"]
     return images
+
+
+REFERENCE_IMAGES = FileSection(
+    "images",
+    "characters with other reference images",
+    image_changes,
+    images_text,
+    shown=by_character,
+    reasons=image_reasons,
+    owns=is_image,
+    row=lambda said: ImageChange(**said, old=None, new=None),
+    pictures=picture_rows,
+)

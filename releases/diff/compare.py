@@ -9,55 +9,12 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
-from ..layout import ANNOTATIONS, EPISODES, PRODUCERS, PROMPTS, RELEASE, SHOT_SCRIPTS, VARIANTS
+from ..layout import RELEASE
 from .changes import Change, changes_between, pattern_of
-from .sections import ABOUT, SECTIONS, HiddenChange, hidden_change
+from .form import DiffForm, RecordFile
+from .sections import ABOUT, HiddenChange, hidden_change, sections_of
 from .sides import Side, open_side
 from .version import Step, Version, is_enough, next_version
-
-
-@dataclass(frozen=True, slots=True)
-class RecordFile:
-    """What a diff knows of a JSONL file of records.
-
-    Attributes:
-        noun: what one record is called; ``nouns`` several.
-        main: whether its records are what the benchmark is made of, and others belong to one of them.
-        quiet: fields that say nothing about what a record means: a change of them asks for a patch.
-        aside: whether it is beside the records: whatever changes in it asks for a patch.
-        splits: whether its field ``split`` says where the record stands, which is told apart from changes.
-        owner: the field that names the main record that a record belongs to and makes mean more.
-    """
-
-    noun: str
-    nouns: str
-    main: bool = False
-    quiet: frozenset[str] = frozenset()
-    aside: bool = False
-    splits: bool = False
-    owner: str | None = None
-
-
-RECORD_FILES = {
-    ANNOTATIONS: RecordFile(
-        "story",
-        "stories",
-        main=True,
-        quiet=frozenset(("title", "provenance", "validation_status", "evidence_status")),
-        splits=True,
-    ),
-    VARIANTS: RecordFile("contrastive variant", "contrastive variants", owner="base_story_id"),
-    PRODUCERS: RecordFile("line about producers", "lines about producers", aside=True),
-    PROMPTS: RecordFile("prompt", "prompts", main=True, quiet=frozenset(("origin", "producers"))),
-    EPISODES: RecordFile(f"record of {EPISODES}", f"records of {EPISODES}", main=True),
-    SHOT_SCRIPTS: RecordFile("script", "scripts", main=True, quiet=frozenset(("source_id", "producers"))),
-}
-"""JSONL file -> what a diff knows of it."""
-
-
-def record_file(name: str) -> RecordFile:
-    """Return what a diff knows of a JSONL file, of one that no kind of ours has too."""
-    return RECORD_FILES.get(name) or RecordFile(f"record of {name}", f"records of {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +61,19 @@ class ReleaseDiff:
     """What changed between two releases.
 
     Attributes:
+        form: how releases of the kind are compared.
         old: the old release; ``new`` the new one.
         added: JSONL file -> ids of the records that only the new release has; ``removed`` likewise.
         gone: the stories among the removed ones, with reasons.
         changed: the records of both that differ, by file and id.
         moved: the stories that stand in another split.
         schema: the versions of the records' schema, old and new.
-        sections: name of a section -> its rows; see :data:`.sections.SECTIONS`.
+        sections: name of a section -> its rows; see :func:`.sections.sections_of`.
         hidden: what can be seen of the hidden test.
         reasons: step -> why it is due, one sentence each, the largest step first.
     """
 
+    form: DiffForm
     old: Side
     new: Side
     added: Mapping[str, Sequence[str]]
@@ -126,11 +85,6 @@ class ReleaseDiff:
     sections: Mapping[str, Sequence[Any]]
     hidden: HiddenChange
     reasons: Sequence[tuple[Step, str]] = field(default=())
-
-    @property
-    def main(self) -> str:
-        """The JSONL file of the stories, or of what stands in their place."""
-        return main_file(self.new)
 
     @property
     def fields(self) -> dict[str, dict[str, str]]:
@@ -174,7 +128,7 @@ class ReleaseDiff:
         return f"the new release says version {new}; a {self.step} step is due, which makes it {self.due}"
 
 
-def diff(old: str | Path, new: str | Path) -> ReleaseDiff:
+def diff(old: str | Path, new: str | Path, form: DiffForm) -> ReleaseDiff:
     """Compare two releases of a benchmark, both public or both hidden.
 
     Every line must be one whose hash is stated; only records whose hashes differ are parsed. Nothing of the
@@ -183,15 +137,16 @@ def diff(old: str | Path, new: str | Path) -> ReleaseDiff:
     Args:
         old: the folder of the older release.
         new: the folder of the newer one.
+        form: how releases of the kind are compared.
 
     Raises:
         InputError: a folder is no release or is damaged, or the two cannot be compared.
         ConfigError: one of them states no semantic version.
     """
-    return diff_sides(open_side(old), open_side(new))
+    return diff_sides(open_side(old), open_side(new), form)
 
 
-def diff_sides(old: Side, new: Side) -> ReleaseDiff:
+def diff_sides(old: Side, new: Side, form: DiffForm) -> ReleaseDiff:
     """Compare two sides; see :func:`diff`. One may be the draft of a release.
 
     Raises:
@@ -202,12 +157,12 @@ def diff_sides(old: Side, new: Side) -> ReleaseDiff:
         _require_same(name, old, new)
     version_of(old), version_of(new)
     added, removed, differing = _compared_ids(old, new)
-    changed, moved = _changed_records(old, new, differing)
+    changed, moved = _changed_records(old, new, differing, form)
     return with_reasons(
         ReleaseDiff(
-            old, new, added, removed, gone_from(removed.get(main_file(new), ()), new), changed, moved,
+            form, old, new, added, removed, gone_from(removed.get(form.main, ()), new), changed, moved,
             schema=(str(old.document.get("schema_version")), str(new.document.get("schema_version"))),
-            sections={section.name: section.compare(old, new) for section in SECTIONS},
+            sections={section.name: section.compare(old, new) for section in sections_of(form)},
             hidden=hidden_change(old, new),
         )
     )  # fmt: skip
@@ -222,9 +177,10 @@ def with_reasons(compared: ReleaseDiff) -> ReleaseDiff:
         due.append((Step.MAJOR, f"the schema of the records is version {after}, and was {before}"))
     due += _record_reasons(compared)
     by_section = {
-        section: list(section.reasons(compared.sections[section.name], old, new)) for section in SECTIONS
+        section.name: list(section.reasons(compared.sections[section.name], old, new))
+        for section in sections_of(compared.form)
     }
-    about = by_section.pop(ABOUT)
+    about = by_section.pop(ABOUT.name)
     due += [*chain.from_iterable(by_section.values()), *compared.hidden.reasons(), *about]
     if not due and (old.sha256 is None or old.sha256 != new.sha256):
         due.append((Step.PATCH, "no record changed; the documents beside them may have"))
@@ -238,12 +194,6 @@ def version_of(side: Side) -> Version:
         ConfigError: it is no semantic version.
     """
     return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
-
-
-def main_file(side: Side) -> str:
-    """Return the JSONL file of what a benchmark is made of."""
-    main = (name for name in side.records if record_file(name).main)
-    return next(main, next(iter(side.records), ANNOTATIONS))
 
 
 def _require_same(name: str, old: Side, new: Side) -> None:
@@ -274,13 +224,15 @@ def _compared_ids(old: Side, new: Side) -> tuple[_Ids, _Ids, _Ids]:
     return added, removed, differing
 
 
-def _changed_records(old: Side, new: Side, differing: _Ids) -> tuple[list[RecordChange], list[Move]]:
+def _changed_records(
+    old: Side, new: Side, differing: _Ids, form: DiffForm
+) -> tuple[list[RecordChange], list[Move]]:
     changed, moved = [], []
     for name, ids in differing.items():
         before, after = old.rows(name, ids), new.rows(name, ids)
         for record_id in ids:
             changes = changes_between(before[record_id], after[record_id])
-            if record_file(name).splits:
+            if form.file(name).splits:
                 moves = [change for change in changes if change.path == "$.split"]
                 moved += [Move(record_id, str(move.old), str(move.new)) for move in moves]
                 changes = tuple(change for change in changes if change.path != "$.split")
@@ -308,34 +260,36 @@ def _reasons_in(part: Json) -> dict[str, str | None]:
 
 
 def _record_reasons(compared: ReleaseDiff) -> Iterator[tuple[Step, str]]:
+    form = compared.form
     counts: Counter[tuple[Step, str, str]] = Counter()
-    counts[Step.MAJOR, "moved to another split", compared.main] += len(compared.moved)
+    counts[Step.MAJOR, "moved to another split", form.main] += len(compared.moved)
     for name, ids in compared.removed.items():
-        if not record_file(name).aside:  # else it goes with its story
+        if not form.file(name).aside:  # else it goes with its story
             counts[Step.MAJOR, "gone", name] += len(ids)
     for record in compared.changed:
-        step = max((_step_of(record.file, change) for change in record.changes), default=Step.NONE)
+        step = max((_step_of(form.file(record.file), change) for change in record.changes), default=Step.NONE)
         what = "changed in meaning" if step is Step.MAJOR else "changed otherwise"
         counts[step, what, record.file] += 1
     for name, ids in compared.added.items():
-        if not record_file(name).aside:
+        if not form.file(name).aside:
             late = _late(compared, name, ids)
             counts[Step.MAJOR, "added to stories that were there", name] += late
             counts[Step.MINOR, "added", name] += len(ids) - late
     for (step, what, name), count in counts.items():
         if count and step is not Step.NONE:
-            noun = record_file(name).noun if count == 1 else record_file(name).nouns
+            noun = form.file(name).noun if count == 1 else form.file(name).nouns
             yield step, f"{count} {noun} {what}"
 
 
-def _step_of(name: str, change: Change) -> Step:
+def _step_of(file: RecordFile, change: Change) -> Step:
     top = change.path.removeprefix("$.").partition(".")[0].partition("[")[0]
-    return Step.PATCH if record_file(name).aside or top in record_file(name).quiet else Step.MAJOR
+    return Step.PATCH if file.aside or top in file.quiet else Step.MAJOR
 
 
 def _late(compared: ReleaseDiff, name: str, ids: Sequence[str]) -> int:
     """Return how many of the added records belong to a story that was there before: it means more now."""
-    owner, fresh = record_file(name).owner, set(compared.added.get(compared.main, ()))
+    owner = compared.form.file(name).owner
+    fresh = set(compared.added.get(compared.form.main, ()))
     if owner is None:
         return 0
     return sum(row.get(owner) not in fresh for row in compared.new.rows(name, ids).values())
