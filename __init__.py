@@ -9,7 +9,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _LAZY = {
-    "BuildOptions": ".builders.katha.options",
+    "BuildOptions": ".builders.katha.building",
     "PackOptions": ".releases.options",
     "build_katha": ".kinds.verbs",
     "load": ".kinds.verbs",

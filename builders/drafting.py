@@ -1,16 +1,20 @@
 """How a kind's records are drafted: the part that a build of any kind needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..engine.estimate import CallPlan, plan_calls
 from ..engine.execute import RunRequest
 from ..engine.pipeline import Pipeline, load_pipeline
 from ..engine.report import RunReport
 from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
+from ..engine.sources import Source
 from ..errors import ConfigError
 from ..models.settings import ModelSettings
 from .editing import Editing
+from .spending import without_models
 from .step import PlannerSettings, check_planner
 
 
@@ -37,26 +41,71 @@ class Drafting:
     one_story: Callable[..., RunRequest] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DraftOptions(RunOptions):
+    """How to draft. What every run may choose comes as keywords.
+
+    Attributes:
+        planner: who drafts, in every stage: ``rules``, which needs neither model nor network, or ``model``
+            [as set, else rules].
+        model: the model that drafts, such as ``openai:gpt-4.1-mini`` or ``http://HOST/v1#NAME``; implies the
+            planner ``model``.
+        limit: only the first so many stories or videos.
+        items: only the story or video of this id.
+    """
+
+    planner: str | None = None
+    model: str | None = None
+    limit: int | None = None
+    items: Sequence[str] = ()
+
+    def drafting(
+        self,
+        pipeline: Pipeline,
+        out: Path | str,
+        sources: Sequence[Source],
+        texts: Sequence[str],
+        stages: tuple[str, ...] = (),
+    ) -> RunRequest:
+        """Return what the engine is to execute; see :meth:`RunOptions.request`."""
+        return self.request(
+            pipeline, out, sources, texts, limit=self.limit, items=tuple(self.items), stages=stages
+        )
+
+
+def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> list[Source]:
+    """Return the sources of a build that were named.
+
+    Raises:
+        ConfigError: none was named.
+    """
+    named = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not named:
+        where = "videos" if noun == "videos" else "sources"
+        raise ConfigError(where, what="no file or folder is given", fix=f"name the {noun}")
+    return [Source(role, Path(path)) for path in named]
+
+
+def estimate(request: RunRequest) -> CallPlan:
+    """Tell what a build would ask of models now, and about what that costs. Asks nothing."""
+    return plan_calls(request, without_models(request.config))
+
+
 def planner_texts(
-    pipeline: Pipeline,
-    planner: str | None,
-    model: str | None,
-    verifier: str | None = None,
-    *,
-    drafting_only: bool = False,
+    pipeline: Pipeline, options: DraftOptions, verifier: str | None = None, *, drafting_only: bool = False
 ) -> list[str]:
     """Return planner, model and verifier as settings of every stage that has them.
 
     Args:
         pipeline: whose stages.
-        planner: who drafts; None for the settings' own.
-        model: the model that drafts, and checks where no verifier is named.
+        options: who drafts; the model also checks where no verifier is named.
         verifier: the model that checks.
         drafting_only: leave stages alone that ask a model for something else than a draft.
 
     Raises:
         ConfigError: there is no such planner, or a model is named for the rules.
     """
+    planner, model = options.planner, options.model
     if planner is not None:
         check_planner(planner)
     if planner == "rules" and (model or verifier):

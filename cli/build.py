@@ -16,17 +16,17 @@ from .command import command
 from .common import emit, say, show
 
 if TYPE_CHECKING:
-    from ..builders.entities.options import EntityOptions
-    from ..builders.events.options import SuiteOptions
-    from ..builders.katha.options import BuildOptions
-    from ..builders.shots.options import ShotOptions
+    from ..builders.entities.building import EntityOptions
+    from ..builders.events.building import SuiteOptions
+    from ..builders.katha.building import BuildOptions
+    from ..builders.shots.building import ShotOptions
     from ..engine.report import RunReport
 
 SHOWN = 6
 Rates = dict[str, dict[str, float | None]]
 
 
-@command("build katha", "builders.katha.options:BuildOptions")
+@command("build katha", "builders.katha.building:BuildOptions")
 def katha(
     sources: Sequence[Path],
     *,
@@ -75,7 +75,7 @@ def katha(
     return 0
 
 
-@command("build shots", "builders.shots.options:ShotOptions")
+@command("build shots", "builders.shots.building:ShotOptions")
 def shots(
     sources: Sequence[Path],
     *,
@@ -115,7 +115,7 @@ def shots(
     return 0
 
 
-@command("build entities", "builders.entities.options:EntityOptions")
+@command("build entities", "builders.entities.building:EntityOptions")
 def entities(
     videos: Sequence[Path],
     *,
@@ -159,7 +159,7 @@ def entities(
     return 0
 
 
-@command("build events", "builders.events.options:SuiteOptions")
+@command("build events", "builders.events.building:SuiteOptions")
 def events(
     seeds: Sequence[Path],
     *,

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import typer
 from typer.core import TyperCommand
+from typer.models import ParameterInfo
 
 from .common import guarded
 
@@ -217,7 +218,7 @@ def _parameter(
     info: Anything = typer.Option() if option else typer.Argument()
     if _origin(annotation) is Annotated:
         annotation, given = get_args(annotation)
-        info = copy.copy(given)
+        info = copy.copy(given) if isinstance(given, ParameterInfo) else info
     info.help = _LISTED.sub(lambda match: ", ".join(_load(match[1])), meanings[named.name])
     if option:
         info.param_decls = (flag,)

@@ -4,14 +4,24 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 if TYPE_CHECKING:
+    from .execute import RunRequest
+    from .pipeline import Pipeline
     from .runner import Options
+    from .sources import Source
 
 
 SETTINGS_FILE = "fabula.toml"
 """The settings file that is used where it lies in the working folder and none is named."""
+
+
+class Sets:
+    """Says of an option which settings it stands for, each as ``stage.key``."""
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,49 @@ class RunOptions:
     def texts(self) -> list[str]:
         """The single settings, each as ``stage.key=value``."""
         return setting_texts(self.settings)
+
+    def chosen(self) -> list[str]:
+        """Return the settings that given options stand for, each as ``stage.key=value``."""
+        given: dict[str, object] = {}
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            value = getattr(self, name, None)
+            for sets in getattr(hint, "__metadata__", ()):
+                if isinstance(sets, Sets) and value is not None and value != ():
+                    given |= dict.fromkeys(sets.paths, list(value) if isinstance(value, tuple) else value)
+        return setting_texts(given)
+
+    def request(
+        self,
+        pipeline: "Pipeline",
+        out: Path | str,
+        sources: "Sequence[Source]",
+        texts: Sequence[str] = (),
+        **more: Any,  # noqa: ANN401 - the other fields of Options
+    ) -> "RunRequest":
+        """Return what the engine is to execute.
+
+        Args:
+            pipeline: the stages.
+            out: the run folder.
+            sources: what the run is made from.
+            texts: settings that follow from options, each as ``stage.key=value``.
+            more: other fields of :class:`.runner.Options`, such as ``limit``.
+
+        Raises:
+            ConfigError: a setting is wrong.
+        """
+        from .config import resolve_config
+        from .execute import RunRequest
+
+        sets = [*texts, *self.chosen(), *self.texts]
+        return RunRequest(
+            folder=Path(out),
+            pipeline=pipeline,
+            config=resolve_config(pipeline, self.settings_file, sets, self.models, others=self.others),
+            sources=tuple(sources),
+            created_at=self.created_at,
+            options=self.for_engine(**more),
+        )
 
     def for_engine(self, **more: Any) -> "Options":  # noqa: ANN401 - the other fields of Options
         """Return them as the engine takes them.

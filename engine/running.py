@@ -26,6 +26,16 @@ class RunKind:
     tell: Callable[[RunRequest, Reporter], None]
     afterwards: Callable[[Path], object] | None = None
 
+    def make(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
+        """Execute a request, after the reporter was told how many calls of models it makes.
+
+        Raises:
+            FabulaError: as :func:`.execute.execute`.
+        """
+        if reporter is not None:
+            self.tell(request, reporter)
+        return self.execute(request, reporter)
+
     def execute(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         """Execute a request, and give its folder what belongs there afterwards.
 
@@ -82,6 +92,4 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)
     request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)
-    if reporter is not None:
-        kind.tell(request, reporter)
-    return kind.execute(request, reporter)
+    return kind.make(request, reporter)

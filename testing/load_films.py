@@ -47,9 +47,9 @@ def film_request(
     texts = list(settings)
     models = {}
     if base_url is not None:
-        from ..builders.drafting import planner_texts
+        from ..builders.drafting import DraftOptions, planner_texts
 
-        texts = [*planner_texts(PIPELINE, None, "openai:tested"), *texts]
+        texts = [*planner_texts(PIPELINE, DraftOptions(model="openai:tested")), *texts]
         models = {"openai:tested": {"base_url": base_url}}
     config = resolve_config(PIPELINE, None, texts, models)
     return RunRequest(

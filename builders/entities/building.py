@@ -5,7 +5,7 @@ keeps them. Only then is told what the rest is about to cost.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,24 +19,63 @@ from ...engine.preflight import check_models
 from ...engine.progress import Event
 from ...engine.report import NAME as REPORT
 from ...engine.report import RunReport, read_report
+from ...engine.run_options import setting_texts
 from ...engine.running import RunKind
 from ...engine.survey import surveyed
-from ...errors import BelowThreshold
-from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...errors import BelowThreshold, ConfigError
+from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
-from ..drafting import Drafting
+from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..spending import tell_plan, without_models
 from .funnel import Step, curation_funnel
+from .load_videos import ROLE
 from .needs import check_needs
-from .options import EntityOptions
+from .pinned import pinned
 from .pipeline import EPISODES, FUNNEL, PIPELINE
-from .requests import entity_request
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
 
 STYLE = "judge_style"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityOptions(DraftOptions):
+    """How to build episodes. What every run may choose comes as keywords.
+
+    Attributes:
+        detections: file of people that you found yourself, used instead of detectors; see docs/identities.md.
+    """
+
+    detections: Path | None = None
+
+
+def entity_request(
+    videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no video is named.
+    """
+    sources = listed(videos, ROLE, "videos")
+    given: dict[str, object] = {}
+    if options.detections is not None:
+        file = Path(options.detections).absolute()
+        if not file.is_file():
+            raise ConfigError(
+                "--detections",
+                what=f"there is no file {file}",
+                fix="check the path; see docs/identities.md",
+            )
+        given = {
+            "detect_people.detections": str(file),
+            "detect_people.detections_sha256": sha256_file(file),
+        }
+    texts = [*planner_texts(PIPELINE, options, drafting_only=True), *setting_texts(given)]
+    request = options.drafting(PIPELINE, out, sources, texts)
+    return replace(request, config=pinned(request.config))
 
 
 def build_entities(

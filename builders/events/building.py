@@ -1,18 +1,78 @@
-"""The StoryEval suite builder: event prompts with classes, from people's seeds, real videos and a model."""
+"""How seeds become a suite of event prompts: what may be chosen, and what that asks of the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from ...engine.estimate import CallPlan, plan_calls
-from ...engine.execute import execute
-from ...engine.progress import Reporter
+from ...engine.estimate import CallPlan
+from ...engine.execute import RunRequest, Source, check_sources, execute
+from ...engine.manifest import NAME as MANIFEST
 from ...engine.report import RunReport
+from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
-from ..drafting import Drafting
-from ..spending import tell_plan, without_models
-from .options import SuiteOptions
+from ...errors import ConfigError
+from ..drafting import Drafting, estimate
+from ..spending import tell_plan
+from .grading import RESULTS, write_results
 from .pipeline import PIPELINE
-from .requests import suite_request, take_results
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+Rates = Mapping[str, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions(RunOptions):
+    """How to build a suite. What every run may choose comes as keywords.
+
+    Attributes:
+        model: the model that captions videos, writes prompts and lists events [none: people's prompts alone].
+        generate: how many prompts the model is asked to write [as set, else 0].
+        keep_all: if the seeds are a suite: keep every prompt, also those that break a condition or are
+            near-duplicates.
+        most: keep at most this many prompts [as set, else all].
+        results: method -> file name -> completion rate of judged videos; None for those that the run has, if
+            it has any. They filter the prompts and say how hard each is.
+        people: the same by people, for the filter that compares them with the judge.
+    """
+
+    model: Annotated[str | None, Sets("write_prompts.model", "list_events.model")] = None
+    generate: Annotated[int | None, Sets("load_seeds.generate")] = None
+    keep_all: Annotated[bool | None, Sets("load_seeds.keep_all")] = None
+    most: Annotated[int | None, Sets("select_prompts.most")] = None
+    results: Rates | None = None
+    people: Rates | None = None
+
+
+def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> RunRequest:
+    """Return what the engine is to execute; results that lie in the run folder are sources, too.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no seeds are named.
+    """
+    if not seeds:
+        raise ConfigError("seeds", what="no file is given", fix="name a file of seeds")
+    results = Path(out) / RESULTS
+    sources = [Source("seeds", Path(path)) for path in seeds]
+    return options.request(
+        PIPELINE, out, [*sources, Source("results", results)] if results.is_file() else sources
+    )
+
+
+def take_results(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> None:
+    """Put results into a run folder; a run that is not there yet is built without them first.
+
+    Raises:
+        FabulaError: as :func:`build_suite`.
+    """
+    folder = Path(out)
+    if not (folder / MANIFEST).is_file():
+        execute(suite_request(seeds, folder, options))
+    else:
+        check_sources(suite_request(seeds, folder, options))
+    write_results(folder, options.results or {}, options.people)
 
 
 def build_suite(
@@ -20,7 +80,7 @@ def build_suite(
     out: Path | str,
     options: SuiteOptions | None = None,
     *,
-    reporter: Reporter | None = None,
+    reporter: "Reporter | None" = None,
 ) -> RunReport:
     """Build a prompt suite from seeds; an existing run folder is continued.
 
@@ -34,13 +94,10 @@ def build_suite(
         FabulaError: a seed, a setting, a model or the folder is wrong, too few prompts were made, the cost
             limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    chosen = options if options is not None else SuiteOptions()
+    chosen = options or SuiteOptions()
     if chosen.results is not None:
         take_results(seeds, out, chosen)
-    request = suite_request(seeds, out, chosen)
-    if reporter is not None:
-        tell_plan(request, reporter)
-    return execute(request, reporter)
+    return DRAFTING.run.make(suite_request(seeds, out, chosen), reporter)
 
 
 def estimate_suite(
@@ -51,8 +108,7 @@ def estimate_suite(
     Raises:
         FabulaError: as :func:`build_suite`.
     """
-    request = suite_request(seeds, out, options if options is not None else SuiteOptions())
-    return plan_calls(request, without_models(request.config))
+    return estimate(suite_request(seeds, out, options or SuiteOptions()))
 
 
 DRAFTING = Drafting(RunKind(PIPELINE, tell_plan), build_suite, SuiteOptions)

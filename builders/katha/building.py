@@ -1,19 +1,55 @@
-"""The KathaBench builder: stories in, a run of drafted records out."""
+"""How stories become KathaBench records: what may be chosen, and what that asks of the engine."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...engine.estimate import CallPlan, plan_calls
-from ...engine.execute import execute
-from ...engine.progress import Reporter
+from ...engine.estimate import CallPlan
+from ...engine.execute import RunRequest, Source
+from ...engine.pipeline import stages_through
 from ...engine.report import RunReport
 from ...engine.running import RunKind
-from ..drafting import Drafting
-from ..spending import draft_sample, tell_plan, without_models
-from .options import BuildOptions
+from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
+from ..spending import draft_sample, tell_plan
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
-from .requests import build_request
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions(DraftOptions):
+    """How to build. What every run may choose comes as keywords.
+
+    Attributes:
+        records: JSONL of hand-written records for some of the stories.
+        verifier: the model that checks the drafts [the one that drafts].
+        stage: stop after this stage.
+    """
+
+    records: Path | None = None
+    verifier: str | None = None
+    stage: str | None = None
+
+
+def build_request(
+    sources: Sequence[Path | str] | Path | str, out: Path | str, options: BuildOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no source is named.
+    """
+    records = [] if options.records is None else [Source("records", Path(options.records))]
+    return options.drafting(
+        PIPELINE,
+        out,
+        [*listed(sources, "stories", "stories"), *records],
+        planner_texts(PIPELINE, options, options.verifier),
+        stages_through(PIPELINE, options.stage) if options.stage else (),
+    )
 
 
 def build_katha(
@@ -21,7 +57,7 @@ def build_katha(
     out: Path | str,
     options: BuildOptions | None = None,
     *,
-    reporter: Reporter | None = None,
+    reporter: "Reporter | None" = None,
 ) -> RunReport:
     """Build KathaBench records from stories; an existing run folder is continued.
 
@@ -39,10 +75,7 @@ def build_katha(
         FabulaError: a source, a setting, a model or the folder is wrong, too few stories were made, the
             cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    request = build_request(sources, out, options if options is not None else BuildOptions())
-    if reporter is not None:
-        tell_plan(request, reporter)
-    return execute(request, reporter)
+    return DRAFTING.run.make(build_request(sources, out, options or BuildOptions()), reporter)
 
 
 def estimate_katha(
@@ -51,7 +84,7 @@ def estimate_katha(
     options: BuildOptions | None = None,
     *,
     sample: int = 0,
-    reporter: Reporter | None = None,
+    reporter: "Reporter | None" = None,
 ) -> CallPlan:
     """Tell what :func:`build_katha` would ask of models now, and about what that costs.
 
@@ -66,10 +99,10 @@ def estimate_katha(
     Raises:
         FabulaError: as :func:`build_katha`.
     """
-    request = build_request(sources, out, options if options is not None else BuildOptions())
+    request = build_request(sources, out, options or BuildOptions())
     if sample:
         draft_sample(request, sample, reporter)
-    return plan_calls(request, without_models(request.config))
+    return estimate(request)
 
 
 DRAFTING = Drafting(

@@ -1,19 +1,52 @@
-"""The shot-script builder: stories in, scripts in the official ViStoryBench tree out."""
+"""How stories become shot scripts: what may be chosen, and what that asks of the engine."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from ...engine.estimate import CallPlan, plan_calls
-from ...engine.execute import execute
-from ...engine.progress import Reporter
+from ...engine.estimate import CallPlan
+from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
+from ...engine.run_options import Sets
 from ...engine.running import RunKind
-from ..drafting import Drafting
-from ..spending import tell_plan, without_models
-from .options import ShotOptions
+from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
+from ..spending import tell_plan
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
-from .requests import shot_request
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+TRANSLATING = ("translate_names.languages", "translate_script.languages", "translate_edits.languages")
+
+
+@dataclass(frozen=True, slots=True)
+class ShotOptions(DraftOptions):
+    """How to build shot scripts. What every run may choose comes as keywords.
+
+    Attributes:
+        scripts: JSONL with what authors give about stories: labels and characters; see docs/shots.md.
+        shots: number of shots of every story, 4 to 30 [as set, else by its length].
+        languages: languages to write, ``en`` and ``ch``, with a comma between them [as set, else both].
+    """
+
+    scripts: Path | None = None
+    shots: Annotated[int | None, Sets("plan_shots.shots")] = None
+    languages: Annotated[Sequence[str] | None, Sets(*TRANSLATING)] = None
+
+
+def shot_request(
+    sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no source is named.
+    """
+    scripts = [] if options.scripts is None else [Source("scripts", Path(options.scripts))]
+    stories = listed(sources, "stories", "stories")
+    return options.drafting(PIPELINE, out, [*stories, *scripts], planner_texts(PIPELINE, options))
 
 
 def build_shots(
@@ -21,7 +54,7 @@ def build_shots(
     out: Path | str,
     options: ShotOptions | None = None,
     *,
-    reporter: Reporter | None = None,
+    reporter: "Reporter | None" = None,
 ) -> RunReport:
     """Build shot scripts from stories; an existing run folder is continued.
 
@@ -37,10 +70,7 @@ def build_shots(
         FabulaError: a source, a setting, a model or the folder is wrong, too few stories were made, the
             cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    request = shot_request(sources, out, options if options is not None else ShotOptions())
-    if reporter is not None:
-        tell_plan(request, reporter)
-    return execute(request, reporter)
+    return DRAFTING.run.make(shot_request(sources, out, options or ShotOptions()), reporter)
 
 
 def estimate_shots(
@@ -51,8 +81,7 @@ def estimate_shots(
     Raises:
         FabulaError: as :func:`build_shots`.
     """
-    request = shot_request(sources, out, options if options is not None else ShotOptions())
-    return plan_calls(request, without_models(request.config))
+    return estimate(shot_request(sources, out, options or ShotOptions()))
 
 
 DRAFTING = Drafting(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import judged_release
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.builders.events.rules import participants_of, split_events
 from fabula.releases.suites import check_suite, load_suite
 from fabula.validators.suites.conditions import facial_expression

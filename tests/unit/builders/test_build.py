@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
-from fabula.builders.katha.requests import build_request
 from fabula.builders.step import PLANNERS, PlannerSettings, check_planner
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError

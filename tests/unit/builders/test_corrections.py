@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.corrections import Correction
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import NAME, append_edit, edits_of
 from fabula.engine.inspect import show_item
 from fabula.engine.status import run_status

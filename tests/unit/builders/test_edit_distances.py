@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.measure_edits import EditSummary, distance, measure
-from fabula.builders.katha.options import BuildOptions
 
 NOTHING = {"compared": 1, "changed": 0, "repaired": 0, "edited": 0, "distance": 0.0}
 

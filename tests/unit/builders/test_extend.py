@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha import draft_scenes, extend
-from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.katha.options import BuildOptions
 from fabula.engine.manifest import read_manifest
 from fabula.engine.status import run_status
 from fabula.errors import InputError, RunError

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.building import build_katha
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.katha.options import BuildOptions
 from fabula.engine.progress import SilentReporter
 from fabula.errors import Interrupted, RunError
 from fabula.kinds.verbs import continue_run

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.testing.endurance import rounds
 
 KILLS = 6
@@ -21,7 +20,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions
 from fabula.engine.progress import JsonReporter
 stories, records, out, created_at = sys.argv[1:]
 options = BuildOptions(records=Path(records), created_at=created_at, workers=2)

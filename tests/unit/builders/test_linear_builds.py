@@ -9,10 +9,8 @@ from types import FrameType
 import pytest
 
 import fabula
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
-from fabula.builders.shots.building import build_shots
-from fabula.builders.shots.options import ShotOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 

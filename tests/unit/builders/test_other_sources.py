@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities.options import EntityOptions
-from fabula.builders.entities.requests import entity_request
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
-from fabula.builders.events.requests import suite_request
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
-from fabula.builders.katha.requests import build_request
-from fabula.builders.shots.options import ShotOptions
-from fabula.builders.shots.requests import shot_request
+from fabula.builders.entities.building import EntityOptions, entity_request
+from fabula.builders.events.building import SuiteOptions, build_suite, suite_request
+from fabula.builders.katha.building import BuildOptions, build_katha, build_request
+from fabula.builders.shots.building import ShotOptions, shot_request
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.progress import Event
 from fabula.errors import ConfigError, FabulaError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions
 from fabula.engine.run_options import RunOptions, setting_texts
 
 
@@ -27,7 +27,8 @@ def test_the_settings_file_when_none_is_named_is_that_of_the_working_folder(
 
 
 def test_options_when_given_to_the_engine_are_all_there() -> None:
-    chosen = BuildOptions(Path("hand.jsonl"), workers=0, max_cost=2.5, reuse=["old"], retry_failed=True)
+    given = {"workers": 0, "max_cost": 2.5, "reuse": ["old"], "retry_failed": True}
+    chosen = BuildOptions(records=Path("hand.jsonl"), **given)
     made = chosen.for_engine(limit=3)
     assert (made.workers, made.max_cost, made.reuse, made.retry_failed) == (0, 2.5, (Path("old"),), True)
     assert (made.limit, chosen.records) == (3, Path("hand.jsonl"))

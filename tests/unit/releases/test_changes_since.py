@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.registry import form_of_release
 from fabula.kinds.verbs import pack, verify

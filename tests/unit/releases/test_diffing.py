@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack
 from fabula.releases.diff.compare import ReleaseDiff

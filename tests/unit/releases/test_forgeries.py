@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.documents import checksums, file_entries

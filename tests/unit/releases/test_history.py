@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.releases.layout import ANNOTATIONS, VARIANTS
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on

@@ -9,8 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import fabula
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.models.secrets import MARK

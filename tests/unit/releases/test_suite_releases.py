@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.event_form import SuiteRelease

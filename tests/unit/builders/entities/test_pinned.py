@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities import detect_shots
-from fabula.builders.entities.building import only
+from fabula.builders.entities.building import EntityOptions, entity_request, only
 from fabula.builders.entities.detect_people import Settings as Detecting
-from fabula.builders.entities.options import EntityOptions
-from fabula.builders.entities.requests import entity_request
 from fabula.engine.execute import RunRequest, execute
 from fabula.errors import MissingRequirement
 from fabula.kinds.verbs import continue_run

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.builders.entities.building import build_entities
-from fabula.builders.entities.options import EntityOptions
+from fabula.builders.entities.building import EntityOptions, build_entities
 from fabula.releases.entity_tree import read_entity_set
 from fabula.testing.drawn_detections import write_detections
 from fabula.testing.drawn_videos import write_frames

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities import detect_shots
-from fabula.builders.entities.building import build_entities, estimate_entities
-from fabula.builders.entities.options import EntityOptions
+from fabula.builders.entities.building import EntityOptions, build_entities, estimate_entities
 from fabula.engine.execute import execute
 from fabula.engine.progress import PlainReporter
 from fabula.errors import BelowThreshold, ConfigError, InputError, MissingRequirement

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions

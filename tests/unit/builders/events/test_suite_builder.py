@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import build_suite, estimate_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite, estimate_suite
 from fabula.errors import BelowThreshold, ConfigError, InputError, RunError
 from fabula.releases.suites import load_suite
 from fabula.testing.drawn import write_video

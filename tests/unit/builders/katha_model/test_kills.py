@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha import write_questions
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.calls import answered
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.testing.endurance import rounds

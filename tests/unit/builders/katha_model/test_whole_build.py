@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.options import BuildOptions
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.shots.building import build_shots, estimate_shots
-from fabula.builders.shots.options import ShotOptions
+from fabula.builders.shots.building import ShotOptions, build_shots, estimate_shots
 from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.shots.building import build_shots
-from fabula.builders.shots.options import ShotOptions
+from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.builders.shots.references import Terms, import_references
 from fabula.errors import InputError
 from fabula.releases.shot_facts import read_story_facts, with_provenance

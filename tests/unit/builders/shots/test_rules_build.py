@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.shots.building import build_shots
-from fabula.builders.shots.options import ShotOptions
+from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.errors import BelowThreshold, ConfigError, InputError
 from fabula.releases.shot_tree import ShotSet, read_shot_set
 from fabula.validators.report import ValidationReport

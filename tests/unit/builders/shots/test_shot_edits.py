@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.shots.building import build_shots
-from fabula.builders.shots.options import ShotOptions
+from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
 from fabula.kinds.verbs import continue_run, correct, pack, verify, withdraw

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.events.building import build_suite
-from fabula.builders.events.options import SuiteOptions
+from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.kinds.verbs import load, pack, publish, verify
 from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
