@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..errors import BudgetStop, FabulaError
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
@@ -163,7 +163,7 @@ class Desk:
             raise Closed
         try:
             line = self.line(request.model)
-            posting = _Posting(self, line, (request, key, sample, stage))
+            posting = _Posting(self, line, Outgoing(request, key, sample, stage))
             try:
                 await posting.reserve()
                 called = await line.client.call(request, posting.fault, posting.send, posting.ready)
@@ -213,12 +213,28 @@ class Desk:
         await kept
 
 
+class Outgoing(NamedTuple):
+    """One call that a model gets.
+
+    Attributes:
+        request: what is asked.
+        key: of the request.
+        sample: which sample of the reply.
+        stage: that asks.
+    """
+
+    request: ChatRequest
+    key: str
+    sample: int
+    stage: str
+
+
 class _Posting:
     """The money and the books of one call, through all its attempts. Made in the call's own task."""
 
-    def __init__(self, desk: Desk, line: Line, call: tuple[ChatRequest, str, int, str]) -> None:
+    def __init__(self, desk: Desk, line: Line, call: Outgoing) -> None:
         self._desk, self._line, self._call = desk, line, call
-        self._most = most_tokens(call[0], line.options)
+        self._most = most_tokens(call.request, line.options)
         self._bound = 0.0 if line.price is None else highest_cost(line.price, self._most)
         self.sent = 0
         self._open = self._under_way = self._reserved = False

@@ -192,7 +192,7 @@ class Walk:
             if parent in waiting:
                 self.wait(stage, parent, waiting[parent])
                 continue
-            group = Group.of(self.items, stage, basis, (parent, members[parent]))
+            group = Group.of(self.items, stage, basis, parent, members[parent])
             head = known.get(group.key)
             if head is None or self.again(stage, head):
                 self.missing_group(stage, basis, group)
@@ -266,9 +266,8 @@ class Group:
     key: str
 
     @classmethod
-    def of(cls, items: Items, stage: Stage, basis: Basis, group: tuple[str, list[str]]) -> "Group":
+    def of(cls, items: Items, stage: Stage, basis: Basis, item: str, members: list[str]) -> "Group":
         """Return what a group stage would see now of an item and its living children."""
-        item, members = group
         inputs = {"items": digest(members)}
         for name in stage.spec.reads:
             column = items.columns[name]

@@ -194,8 +194,8 @@ def correlate_tables(
         )  # fmt: skip
     pairings = []
     for left, right in chosen:
-        x = _numbers((first, left), (one, shared), problems)
-        y = _numbers((second, right), (two, shared), problems)
+        x = _numbers(first, left, one, shared, problems)
+        y = _numbers(second, right, two, shared, problems)
         pairings.append(Pairing(left, right, tuple(correlate(name, x, y) for name in NAMES)))
     if problems:
         raise InputError(problems)
@@ -238,15 +238,16 @@ def _keyed(
 
 
 def _numbers(
-    place: tuple[Table, str],
-    keyed: tuple[Mapping[Key, Mapping[str, str]], Sequence[Key]],
+    table: Table,
+    column: str,
+    keyed: Mapping[Key, Mapping[str, str]],
+    keys: Sequence[Key],
     problems: list[UserError],
 ) -> list[float]:
-    table, column = place
     _check_column(table, column, "--columns")
     numbers = []
-    for key in keyed[1]:
-        cell = keyed[0][key][column]
+    for key in keys:
+        cell = keyed[key][column]
         number = _parsed(cell)
         if number is None:
             problems.append(_problem(f"{table.path} {' / '.join(key)} {column}", "a number or -", repr(cell)))

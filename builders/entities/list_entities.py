@@ -192,7 +192,7 @@ def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequen
         entities=tuple(
             entity
             for kind, listed in _LISTS.items()
-            for entity in _entities(reply[listed], (chunk, kind), shots, repairs)
+            for entity in _entities(reply[listed], chunk, kind, shots, repairs)
         ),
         accounts=accounts,
         repairs=tuple(repairs),
@@ -233,9 +233,8 @@ def _persons(
 
 
 def _entities(
-    entries: Sequence[Json], where: tuple[int, EntityKind], shots: Sequence[int], repairs: list[Repair]
+    entries: Sequence[Json], chunk: int, kind: EntityKind, shots: Sequence[int], repairs: list[Repair]
 ) -> list[Local]:
-    chunk, kind = where
     entities: dict[str, tuple[str, str, set[int]]] = {}
     for entry in entries:
         name, looks = normalize_text(entry["name"]), normalize_text(entry["looks"])[:LONGEST_TEXT]

@@ -121,13 +121,13 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
     locals_ = [entity for registry in film.registries for entity in registry.entities]
     batches = _batches(locals_, settings.at_once)
     if len(batches) <= 1:
-        return await _merge(tools, film, (film.cast, locals_))
+        return await _merge(tools, film, film.cast, locals_)
     makers: list[str] = []
     members: dict[str, tuple[str, ...]] = {one.local_id: (one.local_id,) for one in locals_}
     repairs: list[Repair] = []
     for _ in range(_ROUNDS):
         told = await asyncio.gather(
-            *(_merge(tools, film, ((), batch)) for batch in _batches(locals_, settings.at_once))
+            *(_merge(tools, film, (), batch) for batch in _batches(locals_, settings.at_once))
         )
         makers += [maker for _, by in told for maker in by]
         repairs += [repair for merged, _ in told for repair in merged.repairs]
@@ -139,7 +139,7 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
         before, locals_ = len(locals_), [_as_local(entity) for entity in entities]
         if len(locals_) <= settings.at_once or len(locals_) == before:
             break
-    last, by = await _merge(tools, film, (film.cast, locals_))
+    last, by = await _merge(tools, film, film.cast, locals_)
     deep = {
         label: tuple(one for member in ids for one in members.get(member, (member,)))
         for label, ids in last.members.items()
@@ -161,10 +161,10 @@ def _as_local(entity: Entity) -> Local:
 async def _merge(
     tools: Tools,
     film: Film,
-    given: tuple[Sequence[Person], Sequence[Local]],
+    cast: Sequence[Person],
+    locals_: Sequence[Local],
 ) -> tuple[Merged, list[str]]:
     """Return what the model makes of people and local entities; nothing is asked where there are none."""
-    cast, locals_ = given
     settings = tools.settings
     assert isinstance(settings, Settings)
     by = public_name(settings)
@@ -248,7 +248,7 @@ async def _looked_for(
         seen, strange = one.value
         repairs += strange
         for shot in shots:
-            _take_seen(made, repairs, (shot, seen[shot]), shown)
+            _take_seen(made, repairs, shot, seen[shot], shown)
     return list(made.values()), repairs, list(told)
 
 
@@ -273,10 +273,9 @@ async def _look(
 
 
 def _take_seen(
-    made: dict[str, Entity], repairs: list[Repair], at: tuple[int, Seen], shown: Sequence[Entity]
+    made: dict[str, Entity], repairs: list[Repair], shot: int, seen: Seen, shown: Sequence[Entity]
 ) -> None:
     """Schedule in one shot what is seen in it; of places only one, and none is taken away for nothing."""
-    shot, seen = at
     others = dict(seen.contradicted)
     inside = {shown[number - 1].label for number in seen.entries if number not in others}
     places = [one.label for one in shown if one.kind == "location" and one.label in inside]

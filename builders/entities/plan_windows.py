@@ -245,7 +245,7 @@ def _child(item: Item, film: _Film, window: Window, settings: Settings) -> Child
             "makers": {name: item[name] for name in ("listed_by", "merged_by", "draft_by")},
             "members": {labels[old]: list(ids) for old, ids in identities.members.items() if old in labels},
             "merges": _merges(item, identities, people),
-            "repairs": [repair.as_json() for repair in _repairs(item, identities, (set(numbers), labels))],
+            "repairs": [repair.as_json() for repair in _repairs(item, identities, set(numbers), labels)],
         },
     }
     return Child(_id_of(item["video"], shots), Made(fields))
@@ -280,10 +280,9 @@ def _merges(item: Item, identities: Identities, people: Sequence[str]) -> list[J
 
 
 def _repairs(
-    item: Item, identities: Identities, window: tuple[set[int], Mapping[str, str]]
+    item: Item, identities: Identities, numbers: set[int], labels: Mapping[str, str]
 ) -> Iterator[Repair]:
     """Yield what was repaired in the registries as far as it is about a window."""
-    numbers, labels = window
     for registry in item["local_registries"]:
         for one in registry["repairs"]:
             repair = Repair.model_validate(one)

@@ -133,7 +133,7 @@ def read_descriptions(reply: Json, story: Json, texts: Sequence[str]) -> list[Js
 def _scenes(entries: Sequence[Json], story: Json, texts: Sequence[str]) -> list[Json]:
     problems = Problems()
     scenes = [
-        _scene(entry, story, (number, text), problems)
+        _scene(entry, story, number, text, problems)
         for number, (entry, text) in enumerate(zip(entries, texts, strict=True), start=1)
     ]
     _check_characters(scenes, story, problems)
@@ -153,8 +153,7 @@ def _check_characters(scenes: Sequence[Json], story: Json, problems: Problems) -
             )
 
 
-def _scene(entry: Json, story: Json, place: tuple[int, str], problems: Problems) -> Json:
-    number, text = place
+def _scene(entry: Json, story: Json, number: int, text: str, problems: Problems) -> Json:
     where = f"scene {number}"
     must_show = listed(entry, "visual_must_show", where, problems)
     if not must_show:

@@ -4,6 +4,7 @@ Tables 15 and 31.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -122,7 +123,7 @@ def _variants(
             problems.add(f"contrast {number}: changed_scene must be 1 to {len(scenes)}, found {found}")
     problems.settle()
     variants = [
-        _variant(entry, number, (story, scenes, spans, labels), problems)
+        _variant(entry, number, _Told(story, scenes, spans, *labels), problems)
         for number, entry in enumerate(entries, start=1)
     ]
     _check_texts(variants, story, scenes, problems)
@@ -130,13 +131,18 @@ def _variants(
     return variants
 
 
-def _variant(
-    entry: Json,
-    number: int,
-    about: tuple[Json, Sequence[Json], Sequence[Span], tuple[str | None, str | None]],
-    problems: Problems,
-) -> Json:
-    story, scenes, spans, (kind, moral) = about
+class _Told(NamedTuple):
+    """A story as it is drafted: its scenes with their places in the text, its narrative type and moral."""
+
+    story: Json
+    scenes: Sequence[Json]
+    spans: Sequence[Span]
+    narrative_type: str | None
+    moral: str | None
+
+
+def _variant(entry: Json, number: int, told: _Told, problems: Problems) -> Json:
+    story, scenes, spans, kind, moral = told
     where, changed = f"contrast {number}", entry["changed_scene"]
     before, text = scenes[changed - 1]["scene_text"], normalize_text(entry["contrastive_scene_text"])
     if len(text) > LONGEST_GROWTH * len(before) + _SENTENCE:

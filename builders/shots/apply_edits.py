@@ -77,7 +77,7 @@ def apply_edit(draft: Json, edit: Json, base: str) -> Json:
     try:
         steps = parse_quoted(edit["path"])
         field = _field(steps, form)
-        _check_old(draft, edit, (form, steps), base)
+        _check_old(draft, edit, form, steps, base)
         value = value_at(with_value(form, steps, edit["new"]), field)
         path = _put(new, field, value, base)
     except ValueError as error:
@@ -110,8 +110,7 @@ def _field(steps: Steps, form: Json) -> Steps:
     return steps[:depth]
 
 
-def _check_old(draft: Json, edit: Json, place: tuple[Json, Steps], base: str) -> None:
-    form, steps = place
+def _check_old(draft: Json, edit: Json, form: Json, steps: Steps, base: str) -> None:
     found = value_at(form, steps)
     if found is None and list(_cell(steps, base) or ()) in draft["stale"]:
         return  # a translation that is asked for again: the editor may have seen one

@@ -108,7 +108,7 @@ class _Import:
                 message = f"expected 1 to {MOST_REFERENCES} images, found more; this and later ones stay out"
                 self.found.add(issue("many-references", name, "$", message))
                 return
-            self._copy(story, key, name, read)
+            self._copy(story, key, name, *read)
             seen[sha256_bytes(read[0])] = name
             count += 1
 
@@ -128,8 +128,7 @@ class _Import:
         own = self.terms.get(name, self.default)
         return Terms(source=own.source or self.default.source, rights=own.rights or self.default.rights)
 
-    def _copy(self, story: ShotStory, key: str, name: str, read: tuple[bytes, Picture]) -> None:
-        data, picture = read
+    def _copy(self, story: ShotStory, key: str, name: str, data: bytes, picture: Picture) -> None:
         folder = self.shots.folder / story.story_id / IMAGES / key
         taken = {path.stem for path in folder.iterdir()} if folder.is_dir() else set()
         number = next(number for number in range(len(taken) + 1) if f"{number:02d}" not in taken)

@@ -106,7 +106,7 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
         problems.add("two characters have one key; call them differently")
     known: Mapping[str, Json] = {one["key"]: one for one in given}
     cast = [
-        _character(entry, key, (known.get(key), human), problems)
+        _character(entry, key, known.get(key), human, problems)
         for entry, key in zip(entries, keys, strict=True)
     ]
     text = normalize_answer(sketch.story["normalized_text"])
@@ -118,8 +118,7 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
     return cast
 
 
-def _character(entry: Json, key: str, known: tuple[Json, str], problems: Problems) -> Json:
-    before, human = known
+def _character(entry: Json, key: str, before: Json, human: str, problems: Problems) -> Json:
     where = f"character {key!r}"
     if before is None and (
         not is_safe_name(key) or not key.isascii() or len(key) > LONGEST_KEY or "/" in key

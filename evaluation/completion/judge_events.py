@@ -130,11 +130,13 @@ async def _vote(case: _Case, number: int) -> list[Json]:
         said = {"outcome": ANSWERED, "reason": None, "parsed": parsed}
         came.append((said, [told.receipt, answer.receipt]))
     asked = number, load_prompt(SCORE[case.settings.reply]).label
-    return [_row(case.spec, asked, {**attempt(place), **one[0]}, one[1]) for place, one in enumerate(came, 1)]
+    return [
+        _row(case.spec, *asked, {**attempt(index), **one[0]}, one[1]) for index, one in enumerate(came, 1)
+    ]
 
 
 async def _describe(case: _Case, number: int) -> Answer[str]:
-    return await _ask(case, (load_prompt(DESCRIBE), number), {"count": len(case.pictures)}, _text)
+    return await _ask(case, load_prompt(DESCRIBE), number, {"count": len(case.pictures)}, _text)
 
 
 async def _score(case: _Case, number: int, description: str) -> Answer[Completion]:
@@ -145,14 +147,13 @@ async def _score(case: _Case, number: int, description: str) -> Answer[Completio
     }  # fmt: skip
     if case.settings.reply == "mark":
         inputs["example"] = ", ".join("0" if place % 2 else "1" for place in range(len(events)))
-    return await _ask(case, (load_prompt(SCORE[case.settings.reply]), number), inputs, _reader(len(events)))
+    return await _ask(case, load_prompt(SCORE[case.settings.reply]), number, inputs, _reader(len(events)))
 
 
 async def _ask(
-    case: _Case, asked: tuple[Prompt, int], inputs: dict[str, Json], read: Callable[[Json], Any]
+    case: _Case, prompt: Prompt, number: int, inputs: dict[str, Json], read: Callable[[Json], Any]
 ) -> Answer[Any]:
     assert case.tools.asker is not None
-    prompt, number = asked
     plain = prompt.request(case.settings.for_judge(case.spec), case.tools.seed + number, **inputs)
     *system, user = plain.messages
     parts = [part for place, picture in enumerate(case.pictures, 1) for part in (f"Frame {place}", picture)]
@@ -186,7 +187,7 @@ def _reader(events: int) -> Callable[[Json], Completion]:
 
 
 def _row(
-    spec: str, asked: tuple[int, str], said: dict[str, Json], receipts: Sequence[Receipt | None]
+    spec: str, vote: int, prompt: str, said: dict[str, Json], receipts: Sequence[Receipt | None]
 ) -> Json:
     known = [one for one in receipts if one is not None]
     last = receipts[-1]
@@ -198,7 +199,7 @@ def _row(
     tokens_out = [one.output_tokens for one in usages if one.output_tokens is not None]
     costs = [one.cost for one in known]
     row = {
-        "judge": judge.as_json(), "vote": asked[0], "prompt": asked[1], **said,
+        "judge": judge.as_json(), "vote": vote, "prompt": prompt, **said,
         "raw": None if last is None else last.reply.text,
         "input_tokens": sum(tokens_in) if tokens_in else None,
         "output_tokens": sum(tokens_out) if tokens_out else None,

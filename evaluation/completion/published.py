@@ -75,7 +75,7 @@ def import_results(files: Sequence[Results], suite: Suite) -> Imported:
     sources: list[dict[str, str]] = []
     for one in files:
         method, judge = _whose(one)
-        found = list(_judgements(one.path, (method, judge), suite, problems))
+        found = list(_judgements(one.path, method, judge, suite, problems))
         parts.append((str(one.path), [judgement for judgement, _ in found]))
         differences.extend(difference for _, difference in found if difference is not None)
         sources.append({"file": one.path.name, "sha256": sha256_file(one.path)})
@@ -110,7 +110,7 @@ def _whose(results: Results) -> tuple[str, Judge]:
 
 
 def _judgements(
-    path: Path, whose: tuple[str, Judge], suite: Suite, problems: list[UserError]
+    path: Path, method: str, judge: Judge, suite: Suite, problems: list[UserError]
 ) -> Iterator[tuple[Judgement, Difference | None]]:
     for unit, entry in read_named(path).items():
         where = f"{path} {unit}"
@@ -130,13 +130,12 @@ def _judgements(
                     _problem(f"{where} output{vote}", "an object with scoring_output", "another value")
                 )
                 continue
-            yield _judgement((unit, len(prompt.event_list), vote), whose, value)
+            yield _judgement(unit, vote, len(prompt.event_list), method, judge, value)
 
 
 def _judgement(
-    place: tuple[str, int, int], whose: tuple[str, Judge], value: Mapping[str, Any]
+    unit: str, vote: int, events: int, method: str, judge: Judge, value: Mapping[str, Any]
 ) -> tuple[Judgement, Difference | None]:
-    unit, events, vote = place
     text, said, reason = value["scoring_output"], None, None
     outcome: JudgementOutcome = "answered"
     try:
@@ -145,8 +144,8 @@ def _judgement(
         outcome, reason = _silence(text, str(why))
     description = value.get("description")
     judgement = Judgement(
-        protocol="events", kind="completion", method=whose[0], unit=unit, seed=None, item=unit,
-        condition="video", judge=whose[1], vote=vote, prompt="", outcome=outcome, reason=reason, raw=text,
+        protocol="events", kind="completion", method=method, unit=unit, seed=None, item=unit,
+        condition="video", judge=judge, vote=vote, prompt="", outcome=outcome, reason=reason, raw=text,
         parsed=None if said is None else {**parsed_completion(said), "description": description or ""},
         input_tokens=None, output_tokens=None, cost=None, time=None,
     )  # fmt: skip

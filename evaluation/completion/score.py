@@ -149,7 +149,7 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
     for panel in sorted(panels):
         seeds = _seeds(archive.manifest, panel.method)
         asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
-        scored.append(_score_panel(panel, panels[panel], (asked, seeds), definitions))
+        scored.append(_score_panel(panel, panels[panel], asked, seeds, definitions))
     notes = (*incomplete_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
     return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
@@ -168,22 +168,19 @@ def _seeds(manifest: EvaluationManifest, method: str) -> tuple[int, ...] | None:
 
 
 def _score_panel(
-    panel: Panel, votes: Votes, scope: tuple[Suite, tuple[int, ...] | None], definitions: Definitions
+    panel: Panel, votes: Votes, suite: Suite, wanted: tuple[int, ...] | None, definitions: Definitions
 ) -> PanelScore:
-    videos = _videos(votes, scope, definitions)
+    videos = _videos(votes, suite, wanted, definitions)
     most = max((len(lists) for lists in votes.lists.values()), default=0)
     others = ("average", *(f"at_least_{k}" for k in range(1, most)), "unanimous")
     alternatives = {
-        name: _mean(
-            _videos(votes, scope, replace(definitions, voting=name)),
-            definitions,
-        )
+        name: _mean(_videos(votes, suite, wanted, replace(definitions, voting=name)), definitions)
         for name in others
     }
-    labels = {unit: prompt.labels for unit, prompt in scope[0].prompts.items()}
+    labels = {unit: prompt.labels for unit, prompt in suite.prompts.items()}
     classes = {
         label: _mean([one for one in videos if label in labels[one.unit]], definitions)
-        for label in scope[0].labels()
+        for label in suite.labels()
     }
     silent = sum(one.rate is None for one in videos)
     scores = {
@@ -204,9 +201,8 @@ def _score_panel(
 
 
 def _videos(
-    votes: Votes, scope: tuple[Suite, tuple[int, ...] | None], definitions: Definitions
+    votes: Votes, suite: Suite, wanted: tuple[int, ...] | None, definitions: Definitions
 ) -> list[Video]:
-    suite, wanted = scope
     seeds_of: dict[str, list[int | None]] = {}
     for unit, seed in votes.lists:
         seeds_of.setdefault(unit, []).append(seed)

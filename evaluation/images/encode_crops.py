@@ -88,7 +88,7 @@ def _crops(item: Item, names: Sequence[str], means: _Means) -> Json:
     for shot in item["shots"]:
         if shot["file"] is not None:
             wanted = {name for key in shot["expected"] for name in encoders[key]}
-            shots[str(shot["number"])] = _shot(item, shot, (names, wanted), means)
+            shots[str(shot["number"])] = _shot(item, shot, names, wanted, means)
     return {
         "encoders": {key: list(some) for key, some in encoders.items()},
         "models": {name: means.models[name].identity for name in names},
@@ -124,9 +124,8 @@ def _mirror(pictures: "Sequence[Image | None]", rows: Mapping[str, Rows], means:
     return {}
 
 
-def _shot(item: Item, shot: Json, encoders: tuple[Sequence[str], set[str]], means: _Means) -> Json:
+def _shot(item: Item, shot: Json, names: Sequence[str], wanted: set[str], means: _Means) -> Json:
     """Return a shot's rows by encoder; those that tell nobody on stage have no vectors."""
-    names, wanted = encoders
     image = open_shot(shot["file"])
     cut = [crop_of(image, box) for box in item["boxes"]["shots"][str(shot["number"])]]
     nothing = np.full((len(cut), 1), np.nan, dtype=np.float32)

@@ -52,7 +52,7 @@ async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
         return []
     rows = await asyncio.gather(
         *(
-            _rows(packet, (spec, vote), settings, tools)
+            _rows(packet, spec, vote, settings, tools)
             for packet in packets
             for spec in settings.judges
             for vote in range(settings.votes)
@@ -75,8 +75,7 @@ def last_attempts(rows: Iterable[Json]) -> list[Json]:
     return list(last.values())
 
 
-async def _rows(packet: Packet, asked: tuple[str, int], settings: JudgeSettings, tools: Tools) -> list[Json]:
-    spec, vote = asked
+async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, tools: Tools) -> list[Json]:
     assert tools.asker is not None
     request = packet.request(settings.for_judge(spec), tools.seed)
     question = Ask(request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote)

@@ -41,9 +41,7 @@ def method_scores(
         groups: its scores within groups of stories.
         items: what is scored.
     """
-    gaps = {
-        level: {name: gap_scores(method, found, (level, name), items) for name in SETS} for level in LEVELS
-    }
+    gaps = {level: {name: gap_scores(method, found, level, name, items) for name in SETS} for level in LEVELS}
     judges = {
         judge: {
             name: {rate.name: found.score(f"judge.{judge}.{name}.{rate.name}") for rate in JUDGE_VALUES}
@@ -70,9 +68,8 @@ def method_scores(
     )
 
 
-def gap_scores(method: Method, found: Estimates, place: tuple[Level, SetName], items: Items) -> GapScores:
+def gap_scores(method: Method, found: Estimates, level: Level, name: SetName, items: Items) -> GapScores:
     """Return recoverability and gaps of one level and set, with what they stand on."""
-    level, name = place
     sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
     return _gap_scores(found, f"{level}.{name}", sums, counted_in(method, level, name, items))
 

@@ -106,7 +106,7 @@ def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> l
         ("text+image filter, as scored", outcomes.sets["filtered"], True),
     ]
     total = int(outcomes.requested.sum())
-    return [_evidence_row(outcomes, row, total, items) for row in rows]
+    return [_evidence_row(outcomes, *row, total, items) for row in rows]
 
 
 def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
@@ -117,9 +117,8 @@ def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
 
 
 def _evidence_row(
-    outcomes: Outcomes, row: tuple[str, NDArray[np.bool_], bool], total: int, items: Items
+    outcomes: Outcomes, setting: str, chosen: NDArray[np.bool_], with_text: bool, total: int, items: Items
 ) -> dict[str, Any]:
-    setting, chosen, with_text = row
     _, image, gap = Rates.of(sums_of(outcomes, chosen, items).total()).overall()
     return {
         "setting": setting,

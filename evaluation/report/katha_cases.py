@@ -280,7 +280,7 @@ def _verdict(judgement: Judgement, marking: _Marking, definitions: Definitions) 
     )
 
 
-def _about(replies: Replies, place: tuple[str, int | None], question: str) -> Iterator[Judgement]:
+def _about(replies: Replies, place: "tuple[str, int | None]", question: str) -> Iterator[Judgement]:
     yield from replies.rows.get((None, None, question), ())
     yield from replies.rows.get((*place, question), ())
 

@@ -11,7 +11,7 @@ FaceNet 112 pixels a side, blue first, in [0, 1], instead of 160, red first, in 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -172,7 +172,8 @@ def load_adaface(
         return scaled(positioned(image, face, position), 127.5, 127.5)
 
     card = ADAFACE_CARDS[definition]
-    return _from_file(card, (ADAFACE_SOURCE, local, position.side), place, (detector, choice), prepare)
+    weights = OwnWeights(ADAFACE_SOURCE, local, position.side)
+    return _from_file(card, weights, place, Meant(detector, choice), prepare)
 
 
 def load_facenet(
@@ -210,7 +211,8 @@ def load_facenet(
 
     card, side = FACENET_CARDS[definition], 160 if definition == "paper" else FFHQ.side
     prepare = as_trained if definition == "paper" else as_in_code
-    return _from_file(card, (FACENET_SOURCE, local, side), place, (detector, choice), prepare)
+    weights = OwnWeights(FACENET_SOURCE, local, side)
+    return _from_file(card, weights, place, Meant(detector, choice), prepare)
 
 
 def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
@@ -221,19 +223,34 @@ def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
     return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
+class OwnWeights(NamedTuple):
+    """Weights that are not published: their source, their file, and the pixels a side of the input."""
+
+    source: Source
+    file: Path | None
+    side: int
+
+
+class Meant(NamedTuple):
+    """Which face of a crop is meant: the file of the detector, None for the published one; and the choice."""
+
+    detector: Path | None
+    choice: Choice
+
+
 def _from_file(
     card: Card,
-    weights: tuple[Source, Path | None, int],
+    weights: OwnWeights,
     place: Place,
-    meant: tuple[Path | None, Choice],
+    meant: Meant,
     prepare: "Callable[[Image, Face], Pixels | None]",
 ) -> FaceEncoder:
     source, local, side = weights
     if local is None:
         raise needed(source, "no file named in the settings")
-    finder = load_faces(place, meant[0])
+    finder = load_faces(place, meant.detector)
     session = open_session(fetch_file(source, local), source, place)
     network = OnnxNetwork(session, source)
     network.check_input(side)
     loaded = replace(loaded_card(card, source, local), dimensions=network.dimensions(side))
-    return FaceEncoder(loaded, place, finder, meant[1], prepare, network.values)
+    return FaceEncoder(loaded, place, finder, meant.choice, prepare, network.values)

@@ -417,7 +417,9 @@ class OddUsage(DeliveryFault):
 
     def deliver(self, response: Response) -> Response:
         """Return the response as it is delivered."""
-        return replace(response, body=spoil.odd_usage(response.body, self.count, (self.value, self.missing)))
+        return replace(
+            response, body=spoil.odd_usage(response.body, self.count, self.value, missing=self.missing)
+        )
 
 
 def concerns(fault: Fault, asked: Asked) -> bool:

@@ -56,10 +56,9 @@ COUNTS: Mapping[str, tuple[str, ...]] = {
 USAGES = ("usage", "usageMetadata", "usage_metadata")
 
 
-def odd_usage(body: bytes, count: str | None, change: tuple[Json, bool]) -> bytes:
+def odd_usage(body: bytes, count: str | None, value: Json, *, missing: bool) -> bytes:
     """Return the JSON of a response with another value for a count of tokens, or without it."""
     document = json.loads(body)
-    value, missing = change
     for usage in USAGES:
         places = [document] if count is None else [document.get(usage)]
         names = (usage,) if count is None else COUNTS[count]
