@@ -67,7 +67,7 @@ def archive(
     """
     from ..evaluation.archive.archive import export_archive
     from ..evaluation.archive.lacking import lacking, lacks
-    from ..evaluation.archive.so_far import export_so_far
+    from ..kinds.verbs import export_so_far
 
     archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
     unasked, unreached = lacks(archive.manifest.environment)

@@ -20,11 +20,13 @@ class RunKind:
         pipeline: its stages.
         tell: tells a reporter how many calls of models a request makes, and about what they cost.
         afterwards: what its folder is given once it was executed, besides the outputs of the pipeline.
+        runs: executes a request.
     """
 
     pipeline: Pipeline
     tell: Callable[[RunRequest, Reporter], None]
     afterwards: Callable[[Path], object] | None = None
+    runs: Callable[[RunRequest, Reporter | None], RunReport] = execute
 
     def make(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         """Execute a request, after the reporter was told how many calls of models it makes.
@@ -43,7 +45,7 @@ class RunKind:
             FabulaError: as :func:`.execute.execute`.
         """
         try:
-            report = execute(request, reporter)
+            report = self.runs(request, reporter)
         except BelowThreshold:
             self._finish(request)  # it says best why so little is left
             raise

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.execute import STOPS, RunRequest, execute
+from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
 from ..errors import FabulaError, InputError, RunBusy, UserError
 from ..releases.check_files import check_release_document
@@ -14,7 +15,7 @@ from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
 from .archive.archive import JUDGEMENTS
 from .archive.keeping import set_aside, unite
-from .archive.so_far import SoFar, is_evaluation_run, keep_so_far
+from .archive.so_far import SoFar, keep_so_far
 
 if TYPE_CHECKING:
     from ..engine.progress import Reporter
@@ -56,9 +57,9 @@ def run_evaluation(
     try:
         report = execute(request, reporter)
         if report.totals["failed"]:
-            _kept(folder)
+            _kept(request)
     except STOPS as stop:
-        kept = _kept(folder)
+        kept = _kept(request)
         if kept is None:
             raise
         raise _told(stop, kept) from stop
@@ -107,12 +108,13 @@ def check_intact(folder: Path) -> None:
         )  # fmt: skip
 
 
-def _kept(folder: Path) -> SoFar | None:
+def _kept(request: RunRequest) -> SoFar | None:
     """Write what is answered so far; that it cannot be written is no reason to hide why the run stopped."""
-    if not is_evaluation_run(folder):
+    folder = Path(request.folder)
+    if not (folder / JOURNAL).is_file():
         return None
     try:
-        return keep_so_far(folder)
+        return keep_so_far(folder, request.pipeline)
     except FabulaError:
         return None
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..builders.preview import Preview
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
+    from ..evaluation.archive.archive import Archive
     from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.plan import PublishPlan
     from ..releases.hub.publish import Published, PublishOptions
@@ -55,6 +56,24 @@ def continue_run(
     """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`."""
     again = Again(retry_failed, workers, max_cost, tuple(sources))
     return continue_as(run_kind_of(run), run, again, reporter)
+
+
+def export_so_far(run: Path, target: Path) -> "Archive":
+    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.so_far`.
+
+    Raises:
+        RunError: it is no run of an evaluation.
+    """
+    from ..evaluation.archive import so_far
+
+    name = read_manifest(run).kind
+    kind = kind_with(name)
+    if kind is None or kind.protocol is None or name not in kind.runs[1:]:
+        raise RunError(
+            str(run), what=f"this is a run of kind {name}, not an evaluation",
+            fix="give the --out of fabula evaluate",
+        )  # fmt: skip
+    return so_far.export_so_far(run, target, kind.protocol().run.pipeline)
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":

@@ -4,29 +4,21 @@ It is written when a run stops early, and can be written at any time from the ru
 """
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...engine.journal_file import NAME as JOURNAL
 from ...engine.lock import hold
 from ...engine.manifest import NAME as RUN
-from ...engine.manifest import read_manifest as read_run
 from ...engine.manifest import write_manifest as write_run
 from ...engine.pipeline import Pipeline
 from ...engine.replay import Replay, replayed
 from ...engine.sources import path_from
-from ...errors import InputError, RunError, TargetError, UserError
+from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json
-from ..completion.pipeline import PIPELINE as EVENTS
-from ..images.pipeline import PIPELINE as IMAGES
-from ..judges.pipeline import PIPELINE as KATHA
 from ..words import counted
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
 from .lacking import INCOMPLETE, lacking
-
-PIPELINES: Mapping[str, Pipeline] = {pipeline.name: pipeline for pipeline in (KATHA, EVENTS, IMAGES)}
 
 
 @dataclass(frozen=True)
@@ -57,15 +49,7 @@ class SoFar:
         return f"{counted(self.judgements, 'reply')} so far, {lacking(self.unasked, self.unreached)}"
 
 
-def is_evaluation_run(folder: Path) -> bool:
-    """Whether a folder holds the run of an evaluation, finished or not."""
-    try:
-        return (folder / JOURNAL).is_file() and read_run(folder).kind in PIPELINES
-    except RunError:
-        return False
-
-
-def keep_so_far(folder: Path) -> SoFar | None:
+def keep_so_far(folder: Path, pipeline: Pipeline) -> SoFar | None:
     """Write what is answered so far into the run folder itself; None where nothing is.
 
     Raises:
@@ -73,10 +57,10 @@ def keep_so_far(folder: Path) -> SoFar | None:
         TargetError: the folder cannot be written.
     """
     with hold(folder):
-        return write_so_far(folder, folder)
+        return write_so_far(folder, folder, pipeline)
 
 
-def write_so_far(folder: Path, target: Path) -> SoFar | None:
+def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None:
     """Write the archive of an evaluation run from its journal into a folder that exists.
 
     Nobody is asked, and the run may be at work meanwhile.
@@ -84,21 +68,15 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
     Args:
         folder: the run folder.
         target: where; existing files of an archive are replaced.
+        pipeline: that made the run.
 
     Returns:
         What was written; None where no judge answered anything, and then nothing is.
 
     Raises:
-        RunError: the folder is no evaluation run, or its journal cannot be read.
+        RunError: its journal cannot be read.
         TargetError: the target cannot be written.
     """
-    run = read_run(folder)
-    pipeline = PIPELINES.get(run.kind)
-    if pipeline is None:
-        raise RunError(
-            str(folder), what=f"this is a run of kind {run.kind}, not an evaluation",
-            fix="give the --out of fabula evaluate",
-        )  # fmt: skip
     try:
         with (
             tempfile.TemporaryDirectory(prefix=".archive-", dir=target) as scratch,
@@ -127,16 +105,16 @@ def write_so_far(folder: Path, target: Path) -> SoFar | None:
         ) from error  # fmt: skip
 
 
-def export_so_far(folder: Path, target: Path) -> Archive:
+def export_so_far(folder: Path, target: Path, pipeline: Pipeline) -> Archive:
     """Write what a run has so far into a new folder, as :func:`.archive.export_archive` does; return it.
 
     Raises:
         InputError: no judge has answered anything.
-        RunError: the folder is no evaluation run, or its journal cannot be read.
+        RunError: its journal cannot be read.
         TargetError: the new folder is not empty, or cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="fabula-so-far-") as scratch:
-        if write_so_far(folder, Path(scratch)) is None:
+        if write_so_far(folder, Path(scratch), pipeline) is None:
             raise unanswered(folder)
         return export_archive(scratch, target)
 

@@ -16,6 +16,7 @@ from ..judges.presets import JUDGES, check_they_answer, judge_specs
 from ..judges.spending import without_judges
 from ..outputs.videos import check_methods, videos_of
 from ..protocol import Protocol
+from ..running import run_evaluation
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
@@ -162,4 +163,4 @@ def _option_texts(options: EventOptions, judges: Sequence[str]) -> list[str]:
     return setting_texts(given)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_events), sections=frozenset({JUDGES}))
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_events, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -19,6 +19,7 @@ from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
 from ..protocol import Protocol
+from ..running import run_evaluation
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .needs import check_needs, models_needed
 from .pipeline import PIPELINE
@@ -276,4 +277,4 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     return replace(config, stages=stages)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_images), sections=frozenset({JUDGES}))
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_images, runs=run_evaluation), sections=frozenset({JUDGES}))

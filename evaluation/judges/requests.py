@@ -11,6 +11,7 @@ from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ..protocol import Protocol
+from ..running import run_evaluation
 from .load_items import OUTPUTS, RELEASE
 from .options import EvaluateOptions
 from .pipeline import PIPELINE
@@ -100,4 +101,4 @@ def _matchers(specs: Sequence[str]) -> dict[str, object]:
     return {f"{stage}.judges": some for stage, some in named.items() if some}
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging), sections=frozenset({JUDGES}))
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging, runs=run_evaluation), sections=frozenset({JUDGES}))

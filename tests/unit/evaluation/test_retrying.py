@@ -14,7 +14,6 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import EVALUATION, Archive, read_archive
 from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.archive.replies import LATER, last_attempts
-from fabula.evaluation.archive.so_far import export_so_far
 from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
 from fabula.evaluation.completion.score import score_folder as score_events
 from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
@@ -22,7 +21,7 @@ from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import run_evaluation
-from fabula.kinds.verbs import continue_run
+from fabula.kinds.verbs import continue_run, export_so_far
 from fabula.models.settings import ATTEMPT
 from fabula.releases.loading import Release
 from fabula.releases.suites import suite_bytes

@@ -12,11 +12,13 @@ from fabula.evaluation import running
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.archive.keeping import EARLIER
 from fabula.evaluation.archive.lacking import lacks
-from fabula.evaluation.archive.so_far import export_so_far, write_so_far
+from fabula.evaluation.archive.so_far import write_so_far
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judges.pipeline import PIPELINE
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import check_intact
+from fabula.kinds.verbs import continue_run, export_so_far
 from fabula.releases.layout import ANNOTATIONS, RELEASE, VARIANTS
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import pretty_bytes, sha256_file
@@ -129,7 +131,7 @@ def test_export_so_far_when_all_is_answered_writes_the_archive_of_the_run(
     evaluate()
     target = tmp_path / "copy"
     target.mkdir()
-    written = write_so_far(tmp_path / "run", target)
+    written = write_so_far(tmp_path / "run", target, PIPELINE)
     assert written is not None and written.complete
     for name in (JUDGEMENTS, EVALUATION):
         assert (target / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
@@ -208,6 +210,8 @@ def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_b
     assert second.manifest.protocol["stories"]["count"] == 3
     again = evaluate("two", outputs=[other], stories=stories[1:])
     assert again == second, "evaluating again changes nothing"
+    continue_run(tmp_path / "run", workers=0)
+    assert read_archive(tmp_path / "run") == second, "nor does continuing the run"
 
 
 def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
