@@ -166,8 +166,8 @@ def images(
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.images.needs import check_weights
     from ..evaluation.images.requests import estimate_images, image_budget, images_request, tell_images
+    from ..evaluation.images.settings import check_weights
     from ..evaluation.running import run_evaluation
 
     scripts = released(release)

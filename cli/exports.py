@@ -66,7 +66,7 @@ def archive(
         fabula export archive runs/eval-a --so-far --out /tmp/eval-a-so-far
     """
     from ..evaluation.archive.archive import export_archive
-    from ..evaluation.archive.lacking import lacking, lacks
+    from ..evaluation.archive.replies import lacking, lacks
     from ..kinds.verbs import export_so_far
 
     archive = export_so_far(folder, out) if so_far else export_archive(folder, out)

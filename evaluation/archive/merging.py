@@ -34,9 +34,8 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
-from .lacking import INCOMPLETE, still_lacking
 from .protocols import check_alike
-from .replies import ReplyCounts
+from .replies import INCOMPLETE, ReplyCounts, still_lacking
 
 JOINED = {
     "katha": ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"),

@@ -18,7 +18,7 @@ from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ..words import counted
 from .archive import EVALUATION, JUDGEMENTS, Archive, export_archive
-from .lacking import INCOMPLETE, lacking
+from .replies import INCOMPLETE, lacking
 
 
 @dataclass(frozen=True)

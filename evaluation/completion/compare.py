@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import InputError, UserError
 from ..archive.archive import read_manifest
-from ..archive.lacking import notes_of_both
 from ..archive.protocols import Difference, check_alike
+from ..archive.replies import notes_of_both
 from ..stats.paired import Pair, Paired, paired
 from .score import score_folder
 from .scores import PanelScore

@@ -19,9 +19,9 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judges.settings import public_judge
-from .completion_rate import METRIC
 from .load_videos import SUITE_ROLE, outputs_sha256
 from .settings import EventJudgeSettings
+from .votes import METRIC
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
 

@@ -18,11 +18,9 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
 from ..archive.archive import Archive, check_hash, read_archive
-from ..archive.lacking import incomplete_notes, lacks
-from ..archive.replies import last_attempts
-from .completion_rate import completion_rate
+from ..archive.replies import incomplete_notes, lacks, last_attempts
 from .scores import AVERAGE, EventScores, PanelScore, Video
-from .votes import Definitions, Panel, Votes, collect_votes
+from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
 
 
 def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Suite:

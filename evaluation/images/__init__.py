@@ -34,8 +34,8 @@ def evaluate_images(
             reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     from ..running import run_evaluation
-    from .needs import check_weights
     from .requests import images_request, tell_images
+    from .settings import check_weights
 
     request = images_request(release, outputs, out, options)
     check_weights(request.config)

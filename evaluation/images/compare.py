@@ -1,7 +1,10 @@
-"""Comparing methods by their shot images: paired over stories, metric by metric."""
+"""Several methods side by side: ranks by each score, how sure they are, and which differences are real.
+
+Comparing methods by their shot images: paired over stories, metric by metric.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -9,14 +12,186 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
+from ...schemas.score import Score
 from ..archive.archive import read_manifest
-from ..archive.lacking import notes_of_both
 from ..archive.protocols import Difference, check_alike
+from ..archive.replies import notes_of_both
+from ..metrics.registry import in_order, lead_of, metric_of
+from ..stats.bootstrap import rank_intervals, ranks
 from ..stats.paired import Pair, Paired, paired
 from .definitions import Definitions
 from .score import score_folder
-from .score_story import values_of
-from .scores import MethodScores
+from .scores import MethodScores, values_of
+
+LEAST = 0.5
+"""Share of the stories of which a method must have a value to be ranked."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method in one score.
+
+    Attributes:
+        score: its value over the stories that it has, as :mod:`.score` gives it.
+        rank: from 1; None where it is not ranked.
+        low: lowest rank of the 95 % interval over drawn stories; None without one.
+        high: highest rank.
+        shared: its mean over the stories that all ranked methods have, by which it is ranked.
+        stories: how many those are.
+        better: ranked methods than which it is better by both tests, corrected.
+        worse: methods than which it is worse.
+        why: why it has no rank.
+    """
+
+    score: Score
+    rank: int | None = None
+    low: int | None = None
+    high: int | None = None
+    shared: float | None = None
+    stories: int | None = None
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """All methods.
+
+    Attributes:
+        names: the scores, in order.
+        lead: the score by which rows are sorted.
+        methods: the methods, ranked ones first, by the lead score.
+        unranked: method -> why it is in no ranking.
+        cells: method -> score -> where it stands.
+    """
+
+    names: tuple[str, ...]
+    lead: str | None
+    methods: tuple[str, ...]
+    unranked: dict[str, str]
+    cells: dict[str, dict[str, Standing]]
+
+
+def leaderboard(
+    methods: Sequence[MethodScores],
+    comparisons: Sequence[Paired],
+    definitions: Definitions,
+    excluded: Collection[str] = (),
+) -> Leaderboard:
+    """Return where every method stands.
+
+    Args:
+        methods: their scores.
+        comparisons: every pair of them.
+        definitions: how often stories are drawn.
+        excluded: methods that are shown and not ranked, such as baselines (Table S4).
+    """
+    names = in_order(dict.fromkeys(name for one in methods for name in one.scores))
+    unranked = {one.method: "excluded from ranking" for one in methods if one.method in excluded}
+    unranked |= {
+        one.method: "no picture"
+        for one in methods
+        if not one.accounting.get("shots_valid") and one.method not in unranked
+    }
+    cells: dict[str, dict[str, Standing]] = {one.method: {} for one in methods}
+    among = [one for one in comparisons if not {one.first, one.second} & unranked.keys()]
+    for name in names:
+        there = [one for one in methods if name in one.scores]
+        for method, standing in _standings(name, there, unranked, definitions).items():
+            cells[method][name] = _tested(name, method, standing, among)
+    lead = lead_of(names)
+    return Leaderboard(tuple(names), lead, _sorted(methods, unranked, cells, lead), unranked, cells)
+
+
+def _standings(
+    name: str, methods: Sequence[MethodScores], unranked: dict[str, str], definitions: Definitions
+) -> dict[str, Standing]:
+    """Return where methods stand in one score."""
+    made: dict[str, Standing] = {}
+    ranked = []
+    among = [one for one in methods if one.method not in unranked]
+    most = max((one.scores[name].counts.get("pictures", 0) for one in among), default=0)
+    for one in methods:
+        score = one.scores[name]
+        why = unranked.get(one.method) or _too_little(name, score, most)
+        made[one.method] = Standing(score, why=why)
+        if why is None:
+            ranked.append(one)
+    if not ranked:
+        return made
+    higher = metric_of(name).direction == "higher"
+    if metric_of(name).whole:
+        values = np.array([one.scores[name].value for one in ranked], dtype=np.float64)
+        for one, rank in zip(ranked, ranks(values, higher=higher), strict=True):
+            made[one.method] = Standing(one.scores[name], rank=int(rank))
+        return made
+    table = _shared(name, ranked)
+    if not len(table):
+        why = "the methods share no story"
+        return made | {one.method: Standing(one.scores[name], why=why) for one in ranked}
+    means = table.mean(axis=0)
+    ends = rank_intervals(table, higher=higher, resamples=definitions.resamples, seed=definitions.seed)
+    for place, (one, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
+        low, high = ends[place] if ends else (None, None)
+        made[one.method] = Standing(
+            one.scores[name], int(rank), low, high, float(means[place]), len(table)
+        )  # fmt: skip
+    return made
+
+
+def _too_little(name: str, score: Score, most: int) -> str | None:
+    if score.value is None:
+        return score.reason or "no value"
+    if not metric_of(name).ranked:
+        return "a diagnostic: neither end is better"
+    if metric_of(name).whole:
+        pictures = score.counts.get("pictures", 0)
+        return f"{pictures:,} pictures, others have {most:,}" if pictures < most else None
+    stories, counted = score.counts.get("stories", 0), score.counts.get("stories_counted", 0)
+    return f"values for {counted} of {stories} stories only" if counted < LEAST * stories else None
+
+
+def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return values of the stories that all methods have, shape (stories, methods)."""
+    columns = [
+        dict(
+            zip(
+                [one.story_id for one in method.stories], values_of(method.stories, [name])[:, 0], strict=True
+            )
+        )
+        for method in methods
+    ]
+    shared = [key for key in columns[0] if all(not np.isnan(one.get(key, np.nan)) for one in columns)]
+    return np.array([[one[key] for one in columns] for key in shared], dtype=np.float64)
+
+
+def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Paired]) -> Standing:
+    metric = metric_of(name)
+    better: list[str] = []
+    worse: list[str] = []
+    for one in comparisons if metric.ranked else ():
+        winner = one.winner(higher=metric.direction == "higher") if one.about["metric"] == name else None
+        if winner is None or method not in (one.first, one.second):
+            continue
+        other = one.second if one.first == method else one.first
+        (better if winner == method else worse).append(other)
+    return replace(standing, better=tuple(better), worse=tuple(worse))
+
+
+def _sorted(
+    methods: Sequence[MethodScores],
+    unranked: dict[str, str],
+    cells: dict[str, dict[str, Standing]],
+    lead: str | None,
+) -> tuple[str, ...]:
+    def place(method: str) -> tuple[bool, bool, float, str]:
+        standing = cells[method].get(lead or "")
+        value = None if standing is None else standing.score.value
+        signed = 0.0 if value is None else -value if metric_of(lead or "").higher else value
+        return method in unranked, standing is None or standing.rank is None, signed, method
+
+    return tuple(sorted((one.method for one in methods), key=place))
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from ..metrics.registry import metrics
 from ..metrics.story import FoundShot, FoundStory, Story
 from ..metrics.vectors import Floats, doubles, unit
 from .ratings import Panel, collect_panels
-from .score_story import StoryScore
-from .scores import ImageScores
+from .scores import ImageScores, StoryScore
 
 NO_PICTURE = "no picture"
 

@@ -21,9 +21,15 @@ from ..metrics.registry import names, needs
 from ..protocol import Protocol
 from ..running import run_evaluation
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
-from .needs import check_needs, models_needed
 from .pipeline import PIPELINE
-from .settings import AlignmentSettings, MatchSettings, PictureSettings, ShotSelection
+from .settings import (
+    AlignmentSettings,
+    MatchSettings,
+    PictureSettings,
+    ShotSelection,
+    check_needs,
+    models_needed,
+)
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan

@@ -9,14 +9,13 @@ from pathlib import Path
 from ...errors import InputError, UserError
 from ...schemas.score import Score
 from ..archive.archive import Archive, read_archive
-from ..archive.lacking import incomplete_notes
+from ..archive.replies import incomplete_notes
 from ..metrics.registry import metrics
 from ..metrics.story import FoundStory, Story
 from .definitions import Definitions
 from .found import read_found
 from .ratings import Panel, actions_of, by_story, collect_panels, stability
-from .score_story import pooled, score_story, with_intervals
-from .scores import Actions, ImageScores, MethodScores, strata_of
+from .scores import Actions, ImageScores, MethodScores, pooled, score_story, strata_of, with_intervals
 
 
 def score_folder(folder: str | Path, definitions: Definitions | None = None) -> ImageScores:

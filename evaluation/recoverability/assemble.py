@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...schemas.score import Score
-from . import contrastive, moral_target
-from .ambiguity import question_counts
+from . import columns
+from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
 from .definitions import Definitions
 from .estimates import Estimates, Sheet
 from .items import DIMENSIONS, GROUPINGS, Items
@@ -20,7 +20,6 @@ from .method import (
     group_estimates_of,
     story_gaps,
 )
-from .moral_target import CHANCE, NO_LABEL, majority_share, moral_columns
 from .pooling import LEVELS, SETS, Level, Mask, SetName, Sums, sums_of, triples_of
 from .recoverability import METRICS
 from .robustness import evidence_control
@@ -56,10 +55,7 @@ def method_scores(
         ambiguity_by_dimension={name: found.score(f"ambiguity.{name}") for name in DIMENSIONS},
         gaps=gaps,
         moral_target=_moral(method, found, items),
-        pairs={
-            rate.name: found.score(f"pairs.{rate.name}", counts=_pairs(method))
-            for rate in contrastive.METRICS
-        },
+        pairs={rate.name: found.score(f"pairs.{rate.name}", counts=_pairs(method)) for rate in columns.PAIRS},
         triples=triples_of(method.outcomes),
         judges=judges,
         groups=groups,
@@ -130,9 +126,7 @@ def _dimension(estimates: Estimates, pattern: str, sums: Sums, place: int) -> di
 def _moral(method: Method, estimates: Estimates, items: Items) -> dict[str, Score]:
     stories = moral_columns(method.labels, method.made, items)[:, 2] > 0
     counts = {"stories": int(stories.sum()), "with_label": int((items.moral >= 0).sum())}
-    scores = {
-        rate.name: estimates.score(f"moral.{rate.name}", counts=counts) for rate in moral_target.METRICS
-    }
+    scores = {rate.name: estimates.score(f"moral.{rate.name}", counts=counts) for rate in columns.MORAL}
     most, number = majority_share(items, stories)
     scores["chance"] = Score(value=CHANCE, status="ok")
     scores["majority"] = Score.ratio(most, number, NO_LABEL)

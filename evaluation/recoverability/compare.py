@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ...errors import InputError, UserError
 from ...schemas.score import Score
 from ..archive.archive import read_manifest
-from ..archive.lacking import notes_of_both
 from ..archive.protocols import Difference, check_alike
+from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
 from ..stats.paired import Paired

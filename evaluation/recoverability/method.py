@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from ..stats.bootstrap import divided
 from ..stats.paired import Pair, Paired, paired
-from . import ambiguity, contrastive, moral_target
-from .ambiguity import ambiguity_columns
-from .contrastive import contrast_columns
+from . import columns
+from .columns import ambiguity_columns, contrast_columns, moral_columns
 from .coverage import Generations
 from .definitions import Definitions
 from .estimates import Drawn, Estimates, Sheet, estimates
 from .items import DIMENSIONS, Items
-from .moral_target import moral_columns
 from .pooling import LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
 from .recoverability import METRICS, Rate, Rates, named, values_of
 from .votes import Board, Verdicts
@@ -159,8 +157,8 @@ def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
                 whole = _rates(sheet, totals, (method.name, "judge", judge, name)).overall()
                 parts.append(np.stack(whole, axis=-1))
         parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
-        parts.append(values_of(moral_target.METRICS, sheet.part(totals, (method.name, "moral"))))
-        parts.append(values_of(contrastive.METRICS, sheet.part(totals, (method.name, "pairs"))))
+        parts.append(values_of(columns.MORAL, sheet.part(totals, (method.name, "moral"))))
+        parts.append(values_of(columns.PAIRS, sheet.part(totals, (method.name, "pairs"))))
         return np.concatenate(parts, axis=-1)
 
     return estimates(rates, drawn, statistic)
@@ -180,7 +178,7 @@ def group_estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
 
 def versions() -> dict[str, int]:
     """Return the version of every score of storyboards."""
-    rates = {f"recoverability.{rate.name}": rate for rate in METRICS} | {"ambiguity": ambiguity.METRIC}
+    rates = {f"recoverability.{rate.name}": rate for rate in METRICS} | {"ambiguity": columns.AMBIGUITY}
     rates |= _beside()
     return {name: rate.version for name, rate in rates.items()}
 
@@ -225,13 +223,13 @@ def _named(prefixes: Iterable[str]) -> dict[str, Rate]:
 
 
 def _of_ambiguity() -> dict[str, Rate]:
-    return dict.fromkeys(("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)), ambiguity.METRIC)
+    return dict.fromkeys(("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)), columns.AMBIGUITY)
 
 
 def _beside() -> dict[str, Rate]:
     """Return the scores that are not of scored questions."""
-    moral = {f"moral.{rate.name}": rate for rate in moral_target.METRICS}
-    return moral | {f"pairs.{rate.name}": rate for rate in contrastive.METRICS}
+    moral = {f"moral.{rate.name}": rate for rate in columns.MORAL}
+    return moral | {f"pairs.{rate.name}": rate for rate in columns.PAIRS}
 
 
 VALUE = "question.common.gap"

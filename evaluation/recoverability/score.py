@@ -12,8 +12,8 @@ from ...schemas.judgement import EvaluationManifest
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ..archive.archive import Archive, check_hash, read_manifest, sources_of
-from ..archive.lacking import incomplete_notes
 from ..archive.protocols import release_sha256
+from ..archive.replies import incomplete_notes
 from ..words import counted
 from .assemble import group_scores, method_scores
 from .coverage import coverage_of, generations, invalid_generations, requested_of

@@ -14,10 +14,9 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.score import Score
 from ..archive.archive import EVALUATION
-from ..completion.completion_rate import METRIC, NONRESPONSE
 from ..completion.score import score_folder
 from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
-from ..completion.votes import Definitions
+from ..completion.votes import METRIC, NONRESPONSE, Definitions
 from ..words import counted
 from .accounts import Accounts, read_lines
 from .model import (

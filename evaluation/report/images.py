@@ -13,10 +13,9 @@ from ...media.images import LIMITS
 from ...releases.shot_tree import read_shot_set
 from ...schemas.judgement import EvaluationManifest
 from ..archive.archive import Archive, read_archive
-from ..images.compare import image_comparisons
+from ..images.compare import Leaderboard, image_comparisons, leaderboard
 from ..images.definitions import Definitions
 from ..images.found import read_found
-from ..images.leaderboard import Leaderboard, leaderboard
 from ..images.per_shot import Key, ShotScore, scored_shots, shot_scores
 from ..images.score import score_archive
 from ..images.scores import ImageScores

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...schemas.score import Score
-from ..recoverability import ambiguity, contrastive, moral_target, recoverability
+from ..recoverability import columns, recoverability
 from ..recoverability.items import DIMENSIONS
 from ..recoverability.recoverability import Rate
 from ..recoverability.scores import GapScores, KathaScores, MethodScores
@@ -12,7 +12,7 @@ from .model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, S
 from .showing import comparison, label_text
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
-AMBIGUITY = Measure.of(ambiguity.METRIC)
+AMBIGUITY = Measure.of(columns.AMBIGUITY)
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
 
 
@@ -207,7 +207,7 @@ def _by_group(scores: KathaScores, grouping: str) -> ScoreTable | None:
 
 def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
     yield from _if_known(
-        scores.methods, "moral_target", moral_target.METRICS, moral_target.BESIDE,
+        scores.methods, "moral_target", columns.MORAL, columns.BESIDE,
         title="Moral target, among twelve labels",
         note="Stories whose moral label is named; separate from the scored dimension moral.",
     )  # fmt: skip
@@ -215,7 +215,7 @@ def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
 
 def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
     yield from _if_known(
-        scores.methods, "pairs", contrastive.METRICS, {},
+        scores.methods, "pairs", columns.PAIRS, {},
         title="Contrastive pairs",
         note="Pairs for which judges say that the images show the source story and not the contrastive one.",
     )  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.score import Score
+from ..images.compare import Leaderboard
 from ..images.definitions import Definitions
-from ..images.leaderboard import Leaderboard
 from ..images.scores import ImageScores, MethodScores
 from ..metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ..stats.paired import Paired

@@ -7,10 +7,9 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.completion.completion_rate import completion_rate
 from fabula.evaluation.completion.score import score_archive, score_folder
 from fabula.evaluation.completion.scores import PanelScore
-from fabula.evaluation.completion.votes import Definitions, combine
+from fabula.evaluation.completion.votes import Definitions, combine, completion_rate
 from fabula.releases.suites import write_suite
 from fabula.schemas.events import Suite
 

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.errors import BudgetStop
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.archive.lacking import lacks
+from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.completion.requests import EventOptions, events_request
 from fabula.evaluation.completion.score import score_folder
 from fabula.evaluation.completion.votes import Definitions

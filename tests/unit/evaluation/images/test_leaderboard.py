@@ -4,11 +4,10 @@ from itertools import combinations
 
 import pytest
 
+from fabula.evaluation.images.compare import Leaderboard, leaderboard
 from fabula.evaluation.images.compare import image_comparisons as paired
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.leaderboard import Leaderboard, leaderboard
-from fabula.evaluation.images.score_story import StoryScore, pooled
-from fabula.evaluation.images.scores import MethodScores
+from fabula.evaluation.images.scores import MethodScores, StoryScore, pooled
 from fabula.evaluation.metrics.registry import in_order, judge_of, label_of, lead_of, metrics
 from fabula.schemas.score import Score
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import packed
-from fabula.evaluation.images.score_story import score_story
+from fabula.evaluation.images.scores import score_story
 from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
 
 NAN = float("nan")

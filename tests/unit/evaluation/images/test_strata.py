@@ -17,8 +17,7 @@ from fabula.evaluation.images.found import kinds_of_story, packed, read_found
 from fabula.evaluation.images.per_shot import scored_shots, write_scores
 from fabula.evaluation.images.ratings import actions_of, collect_panels
 from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.images.score_story import score_story
-from fabula.evaluation.images.scores import Stratum, strata_of
+from fabula.evaluation.images.scores import Stratum, score_story, strata_of
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from fabula.evaluation.completion import completion_rate
-from fabula.evaluation.recoverability import ambiguity, contrastive, moral_target, recoverability
+from fabula.evaluation.completion import votes
+from fabula.evaluation.recoverability import columns, recoverability
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.recoverability import Rate, values_of
 
 FAMILIES = {
     "recoverability": recoverability.METRICS,
-    "ambiguity": (ambiguity.METRIC,),
-    "moral target": moral_target.METRICS,
-    "pairs": contrastive.METRICS,
+    "ambiguity": (columns.AMBIGUITY,),
+    "moral target": columns.MORAL,
+    "pairs": columns.PAIRS,
 }
 
 
@@ -28,19 +28,19 @@ def test_rates_when_declared_say_all_that_is_read_from_them(rates: tuple[Rate, .
 
 def test_moral_target_when_worked_by_hand_has_rates_and_gap() -> None:
     # of 12 stories 6 are found from text and 3 from images; of 10 with both, 8
-    values = values_of(moral_target.METRICS, np.array([6.0, 3.0, 12.0, 8.0, 10.0]))
+    values = values_of(columns.MORAL, np.array([6.0, 3.0, 12.0, 8.0, 10.0]))
     assert values.tolist() == [0.5, 0.25, 0.25, 0.8]
 
 
 def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
     # of 4 pairs the source is chosen for 3, the variant for none; of 5 labels 4 from text, 1 from images
-    values = values_of(contrastive.METRICS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0]))
+    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0]))
     assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6])
 
 
 def test_rates_when_nothing_is_counted_have_no_value() -> None:
-    assert np.isnan(values_of(moral_target.METRICS, np.zeros(5))).all()
-    assert np.isnan(values_of(contrastive.METRICS, np.zeros((3, 6)))).all()
+    assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
+    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 6)))).all()
 
 
 def test_named_values_are_of_each_dimension_and_of_all() -> None:
@@ -51,4 +51,4 @@ def test_named_values_are_of_each_dimension_and_of_all() -> None:
 
 
 def test_completion_when_declared_is_better_high_and_silence_low() -> None:
-    assert (completion_rate.METRIC.better, completion_rate.NONRESPONSE.better) == ("high", "low")
+    assert (votes.METRIC.better, votes.NONRESPONSE.better) == ("high", "low")
