@@ -45,10 +45,16 @@ def template_of(name: str, folder: str = __package__) -> Any:  # noqa: ANN401 - 
     import jinja2
 
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["bdi"] = isolated
+        loader=jinja2.FunctionLoader(part_of), undefined=jinja2.StrictUndefined, autoescape=True,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"bdi": isolated, "numbers": lambda names: [(name, "number") for name in names]}
     return environment.from_string((files(folder) / name).read_text("utf-8"))
+
+
+def part_of(name: str) -> str | None:
+    """Return the template of the parts that all pages import, by its name; None for any other."""
+    return (files(__package__) / name).read_text("utf-8") if name == "pages.j2" else None
 
 
 def isolated(text: str) -> Any:  # noqa: ANN401 - markupsafe is imported late

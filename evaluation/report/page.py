@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ...errors import UserError
 from ...media.images import encode, open_picture
-from ...releases.pages import style_of
+from ...releases.pages import part_of, style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.score import Score
 from ..words import counted, plural
@@ -106,6 +106,10 @@ def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
     }
 
 
+PARTS = ("page.j2", "parts.j2", "shots.j2")
+"""The templates of a report; it imports those of all pages as well."""
+
+
 @cache
 def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
@@ -113,10 +117,10 @@ def _resource(name: str) -> str:
 
 @cache
 def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import ChoiceLoader, DictLoader, Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=DictLoader({name: _resource(name) for name in ("page.j2", "parts.j2", "shots.j2")}),
+        loader=ChoiceLoader([FunctionLoader(part_of), DictLoader({name: _resource(name) for name in PARTS})]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
