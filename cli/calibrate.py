@@ -59,8 +59,8 @@ def calibrate(
     from ..evaluation.archive.archive import read_manifest
     from ..evaluation.images.definitions import read_definitions
     from ..evaluation.report.people import write_calibration
+    from ..kinds.verbs import calibrate as compare
     from ..people.against import LEVELS
-    from ..people.calibrate import calibrate as compare
     from ..people.calibrate import write_weights
     from ..people.participants import Resampling
     from ..people.study import StudySettings

@@ -7,6 +7,7 @@ from .kind import Kind
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol
+    from ..people.study import Study
     from ..releases.form import ReleaseForm
 
 
@@ -28,4 +29,10 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
-KIND = Kind("katha", _release, _drafting, "katha", _protocol)
+def _study() -> "Study":
+    from ..people.katha import STUDY
+
+    return STUDY
+
+
+KIND = Kind("katha", _release, _drafting, "katha", _protocol, study=_study)

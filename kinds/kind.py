@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol
+    from ..people.study import Study
     from ..releases.form import ReleaseForm
 
 
@@ -24,6 +25,7 @@ class Kind:
             ``evaluate-NOUN``. None where nothing is evaluated against it.
         protocol: how outputs are evaluated against it; None where nothing is.
         imported: kinds of run that hold records of this kind which were imported.
+        study: how its evaluations are compared with what people say; None where they are not.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Kind:
     judged: str | None = None
     protocol: Callable[[], "Protocol"] | None = None
     imported: tuple[str, ...] = ()
+    study: Callable[[], "Study"] | None = None
 
     @property
     def runs(self) -> tuple[str, ...]:

@@ -1,19 +1,13 @@
 """Calibrating an evaluation with people: the archive and the release or suite, beside a file of answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, TargetError, UserError
-from ..evaluation.archive.archive import read_archive
-from ..evaluation.images.definitions import Definitions as ImageDefinitions
 from ..schemas.canonical import pretty_bytes, write_atomic
-from . import events, katha, shots
 from .study import Evaluated, Json, Study, StudySettings, number_text, percent_text, score_text
-
-STUDIES: Mapping[str, Study] = {"katha": katha.STUDY, "events": events.STUDY, "images": shots.STUDY}
-"""Kind of an evaluation -> how it is compared."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +16,11 @@ class HumanReport:
 
     Attributes:
         document: all of it, as plain JSON.
+        study: how it was compared.
     """
 
     document: dict[str, Any] = field(repr=False)
+    study: Study = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -32,41 +28,26 @@ class HumanReport:
 
     def lines(self) -> Iterator[str]:
         """Return it for people."""
-        study = STUDIES[self.document["kind"]]
         yield from _people_lines(self.document["people"])
         for method, about in self.document.get("methods", {}).items():
-            yield from study.method_lines(method, about)
+            yield from self.study.method_lines(method, about)
         yield from _rater_lines(self.document)
-        yield from study.result_lines(self.document)
+        yield from self.study.result_lines(self.document)
 
 
-def calibrate(
-    folder: str | Path,
-    human: str | Path,
-    source: str | Path | None = None,
-    settings: StudySettings | None = None,
-    key: str | Path | None = None,
-    define: ImageDefinitions | None = None,
-) -> HumanReport:
+def calibrate(evaluated: Evaluated, study: Study, settings: StudySettings | None = None) -> HumanReport:
     """Compare an evaluation with what people said.
 
     Args:
-        folder: the evaluation folder.
-        human: people's answers, ``.jsonl`` or ``.csv``.
-        source: the release or suite that was judged with; None: where the evaluation found it.
+        evaluated: the evaluation and the file of what people said.
+        study: how evaluations of its kind are compared.
         settings: definitions; None for the defaults.
-        key: the key of anonymised tasks, if the answers name tasks.
-        define: how shot images are scored; None for the defaults.
 
     Raises:
-        InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
+        InputError: release, suite, key or answers cannot be used; every problem is listed.
         ConfigError: the release is neither given nor known.
     """
-    archive = read_archive(folder)
-    source, key = (None if path is None else Path(path) for path in (source, key))
-    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, define)
-    study = STUDIES.get(archive.manifest.kind, katha.STUDY)
-    return HumanReport(study.compare(evaluated, settings or StudySettings()))
+    return HumanReport(study.compare(evaluated, settings or StudySettings()), study)
 
 
 def write_weights(report: HumanReport, path: Path) -> None:

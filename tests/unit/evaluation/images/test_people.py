@@ -9,7 +9,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.images.definitions import Definitions
-from fabula.people.calibrate import calibrate
+from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import Exclusion, StudySettings
 from fabula.testing.drawn import draw_panel, picture_bytes

@@ -22,7 +22,7 @@ from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.shot_cards import GONE, SPENT
 from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice, covered
 from fabula.evaluation.report.writing import make_report, scores_csv, shots_csv, write_report
-from fabula.people.calibrate import calibrate
+from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.schemas.score import Score
