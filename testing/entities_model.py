@@ -85,12 +85,12 @@ def _merge(text: str) -> Json:
     reply: dict[str, list[Json]] = {
         "characters": [
             {
-                "persons": [one["person"]],
-                "name": _name(one["person"]),
+                "persons": [member["person"]],
+                "name": _name(member["person"]),
                 "aliases": [],
-                "looks": (one["looks"] or ["Somebody."])[0],
+                "looks": (member["looks"] or ["Somebody."])[0],
             }
-            for one in cast
+            for member in cast
         ],
         "locations": [],
         "objects": [],

@@ -74,15 +74,15 @@ def _characters(text: str) -> Json:
     return {
         "characters": [
             {
-                "key": one["key"],
-                "name": one["name"],
-                "tag": one["tag"] or human,
-                "gender": one["gender"] or "other",
+                "key": member["key"],
+                "name": member["name"],
+                "tag": member["tag"] or human,
+                "gender": member["gender"] or "other",
                 "appearance": f"穿着第{number}件蓝色长袍。"
                 if chinese
                 else f"Wears blue coat number {number}.",
             }
-            for number, one in enumerate(cast, start=1)
+            for number, member in enumerate(cast, start=1)
         ]
     }
 
@@ -162,7 +162,7 @@ def _translated_shots(text: str) -> Json:
     chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
     pairs = [line.partition(" = ")[::2] for line in _lines(text, "Names, each as it is") if " = " in line]
     cast = [character(own, own, other_name=other) for own, other in pairs]
-    others = {one["key"]: one["other_name"] for one in cast}
+    others = {member["key"]: member["other_name"] for member in cast}
 
     def said(original: str, number: int) -> str:
         names = [others[key] for key in named_in(cast, original)]

@@ -58,7 +58,7 @@ def run(item: Item, tools: Tools) -> Outcome:
                 "order": {name: list(entry[name]) for name in _KEYED},
                 "window": place.as_json(),
                 "members": _members(item, registry),
-                "aliases": {one.label: list(one.aliases) for one in registry},
+                "aliases": {entity.label: list(entity.aliases) for entity in registry},
                 "merges": item["origin"]["merges"],
                 "repairs": [repair.as_json() for repair in repairs],
                 "findings": [
@@ -87,7 +87,7 @@ def episode_entry(name: str, overview: str, script: Script, registry: Sequence[E
             shot.scene,
             {"scene_num": shot.scene, "video_prompts": [], "cut": [], "action_descriptions": []},
         )
-        shown = [one for one in registry if number in one.shots]
+        shown = [entity for entity in registry if number in entity.shots]
         new = [one for one in shown if one.label not in known]
         known.update(one.label for one in new)
         header = "".join(f"{one.name}: {one.description}\n" for one in new)
@@ -101,13 +101,13 @@ def episode_entry(name: str, overview: str, script: Script, registry: Sequence[E
         "scenes": list(scenes.values()),
         "entity_schedule": schedule,
         "entity_descriptions": {
-            one.label: {"name": one.name, "label": one.label, "description": one.description}
-            for one in registry
+            entity.label: {"name": entity.name, "label": entity.label, "description": entity.description}
+            for entity in registry
         },
         "_window_shot_ids": [],
         "_num_scenes": len(scenes),
         "_num_shots": len(script.shots),
-        "_name_map": {one.label: one.name for one in registry},
+        "_name_map": {entity.label: entity.name for entity in registry},
     }
 
 
@@ -146,7 +146,7 @@ def _keyed(script: Script) -> Iterator[tuple[int, str, ScriptShot]]:
 def _planned(item: Item, registry: Sequence[Entity]) -> Iterator[Repair]:
     """Yield what was repaired before the window was cut out, with the labels that entities have now."""
     names = {one["label"]: one["name"] for one in item["entities"]}
-    labels = {one.name: one.label for one in registry}
+    labels = {entity.name: entity.label for entity in registry}
     for one in item["origin"]["repairs"]:
         repair = Repair.model_validate(one)
         yield repair.model_copy(update={"entity": labels.get(names.get(repair.entity or "", ""))})
@@ -156,7 +156,7 @@ def _members(item: Item, registry: Sequence[Entity]) -> dict[str, Json]:
     """Return label -> what the entity was made of: ids of persons, or of local entities."""
     names = {one["label"]: one["name"] for one in item["entities"]}
     by_name = {names[label]: ids for label, ids in item["origin"]["members"].items()}
-    return {one.label: by_name.get(one.name, []) for one in registry}
+    return {entity.label: by_name.get(entity.name, []) for entity in registry}
 
 
 def _check(repair: Repair, keys: Mapping[int, str]) -> Check:

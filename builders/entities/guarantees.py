@@ -75,17 +75,17 @@ def settle(script: Script, entities: Iterable[Entity]) -> Checked:
     registry = _without_unmentioned(script, registry, repairs)
     registry = _described(registry, repairs)
     repairs += [
-        _repair("never-scheduled", None, one, "is in no shot any more", "dropped")
-        for one in registry
-        if not one.shots
+        _repair("never-scheduled", None, entity, "is in no shot any more", "dropped")
+        for entity in registry
+        if not entity.shots
     ]
     for shot in script.shots:
-        shown = {one.label for one in registry if shot.number in one.shots}
+        shown = {entity.label for entity in registry if shot.number in entity.shots}
         named = mentions(shot.action, registry)
         repairs += [
-            _repair("unscheduled-mention", shot.number, one, "is named and not scheduled", "left")
-            for one in registry
-            if one.label in named and one.label not in shown
+            _repair("unscheduled-mention", shot.number, entity, "is named and not scheduled", "left")
+            for entity in registry
+            if entity.label in named and entity.label not in shown
         ]
         if not shown:
             said = "nothing is scheduled"
@@ -100,16 +100,18 @@ def _spelled(script: Script, registry: Sequence[Entity], repairs: list[Repair]) 
     shots = []
     for shot in script.shots:
         action = shot.action
-        for one in registry:
-            how = mentions(action, registry).get(one.label) if shot.number in one.shots else None
-            text = spelled(action, one) if how in ("alias", "folded") else action
+        for entity in registry:
+            how = mentions(action, registry).get(entity.label) if shot.number in entity.shots else None
+            text = spelled(action, entity) if how in ("alias", "folded") else action
             # Kept only if nobody else loses a mention by it.
             if text != action and mentions(action, registry).keys() <= mentions(text, registry).keys():
-                repairs.append(_repair("other-name", shot.number, one, "went by another name", "rewritten"))
+                repairs.append(
+                    _repair("other-name", shot.number, entity, "went by another name", "rewritten")
+                )
                 action = text
             elif how in ("alias", "folded"):
                 repairs.append(
-                    _repair("other-name", shot.number, one, "is not named letter for letter", "left")
+                    _repair("other-name", shot.number, entity, "is not named letter for letter", "left")
                 )
         shots.append(shot.model_copy(update={"action": action}))
     return script.model_copy(update={"shots": tuple(shots)})
@@ -118,25 +120,27 @@ def _spelled(script: Script, registry: Sequence[Entity], repairs: list[Repair]) 
 def _without_unmentioned(script: Script, registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity]:
     dropped: dict[str, list[int]] = {}
     for shot in script.shots:
-        scheduled = [one for one in registry if shot.number in one.shots]
+        scheduled = [entity for entity in registry if shot.number in entity.shots]
         for one in unmentioned(shot.action, scheduled, registry):
             dropped.setdefault(one.label, []).append(shot.number)
             repairs.append(_repair("unmentioned", shot.number, one, "is not named in the action", "dropped"))
-    return [without_slots(one, dropped.get(one.label, ())) for one in registry]
+    return [without_slots(entity, dropped.get(entity.label, ())) for entity in registry]
 
 
 def _described(registry: Sequence[Entity], repairs: list[Repair]) -> list[Entity]:
     """Return the registry with a description for all that is scheduled; those that are alike are noted."""
     made: list[Entity] = []
     seen: dict[str, str] = {}
-    for one in registry:
-        text = one.description.strip()
-        if one.shots and not text:
-            repairs.append(_repair("no-description", None, one, "has no description", "added"))
-            text = f"{_PLAIN[one.kind]} of this story, called {one.name}."
-        if one.shots and seen.setdefault(text, one.name) != one.name:
-            repairs.append(_repair("same-description", None, one, f"is described as {seen[text]} is", "left"))
-        made.append(one.model_copy(update={"description": text}))
+    for entity in registry:
+        text = entity.description.strip()
+        if entity.shots and not text:
+            repairs.append(_repair("no-description", None, entity, "has no description", "added"))
+            text = f"{_PLAIN[entity.kind]} of this story, called {entity.name}."
+        if entity.shots and seen.setdefault(text, entity.name) != entity.name:
+            repairs.append(
+                _repair("same-description", None, entity, f"is described as {seen[text]} is", "left")
+            )
+        made.append(entity.model_copy(update={"description": text}))
     return made
 
 

@@ -64,7 +64,7 @@ def read_identities(
     Raises:
         BadReply: nothing that it was given is in it, or the texts are not in English.
     """
-    known = {person.person_id for person in cast} | {one.local_id for one in locals_}
+    known = {person.person_id for person in cast} | {local.local_id for local in locals_}
     problems = Problems()
     check_english(reply, problems)
     lists = (("characters", "persons"), ("locations", "members"), ("objects", "members"))
@@ -75,7 +75,7 @@ def read_identities(
     making = _Making(by)
     _characters(reply["characters"], cast, making, frozenset(numbers))
     for kind, listed in (("location", "locations"), ("object", "objects")):
-        _things(reply[listed], [one for one in locals_ if one.kind == kind], making)
+        _things(reply[listed], [local for local in locals_ if local.kind == kind], making)
     return Merged(tuple(making.entities), making.members, tuple(making.merges), tuple(making.repairs))
 
 
@@ -149,13 +149,13 @@ def _things(entries: Sequence[Json], locals_: Sequence[Local], making: _Making) 
             continue
         named[name] = ids[0]
         making.add(kind, ids, entry, shots)
-    for one in locals_:
-        if one.local_id not in taken:
+    for local in locals_:
+        if local.local_id not in taken:
             making.repairs.append(
-                noted("left-out", f"{one.name} ({one.local_id}) is in no entry of the reply", "added")
+                noted("left-out", f"{local.name} ({local.local_id}) is in no entry of the reply", "added")
             )
-            entry = {"name": one.name, "aliases": [], "looks": one.looks}
-            making.add(one.kind, [one.local_id], entry, one.shots)
+            entry = {"name": local.name, "aliases": [], "looks": local.looks}
+            making.add(local.kind, [local.local_id], entry, local.shots)
 
 
 def _own(

@@ -38,7 +38,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     draft = {**item["draft"], "other": item["completed"]}
     sketch, labels = sketch_of(item.fields, draft), draft["labels"]
     present = {key for keys in sketch.onstage for key in keys}
-    cast = [one for one in sketch.cast if one["key"] in present]
+    cast = [member for member in sketch.cast if member["key"] in present]
     script = ShotScript.model_validate(official_script(sketch.base, draft, cast, labels["story_type"]))
     number = f"{item['number']:02d}"
     where = f"{number}/story.json"
@@ -50,7 +50,8 @@ def run(item: Item, tools: Tools) -> Outcome:
         culture=labels["culture"],
         realistic=labels["realistic"],
         characters={
-            one["key"]: CharacterFacts(gender=one["gender"], ethnicity=one["ethnicity"]) for one in cast
+            member["key"]: CharacterFacts(gender=member["gender"], ethnicity=member["ethnicity"])
+            for member in cast
         },
     )
     author = (item["given"] or {}).get("author")
@@ -60,7 +61,7 @@ def run(item: Item, tools: Tools) -> Outcome:
             "record": {
                 "number": number,
                 "script": script.as_json(),
-                "order": [one["key"] for one in cast],
+                "order": [member["key"] for member in cast],
                 "facts": facts.as_json(),
                 "producers": [
                     *_producers(sketch.base, makers, author),

@@ -73,12 +73,12 @@ class Sketch:
 
     def casts(self) -> list[str]:
         """Return who is on stage in each shot, by the names that the texts use."""
-        names = {one["key"]: one["name"] for one in self.cast}
+        names = {member["key"]: member["name"] for member in self.cast}
         return [", ".join(names[key] for key in keys) or "-" for keys in self.onstage]
 
     def called(self) -> list[str]:
         """Return the cast as prompts list it: keys, with the names that the texts use where they differ."""
-        same = [(one["key"], one["name"]) for one in self.cast]
+        same = [(member["key"], member["name"]) for member in self.cast]
         return [key if name == key else f"{key} ({name})" for key, name in same]
 
     def in_order(self, reply: Json) -> list[Json]:
@@ -127,7 +127,7 @@ def is_named(one: Json, text: str) -> bool:
 
 def named_in(cast: Iterable[Json], text: str) -> list[str]:
     """Return the keys of the characters that a text names, in the order of the cast."""
-    return [one["key"] for one in cast if is_named(one, text)]
+    return [member["key"] for member in cast if is_named(member, text)]
 
 
 def _holds(text: str, plain: str, name: str) -> bool:
@@ -145,9 +145,11 @@ def named_first(cast: Sequence[Json], text: str) -> list[str]:
         places = [folded.find(name.casefold()) for name in names_of(one)]
         return min((at for at in places if at >= 0), default=len(folded))
 
-    return [one["key"] for one in sorted((one for one in cast if is_named(one, text)), key=place)]
+    return [
+        member["key"] for member in sorted((member for member in cast if is_named(member, text)), key=place)
+    ]
 
 
 def by_key(cast: Iterable[Json]) -> dict[str, Json]:
     """Return key -> character."""
-    return {one["key"]: one for one in cast}
+    return {member["key"]: member for member in cast}

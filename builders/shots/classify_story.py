@@ -52,7 +52,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
     """Return the drafted labels, but for those that the author gives; the cast says what is realistic."""
     facts = sketch.facts()
     given = {name: facts.get(name) for name in LABELS}
-    tags = {one["tag"] for one in sketch.cast} - {"non_human"}
+    tags = {member["tag"] for member in sketch.cast} - {"non_human"}
     realistic = facts.get("realistic")
     if realistic is None and tags:
         realistic = tags == {"realistic_human"}

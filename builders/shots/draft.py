@@ -36,14 +36,14 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
         return _in_order({base: text, other: translation})
 
     characters = {}
-    for one in cast:
-        key = one["key"]
-        names = both(one["name"], translated["names"][key])
+    for member in cast:
+        key = member["key"]
+        names = both(member["name"], translated["names"][key])
         # The key is the English name, unless the story has none.
         names["en"] = names["en"] if base == "en" else (names["en"] or (key if key.isascii() else None))
-        prompts = both(one["prompt"], translated["prompts"][key])
+        prompts = both(member["prompt"], translated["prompts"][key])
         characters[key] = {
-            "tag": one["tag"],
+            "tag": member["tag"],
             "name_en": names["en"],
             "name_ch": names["ch"],
             "prompt_en": prompts["en"],

@@ -39,7 +39,7 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[s
     Raises:
         BadReply: a shot is missing, has more than three characters, or one that is not in the list.
     """
-    folded = {one["key"].casefold(): one["key"] for one in sketch.cast}
+    folded = {member["key"].casefold(): member["key"] for member in sketch.cast}
     problems, shots = Problems(), []
     for number, entry in enumerate(sketch.in_order(reply), start=1):
         named = [normalize_text(name) for name in entry["characters"]]

@@ -158,10 +158,10 @@ def _hidden(stated: Mapping[str, Any], new: Side) -> HiddenChange:
     return HiddenChange(stated["before"], after, kept["kept"], kept["gone"], kept["new"])
 
 
-def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
+def _check_paths(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield changes at places that the records do not have."""
-    for name in sorted({one.file for one in found.changed}):
-        records = [one for one in found.changed if one.file == name]
+    for name in sorted({one.file for one in diff.changed}):
+        records = [one for one in diff.changed if one.file == name]
         rows = new.rows(name, [one.id for one in records])
         for record in records:
             for change in record.changes:
@@ -170,22 +170,22 @@ def _check_paths(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
                     yield _issue("$.changed", message)
 
 
-def _check_parts(found: ReleaseDiff, new: Side) -> Iterator[Issue]:
+def _check_parts(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield what is said of subsets, images and commitments and is not so."""
     subsets = read_subsets(new.folder)
-    for one in found.sections[SUBSETS.name]:
+    for one in diff.sections[SUBSETS.name]:
         members = set(subsets[one.name][1]) if one.name in subsets else set()
         kind_fits = (one.kind == "removed") == (one.name not in subsets)
         if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
             yield _issue("$.subsets", f"{one.name} has other members")
     files = set(files_in(new.folder))
-    for section in found.form.sections:
-        for row in found.sections[section.name]:
+    for section in diff.form.sections:
+        for row in diff.sections[section.name]:
             if (row.kind != "removed") != (row.path in files):
                 yield _issue(f"$.{section.name}", f"{row.path} is said to be {row.kind}")
     part = new.document.get("commitments")
     values = part["values"] if isinstance(part, dict) else ()
-    if found.hidden.kept is not None and found.hidden.kept + (found.hidden.fresh or 0) != len(values):
+    if diff.hidden.kept is not None and diff.hidden.kept + (diff.hidden.fresh or 0) != len(values):
         message = f"{RELEASE} holds {len(values)} commitments"
         yield _issue("$.hidden_test.commitments", message)
 

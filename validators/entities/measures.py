@@ -313,5 +313,5 @@ def _longest_run(steps: Sequence[int]) -> int:
 
 
 def _chains(cuts: Sequence[bool]) -> tuple[int, ...]:
-    starts = [place for place, cut in enumerate(cuts) if cut or place == 0]
+    starts = [index for index, cut in enumerate(cuts) if cut or index == 0]
     return tuple(after - before for before, after in pairwise((*starts, len(cuts))))

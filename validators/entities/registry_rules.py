@@ -54,8 +54,8 @@ def _labels(view: EpisodeView, where: str) -> Iterator[Issue]:
             yield issue("label-form", where, path, f"{show(label)} names no type and number")
     if order != sorted(order):
         yield issue("registry-order", where, "$.entity_descriptions", "types are mixed")
-    for kind, found in numbers.items():
-        missing = list(islice(_missing(found), _MOST_TOLD + 1))
+    for kind, number in numbers.items():
+        missing = list(islice(_missing(number), _MOST_TOLD + 1))
         if missing:
             told = ", ".join(map(str, missing[:_MOST_TOLD])) + (", ..." if len(missing) > _MOST_TOLD else "")
             yield issue("label-gap", where, "$.entity_descriptions", f"no {LABELS[kind]} {told}")
@@ -158,8 +158,8 @@ def check_schedule(view: EpisodeView, where: str) -> Iterator[Issue]:
     for shot in view.shots:
         path = f"$.entity_schedule[{show(shot.key)}]"
         for name, kind in LISTS.items():
-            for place, entity in enumerate(shot.scheduled.names(kind)):
-                yield from _slot(view, folded, (entity, name), (where, f"{path}.{name}[{place}]"))
+            for index, entity in enumerate(shot.scheduled.names(kind)):
+                yield from _slot(view, folded, (entity, name), (where, f"{path}.{name}[{index}]"))
         yield from _shot(shot, where, path)
     yield from _episode(view, where)
 

@@ -90,10 +90,10 @@ def _repeated(tiers: Mapping[str, Sequence[str]], where: str) -> Iterator[Issue]
     for group in ([tier for tier in tiers if tier != ALL], [ALL]):
         seen: dict[str, str] = {}
         for tier in group:
-            for place, episode in enumerate(tiers.get(tier, ())):
+            for index, episode in enumerate(tiers.get(tier, ())):
                 if episode in seen:
                     message = f"{show(episode)} stands in {seen[episode]} already"
-                    yield issue("split-repeated", where, f"$.{tier}[{place}]", message)
+                    yield issue("split-repeated", where, f"$.{tier}[{index}]", message)
                 seen[episode] = tier
 
 

@@ -35,8 +35,8 @@ _LOADS: tuple[tuple[str, str, Callable[[Load], bool]], ...] = (
 def composition_table(groups: Groups) -> Table:
     """Return Table 7: what shots schedule."""
     make = TableMaker("table_7", "Table 7: composition of shots", groups)
-    for place, kind in enumerate(TYPES):
-        make.row(f"{PLURALS[kind]}_per_shot", f"{PLURALS[kind]} per shot", partial(_mean_load, place))
+    for index, kind in enumerate(TYPES):
+        make.row(f"{PLURALS[kind]}_per_shot", f"{PLURALS[kind]} per shot", partial(_mean_load, index))
     make.row(
         "entities_per_shot", "entities per shot", lambda some: mean(list(map(sum, counting.loads(some))))
     )
@@ -178,8 +178,8 @@ def _again_by_label(some: Episodes) -> Share | None:
 
 
 def _described(kind: EntityType, some: Episodes) -> Share | None:
-    found = counting.tracks_of(kind, some)
-    return share(sum(track.described for track in found), len(found))
+    tracks = counting.tracks_of(kind, some)
+    return share(sum(track.described for track in tracks), len(tracks))
 
 
 def _is_described(track: Track) -> bool:

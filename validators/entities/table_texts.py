@@ -151,5 +151,5 @@ def _overview_words(some: Episodes) -> float | None:
 
 
 def _overview_names(kind: EntityType, some: Episodes) -> Share | None:
-    found = [one.texts.overview_names[kind] for one in some]
-    return share(sum(named for named, _ in found), sum(of for _, of in found))
+    names = [one.texts.overview_names[kind] for one in some]
+    return share(sum(named for named, _ in names), sum(of for _, of in names))

@@ -126,8 +126,8 @@ def _sentence_spans(view: StoryView, scene: int) -> list[Span]:
 
 def _core_spans(view: StoryView, scene: int) -> list[Span]:
     starts = [(view.analysis.segments[clause.segment].start, clause) for clause in view.by_scene[scene]]
-    found = [(view.text.find(clause.core, start), clause.core) for start, clause in starts]
-    return [(place, place + len(core)) for place, core in found if core]
+    spans = [(view.text.find(clause.core, start), clause.core) for start, clause in starts]
+    return [(place, place + len(core)) for place, core in spans if core]
 
 
 OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (
