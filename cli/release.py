@@ -41,7 +41,7 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
             lite=200 --subset even=125/category --subset strict=50/category:even
     """
     from ..kinds.verbs import pack
-    from ..releases.changes_since import options_since
+    from ..releases.diff.since import options_since
     from ..releases.options import PackOptions
 
     if "since" in given:

@@ -8,10 +8,10 @@ from typing import Any
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.plain_files import parse_json, read_json, read_plain, read_text
-from .changes_since import Since
 from .check_tables import count_rows
 from .compare_facts import false_facts
 from .diff.changes import changes_between
+from .diff.since import Since
 from .documents import ORIGIN, Origin, documents_of, file_entries, tools
 from .form import Facts, LeftOut, Reading
 from .front_matter import check_front_matter

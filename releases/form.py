@@ -15,7 +15,7 @@ from .run_folder import FinishedRun
 from .tables import PlacedRow, Table
 
 if TYPE_CHECKING:
-    from .changes_since import Since
+    from .diff.since import Since
 
 Hashes = Mapping[str, Mapping[str, str]]
 """JSONL file -> record id -> SHA-256 of the record's canonical JSON."""

@@ -11,8 +11,8 @@ from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ..schemas.issue import Issue
 from ..validators.dataset import REVIEWS
 from .additions import Additions, StoryFacts, review_lines
-from .changes_since import Since
 from .composition import Counted
+from .diff.since import Since
 from .form import Facts, LeftOut, ReleaseForm
 from .layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SUBSETS, VARIANTS
 from .layout import WITHDRAWN as GONE

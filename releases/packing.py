@@ -9,8 +9,8 @@ from pathlib import Path
 from ..engine.privacy import keep_private
 from ..errors import ConfigError
 from ..schemas.canonical import Json, pretty_bytes
-from .changes_since import compare_with_previous, open_previous
 from .diff.sides import Side
+from .diff.since import compare_with_previous, open_previous
 from .documents import checksums, documents_of, file_entries, head, origin_of, release_document
 from .form import Facts, LeftOut, Packing, ReleaseForm
 from .hidden.commitments import salt_beside, write_salt

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, UserError
-from ..schemas.canonical import Json
-from .croissant import stated_languages
-from .diff.compare import ReleaseDiff, diff_sides, version_of
-from .diff.form import DiffForm
-from .diff.render import changes_document
-from .diff.sides import Side, open_side
-from .diff.version import Version, is_enough
-from .layout import CHANGES, HIDDEN_SPLIT
-from .options import AUTO, PackOptions
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json
+from ..croissant import stated_languages
+from ..layout import HIDDEN_SPLIT
+from ..options import AUTO, PackOptions
+from .compare import ReleaseDiff, diff_sides, version_of
+from .form import DiffForm
+from .render import changes_document
+from .sides import Side, open_side
+from .version import Version, is_enough
 
 _MOST_NAMED = 20
 
@@ -174,6 +174,3 @@ def _require_enough(found: ReleaseDiff, before: Version, version: Version) -> No
         what=f"{version.text} is too low: since {before}, {why}, so that {found.due} or higher is due",
         fix=f"pack it as {found.due}, or give --version {AUTO}; a published version is never changed",
     )
-
-
-__all__ = ["CHANGES", "Since", "changes_document", "compare_with_previous", "open_previous", "options_since"]
