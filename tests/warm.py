@@ -319,7 +319,9 @@ class _Worker(popen_forkserver.Popen):
 
 def _open_nursery() -> None:
     """Start the process that forks the workers of all commands, and have commands start theirs there."""
+    sys.warnoptions.append("ignore::UserWarning")  # of what a killed command could not clean up
     resource_tracker.ensure_running()
+    sys.warnoptions.pop()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(connection.arbitrary_address("AF_UNIX"))
     listener.listen()

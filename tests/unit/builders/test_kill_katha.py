@@ -4,9 +4,10 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,30 +17,21 @@ from fabula.testing.endurance import rounds
 KILLS = 6
 CREATED = "2026-01-01T00:00:00Z"
 FILES = ("records.jsonl", "assignments.jsonl", "balance.json", "run.json")
-PROGRAM = """
-import sys
-from pathlib import Path
-from fabula.builders.katha.building import build_katha
-from fabula.builders.katha.building import BuildOptions
-from fabula.engine.progress import JsonReporter
-stories, records, out, created_at = sys.argv[1:]
-options = BuildOptions(records=Path(records), created_at=created_at, workers=2)
-build_katha(stories, out, options, reporter=JsonReporter())
-"""
 
 
-def kill_after(command: list[str], events: int) -> tuple[int, str | None]:
-    """Run a command, kill it and its workers after so many events; return exit code and last stage."""
+def kill_after(start: Callable[..., Any], events: int) -> tuple[int, str | None]:
+    """Start a command, kill it after so many events; return exit code and last stage. Workers follow it."""
     stage = None
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert child.stderr is not None
-    with child.stderr:
-        for number, line in enumerate(child.stderr):
+    read, write = os.pipe()
+    with Path(os.devnull).open("wb") as nowhere:
+        child = start(stdout=nowhere, stderr=write)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
             stage = json.loads(line).get("stage", stage) if line.startswith("{") else stage
             if number >= events:
                 break
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
+        child.kill()
         return child.wait(), stage
 
 
@@ -47,7 +39,7 @@ def kill_after(command: list[str], events: int) -> tuple[int, str | None]:
 @pytest.mark.endurance
 @pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
 def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_run(
-    katha, tmp_path, seed: int
+    katha, starter: Any, tmp_path, seed: int
 ) -> None:
     stories, records = katha.samples / "stories.jsonl", katha.samples / "gold.jsonl"
     whole = tmp_path / "whole"
@@ -68,8 +60,9 @@ def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_r
     runs = 0
     while len(seen) < KILLS:
         out = tmp_path / f"run{runs}"
-        command = [sys.executable, "-c", PROGRAM, str(stories), str(records), str(out), CREATED]
-        code, stage = kill_after(command, choices.randint(8, 45))
+        options = ("--records", records, "--out", out, "--created-at", CREATED, "--workers", 2, "--json")
+        start = partial(starter.start, ("build", "katha", stories, *options))
+        code, stage = kill_after(start, choices.randint(8, 45))
         assert code in (0, -signal.SIGKILL)
         if code == 0:  # done before the kill came
             check(out)
