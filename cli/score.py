@@ -91,7 +91,7 @@ def score(
     definitions = katha_definitions(given, weights, resamples)
     judged = judged_folder(run, release, definitions, splits=split)
     if tables is not None:
-        from ..evaluation.recoverability.tables import write_tables
+        from ..evaluation.recoverability.score import write_tables
 
         write_tables(tables, run, judged, definitions)
     show(scores_of(judged, definitions), as_json=as_json)

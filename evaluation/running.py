@@ -14,8 +14,7 @@ from ..releases.check_files import check_release_document
 from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
 from .archive.archive import JUDGEMENTS
-from .archive.keeping import set_aside, unite
-from .archive.so_far import SoFar, keep_so_far
+from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 
 if TYPE_CHECKING:
     from ..engine.progress import Reporter

@@ -62,12 +62,12 @@ def continue_run(
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":
-    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.so_far`.
+    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.keeping`.
 
     Raises:
         RunError: it is no run of an evaluation.
     """
-    from ..evaluation.archive import so_far
+    from ..evaluation.archive import keeping
 
     name = read_manifest(run).kind
     kind = kind_with(name)
@@ -76,7 +76,7 @@ def export_so_far(run: Path, target: Path) -> "Archive":
             str(run), what=f"this is a run of kind {name}, not an evaluation",
             fix="give the --out of fabula evaluate",
         )  # fmt: skip
-    return so_far.export_so_far(run, target, kind.protocol().run.pipeline)
+    return keeping.export_so_far(run, target, kind.protocol().run.pipeline)
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":

@@ -10,9 +10,8 @@ import pytest
 from fabula.errors import BudgetStop, InputError, ModelUnavailable, RunError, TargetError
 from fabula.evaluation import running
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.archive.keeping import EARLIER
+from fabula.evaluation.archive.keeping import EARLIER, write_so_far
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.archive.so_far import write_so_far
 from fabula.evaluation.judges import EvaluateOptions, evaluate_katha
 from fabula.evaluation.judges.pipeline import PIPELINE
 from fabula.evaluation.recoverability.definitions import Definitions
