@@ -98,12 +98,13 @@ def test_further_model_when_it_looks_beside_others_is_added_to_what_they_found(
         assert new.pictures.keys() - old.pictures.keys() == added
 
 
-def test_evaluation_when_it_would_lose_a_plug_in_s_findings_is_refused(
-    house: None, evaluate: Evaluate, model_x: Path
+def test_evaluation_when_a_plug_in_s_metric_is_left_out_keeps_what_it_found(
+    house: None, evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
     evaluate(model_x, metrics="csd,house-light")
-    with pytest.raises(ConfigError, match="what the house model found"):
-        evaluate(model_x, metrics="csd")
+    before = read_found(tmp_path / "run")
+    evaluate(model_x, metrics="csd")
+    assert read_found(tmp_path / "run") == before
 
 
 def test_plug_in_when_it_is_no_metric_is_refused(house: None, tmp_path: Path) -> None:
