@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
     from ..evaluation.completion.requests import EventOptions
     from ..evaluation.images.requests import ImageOptions
-    from ..evaluation.judges import EvaluateOptions
+    from ..evaluation.judges.requests import EvaluateOptions
     from ..schemas.judgement import EvaluationManifest
 
 OF_BUILDS = ("replace_sources", "items")
 
 
-@command("evaluate katha", "evaluation.judges:EvaluateOptions", without=OF_BUILDS)
+@command("evaluate katha", "evaluation.judges.requests:EvaluateOptions", without=OF_BUILDS)
 def katha(
     *,
     release: Path,
@@ -55,8 +55,7 @@ def katha(
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.judges import estimate_evaluation, evaluate_katha
-    from ..evaluation.judges.requests import evaluation_request
+    from ..evaluation.judges.requests import estimate_evaluation, evaluate_katha, evaluation_request
     from ..evaluation.judges.spending import judging_budget
 
     release = released(release)

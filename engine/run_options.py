@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -69,11 +69,12 @@ class RunOptions:
     def chosen(self) -> list[str]:
         """Return the settings that given options stand for, each as ``stage.key=value``."""
         given: dict[str, object] = {}
-        for name, hint in get_type_hints(type(self), include_extras=True).items():
-            value = getattr(self, name, None)
-            for sets in getattr(hint, "__metadata__", ()):
-                if isinstance(sets, Sets) and value is not None and value != ():
-                    given |= dict.fromkeys(sets.paths, list(value) if isinstance(value, tuple) else value)
+        hints = get_type_hints(type(self), include_extras=True)
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value is not None and (value or option.default != ()):
+                for sets in getattr(hints[option.name], "__metadata__", ()):
+                    given |= dict.fromkeys(sets.paths, value) if isinstance(sets, Sets) else {}
         return setting_texts(given)
 
     def request(
@@ -82,6 +83,7 @@ class RunOptions:
         out: Path | str,
         sources: "Sequence[Source]",
         texts: Sequence[str] = (),
+        own: Collection[str] = (),
         **more: Any,  # noqa: ANN401 - the other fields of Options
     ) -> "RunRequest":
         """Return what the engine is to execute.
@@ -91,6 +93,7 @@ class RunOptions:
             out: the run folder.
             sources: what the run is made from.
             texts: settings that follow from options, each as ``stage.key=value``.
+            own: sections of the settings file that are no stage's and that the caller reads.
             more: other fields of :class:`.runner.Options`, such as ``limit``.
 
         Raises:
@@ -103,7 +106,9 @@ class RunOptions:
         return RunRequest(
             folder=Path(out),
             pipeline=pipeline,
-            config=resolve_config(pipeline, self.settings_file, sets, self.models, others=self.others),
+            config=resolve_config(
+                pipeline, self.settings_file, sets, self.models, others=lambda: {*own, *self.others()}
+            ),
             sources=tuple(sources),
             created_at=self.created_at,
             options=self.for_engine(**more),

@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ...builders.spending import tell_plan
-from ...engine.config import read_settings, resolve_config
 from ...engine.execute import RunRequest, Source
-from ...engine.run_options import RunOptions, setting_texts
+from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...releases.suites import load_suite
-from ..judges.presets import JUDGES, check_they_answer, judge_specs
+from ..judges.presets import JUDGES, judges_of
 from ..judges.spending import without_judges
 from ..outputs.videos import check_methods, videos_of
 from ..protocol import Protocol
@@ -43,10 +42,10 @@ class EventOptions(RunOptions):
     """
 
     judges: Sequence[str] = ()
-    votes: int | None = None
-    labels: Sequence[str] = ()
-    units: Sequence[str] = ()
-    limit: int | None = None
+    votes: Annotated[int | None, Sets("judge_events.votes")] = None
+    labels: Annotated[Sequence[str], Sets("load_videos.label")] = ()
+    units: Annotated[Sequence[str], Sets("load_videos.units")] = ()
+    limit: Annotated[int | None, Sets("load_videos.limit")] = None
     replace: bool = False
 
 
@@ -85,23 +84,13 @@ def events_request(
     Raises:
         ConfigError: a setting or an option is wrong, or no judge is named.
     """
-    toml = options.settings_file
-    named = {} if toml is None else read_settings(toml).get(JUDGES, {})
-    judges = judge_specs(options.judges, None, named, toml)
-    check_they_answer(judges)
-    sets = [*_option_texts(options, judges), *options.texts]
-    config = resolve_config(PIPELINE, toml, sets, options.models, others=lambda: {JUDGES, *options.others()})
-    if not config.models:
+    judges = judges_of(options, options.judges)
+    sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
+    texts = setting_texts({"judge_events.judges": judges}) if judges else []
+    request = options.request(PIPELINE, out, sources, texts, {JUDGES})
+    if not request.config.models:
         raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
-    sources = (Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
-    return RunRequest(
-        folder=Path(out),
-        pipeline=PIPELINE,
-        config=config,
-        sources=sources,
-        created_at=options.created_at,
-        options=options.for_engine(),
-    )
+    return request
 
 
 def video_budget(request: RunRequest) -> VideoBudget:
@@ -145,22 +134,6 @@ def tell_events(request: RunRequest, reporter: "Reporter") -> None:
 
 def _rehearsed(request: RunRequest) -> int | None:
     return REHEARSED if video_budget(request).present > REHEARSED else None
-
-
-def _option_texts(options: EventOptions, judges: Sequence[str]) -> list[str]:
-    """Return the options as settings of the stages."""
-    given: dict[str, object] = {}
-    if judges:
-        given["judge_events.judges"] = list(judges)
-    if options.votes is not None:
-        given["judge_events.votes"] = options.votes
-    if options.labels:
-        given["load_videos.label"] = list(options.labels)
-    if options.units:
-        given["load_videos.units"] = list(options.units)
-    if options.limit is not None:
-        given["load_videos.limit"] = options.limit
-    return setting_texts(given)
 
 
 PROTOCOL = Protocol(RunKind(PIPELINE, tell_events, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -3,17 +3,17 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ...builders.spending import tell_plan
-from ...engine.config import RUN, RunConfig, parse_set, read_settings, resolve_config
+from ...engine.config import RUN, RunConfig, parse_set, read_settings
 from ...engine.execute import RunRequest, Source
-from ...engine.run_options import RunOptions, setting_texts
+from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.vision.looking import VisionSettings, with_weights
 from ...releases.shot_tree import read_shot_set
-from ..judges.presets import JUDGES, check_they_answer, judge_specs
+from ..judges.presets import JUDGES, judges_of
 from ..judges.settings import JudgeSettings
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
@@ -59,9 +59,9 @@ class ImageOptions(RunOptions):
 
     metrics: Sequence[str] = ("all",)
     judges: Sequence[str] = ()
-    votes: int | None = None
-    stories: Sequence[str] = ()
-    limit: int | None = None
+    votes: Annotated[int | None, Sets("judge_alignment.votes")] = None
+    stories: Annotated[Sequence[str], Sets("load_stories.stories")] = ()
+    limit: Annotated[int | None, Sets("load_stories.limit")] = None
     outputs: Mapping[str, str | int] = field(default_factory=dict)
     device: str = "auto"
     replace: bool = False
@@ -107,29 +107,27 @@ def images_request(
             all that is missing is listed.
     """
     metrics = _metrics(options.metrics)
-    toml = options.settings_file
-    read = {} if toml is None else read_settings(toml)
     judged = any(metric.judged for metric in all_metrics(metrics))
-    judges = judge_specs(options.judges, None, read.get(JUDGES, {}), toml) if judged else ()
-    check_they_answer(judges)
-    given = _given(read, options.texts)
-    texts = setting_texts(_defaults(options, metrics, given) | _chosen(options, judges))
-    unasked = [] if judged else ["judge_alignment.judges=[]"]
-    sets = [*texts, *options.texts, *unasked]
-    config = resolve_config(PIPELINE, toml, sets, options.models, others=lambda: {JUDGES, *options.others()})
-    config = _pinned(_trimmed(config, metrics))
-    check_needs(config, metrics)
-    sources = (Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs))
-    return RunRequest(
-        folder=Path(out),
-        pipeline=PIPELINE,
-        config=config,
-        sources=sources,
-        created_at=options.created_at,
-        options=options.for_engine(
-            item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
-        ),
+    judges = judges_of(options, options.judges) if judged else ()
+    toml = options.settings_file
+    given = _given({} if toml is None else read_settings(toml), options.texts)
+    chosen = _defaults(options, metrics, given)
+    chosen |= {f"load_stories.{name}": value for name, value in options.outputs.items()}
+    if judges:
+        chosen["judge_alignment.judges"] = judges
+    if not judged:  # whoever the settings name
+        options = replace(options, settings=[*options.texts, "judge_alignment.judges=[]"])
+    request = options.request(
+        PIPELINE,
+        out,
+        [Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)],
+        setting_texts(chosen),
+        {JUDGES},
+        item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
     )
+    config = _pinned(_trimmed(request.config, metrics))
+    check_needs(config, metrics)
+    return replace(request, config=config)
 
 
 def _pinned(config: RunConfig) -> RunConfig:
@@ -242,20 +240,6 @@ def _fastest() -> str:
         return available()[0]
     except MissingRequirement:
         return "cpu"
-
-
-def _chosen(options: ImageOptions, judges: Sequence[str]) -> dict[str, object]:
-    """Return the options as settings of the stages."""
-    made: dict[str, object] = {f"load_stories.{name}": value for name, value in options.outputs.items()}
-    if options.stories:
-        made["load_stories.stories"] = list(options.stories)
-    if options.limit is not None:
-        made["load_stories.limit"] = options.limit
-    if judges:
-        made["judge_alignment.judges"] = list(judges)
-    if options.votes is not None:
-        made["judge_alignment.votes"] = options.votes
-    return made
 
 
 def _is_more(need: Need) -> bool:

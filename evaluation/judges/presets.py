@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ...engine.config import read_settings
+from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ...prompts.loader import Prompt, load_prompt
@@ -85,6 +87,23 @@ PRESETS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Preset -> its judges: the ensemble of section 4.1 of the KathaTrace paper, and the pool of its E.1."""
+
+
+def judges_of(options: RunOptions, judges: Sequence[str], preset: str | None = None) -> tuple[str, ...]:
+    """Return the specs of the judges that options name; see :func:`judge_specs`.
+
+    Raises:
+        ConfigError: there is no such judge or ensemble, or one of them gives vectors and no answers.
+    """
+    specs = specs_of(options, judges, preset)
+    check_they_answer(specs)
+    return specs
+
+
+def specs_of(options: RunOptions, named: Sequence[str], preset: str | None = None) -> tuple[str, ...]:
+    """Return the specs of models that options name, also by a name of the settings file."""
+    toml = options.settings_file
+    return judge_specs(named, preset, {} if toml is None else read_settings(toml).get(JUDGES, {}), toml)
 
 
 def judge_specs(

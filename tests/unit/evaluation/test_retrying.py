@@ -16,7 +16,7 @@ from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.archive.replies import LATER, last_attempts
 from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
 from fabula.evaluation.completion.score import score_folder as score_events
-from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.judges.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder

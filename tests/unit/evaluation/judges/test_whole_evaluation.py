@@ -12,11 +12,16 @@ import pytest
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judges import EvaluateOptions, estimate_evaluation, evaluate_katha, prepare_images
 from fabula.evaluation.judges import pictures as images_module
+from fabula.evaluation.judges import prepare_images
 from fabula.evaluation.judges.pictures import ImageSettings
 from fabula.evaluation.judges.pipeline import FRAMES
-from fabula.evaluation.judges.requests import evaluation_request
+from fabula.evaluation.judges.requests import (
+    EvaluateOptions,
+    estimate_evaluation,
+    evaluate_katha,
+    evaluation_request,
+)
 from fabula.evaluation.judges.spending import judging_budget
 from fabula.evaluation.outputs import checked as outputs_module
 from fabula.evaluation.outputs.storyboards import check_outputs
