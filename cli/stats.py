@@ -31,9 +31,7 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
         fabula stats all_prompts.json
         fabula stats runs/eb --html eb.html
     """
-    from ..releases.event_form import statistics_of_suite
-    from ..releases.shot_facts import statistics_of_shots
-    from ..validators import statistics_of
+    from ..kinds.verbs import count
 
     folder = released(path)
     code = entity_stats(folder, html, split, as_json=as_json)
@@ -44,7 +42,7 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
             raise ConfigError(
                 option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
             )
-    document = statistics_of_suite(folder) or statistics_of_shots(folder) or statistics_of(folder)
+    document = count(folder)
     if as_json:
         emit(document)
     else:

@@ -21,17 +21,7 @@ def validate(path: Path, *, strict: bool = False, everything: bool = False, as_j
         fabula validate runs/eb
         fabula validate all_prompts.json
     """
-    from ..releases.entity_tree import holds_episodes, read_entity_set
-    from ..releases.shot_facts import holds_scripts
-    from ..releases.shot_tree import read_shot_set
-    from ..releases.suites import check_suite
-    from ..validators import validate as check
+    from ..kinds.verbs import validate as check
 
-    folder = released(path)
-    if holds_scripts(folder):
-        report = read_shot_set(folder)[1]
-    elif holds_episodes(folder):
-        report = read_entity_set(folder)[1]
-    else:
-        report = check_suite(folder) or check(folder)
+    report = check(released(path))
     return show_findings(report, as_json=as_json, strict=strict, everything=everything)

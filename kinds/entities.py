@@ -7,6 +7,13 @@ from .kind import Kind
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..releases.form import ReleaseForm
+    from ..validators.rules import RuleSet
+
+
+def _rules() -> "RuleSet":
+    from ..releases.entity_tree import RULES
+
+    return RULES
 
 
 def _release() -> "ReleaseForm":
@@ -21,4 +28,4 @@ def _drafting() -> "Drafting":
     return DRAFTING
 
 
-KIND = Kind("entities", _release, _drafting, imported=("import-entities",))
+KIND = Kind("entities", _release, _drafting, imported=("import-entities",), rules=_rules)

@@ -9,6 +9,13 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Protocol
     from ..people.study import Study
     from ..releases.form import ReleaseForm
+    from ..validators.rules import RuleSet
+
+
+def _rules() -> "RuleSet":
+    from ..releases.event_form import RULES
+
+    return RULES
 
 
 def _release() -> "ReleaseForm":
@@ -35,4 +42,4 @@ def _study() -> "Study":
     return STUDY
 
 
-KIND = Kind("events", _release, _drafting, "events", _protocol, study=_study)
+KIND = Kind("events", _release, _drafting, "events", _protocol, study=_study, rules=_rules)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Protocol
     from ..people.study import Study
     from ..releases.form import ReleaseForm
+    from ..validators.rules import RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Kind:
         protocol: how outputs are evaluated against it; None where nothing is.
         imported: kinds of run that hold records of this kind which were imported.
         study: how its evaluations are compared with what people say; None where they are not.
+        rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Kind:
     protocol: Callable[[], "Protocol"] | None = None
     imported: tuple[str, ...] = ()
     study: Callable[[], "Study"] | None = None
+    rules: Callable[[], "RuleSet"] | None = None
 
     @property
     def runs(self) -> tuple[str, ...]:

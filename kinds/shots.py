@@ -9,6 +9,13 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Protocol
     from ..people.study import Study
     from ..releases.form import ReleaseForm
+    from ..validators.rules import RuleSet
+
+
+def _rules() -> "RuleSet":
+    from ..releases.shot_facts import RULES
+
+    return RULES
 
 
 def _release() -> "ReleaseForm":
@@ -35,4 +42,6 @@ def _study() -> "Study":
     return STUDY
 
 
-KIND = Kind("shots", _release, _drafting, "images", _protocol, imported=("import-shots",), study=_study)
+KIND = Kind(
+    "shots", _release, _drafting, "images", _protocol, imported=("import-shots",), study=_study, rules=_rules
+)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ..releases.options import PackOptions
     from ..releases.packing import PackResult
     from ..releases.verification import VerifyReport
+    from ..validators.report import ValidationReport
+    from ..validators.rules import RuleSet
 
 
 def pipeline_of(run: Path) -> Pipeline:
@@ -225,6 +227,33 @@ def load(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
 
     folder = release_folder(path)
     return kind_named(require_release(folder, *(kind.name for kind in kinds()))).release().load(folder)
+
+
+def rules_of(path: Path) -> "RuleSet":
+    """Return the rules of the kind whose data lies at a path; what no other claims is read as stories."""
+    parts = (kind.rules() for kind in reversed(kinds()) if kind.rules is not None)
+    return next(rules for rules in parts if rules.holds(path))
+
+
+def validate(path: Path) -> "ValidationReport":
+    """Return every finding about a run, a release or official files of any kind.
+
+    Raises:
+        UserError: nothing can be read there.
+    """
+    from ..validators.rules import validate as check
+
+    rules = rules_of(path)
+    return check(rules.open(path), rules)
+
+
+def count(path: Path) -> Json:
+    """Return counts and distributions over data of any kind.
+
+    Raises:
+        UserError: nothing can be read there, or there is nothing to count.
+    """
+    return rules_of(path).count(path)
 
 
 def plan_publishing(folder: Path, options: "PublishOptions") -> "PublishPlan":

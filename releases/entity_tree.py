@@ -31,6 +31,7 @@ from ..validators.entities.set_rules import (
 from ..validators.entities.statistics import EntityStatistics, entity_statistics
 from ..validators.entities.view import view_of
 from ..validators.report import IssueBin, ValidationReport
+from ..validators.rules import Opened, RuleSet
 from .shot_references import SYSTEM_FILES
 from .strict_json import OfficialFiles
 
@@ -196,10 +197,25 @@ def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet,
     Raises:
         InputError: there is no such folder, or no script in it.
     """
-    root = Path(path)
+    opened = open_entity_set(Path(path))
+    made, found = opened.content.entity_set, opened.found
+    checked = check_read(opened.content, found) if rules else made.counts()
+    return made, found.report(str(path), opened.kind, checked)
+
+
+@dataclass(frozen=True)
+class ReadSet:
+    """A set as it was read; ``known`` has the names of all its scripts, of those without use too."""
+
+    entity_set: EntitySet
+    known: frozenset[str]
+
+
+def open_entity_set(root: Path) -> Opened:
+    """Read a set of episodes, or a run or release that holds one; see :func:`read_entity_set`."""
     folder = folder_of(root)
     if not folder.is_dir():
-        raise InputError([_no_set(str(path), "nothing there" if not root.exists() else "a file")])
+        raise InputError([_no_set(str(root), "nothing there" if not root.exists() else "a file")])
     found = IssueBin()
     episodes = tuple(_read_scripts(folder, found))
     splits: tuple[SplitFile, ...] = ()
@@ -207,11 +223,13 @@ def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet,
         splits = tuple(_read_split_files(folder.parent / SPLITS, found))
     if not episodes and not found.kept:
         raise InputError([_no_set(str(folder), "no script in it")])
-    made = EntitySet(episodes, splits)
-    checked = made.counts()
-    if rules:
-        checked |= _check(made, {path.stem for path in folder.glob("*.json")}, found)
-    return made, found.report(str(path), "entities", checked)
+    known = frozenset(path.stem for path in folder.glob("*.json"))
+    return Opened(root, "entities", ReadSet(EntitySet(episodes, splits), known), found)
+
+
+def check_read(read: ReadSet, found: IssueBin) -> dict[str, int]:
+    """Take what breaks a rule about scripts and splits; return what was looked at."""
+    return read.entity_set.counts() | _check(read.entity_set, read.known, found)
 
 
 def write_tree(folder: Path, made: EntitySet) -> None:
@@ -334,3 +352,11 @@ def statistics_of_set(entity_set: EntitySet, split: str | None = None) -> Entity
     tiers = entity_set.tiers(split)
     measured = (measure(view_of(one.episode_id, one.script)) for one in entity_set.episodes)
     return entity_statistics(measured, tiers)
+
+
+def count_episodes(path: Path, split: str | None = None) -> Json:
+    """Return the statistics of a set on disk, as JSON; see :func:`statistics_of_set`."""
+    return statistics_of_set(read_entity_set(path, rules=False)[0], split).as_json()
+
+
+RULES = RuleSet(holds_episodes, open_entity_set, check_read, count_episodes)

@@ -11,6 +11,7 @@ from ..schemas.canonical import Json
 from ..schemas.events import DIFFICULTIES, Suite, SuiteRecord
 from ..schemas.issue import Issue
 from ..schemas.plain_files import read_plain
+from ..validators.rules import RuleSet
 from ..validators.suite_statistics import prompt_statistics, suite_statistics
 from ..validators.suites.conditions import check_entry
 from .croissant import UNSTATED
@@ -19,7 +20,7 @@ from .flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from .form import LAST_FILES, Facts, ReleaseForm
 from .layout import EVENTS, PROMPTS, SOURCE_MANIFEST, STATISTICS, SUITE
 from .loading import LoadedRelease, load_records, read_rows
-from .suites import load_suite, read_named, suite_bytes, write_suite
+from .suites import check_read, holds_suite, load_suite, open_suite, read_named, suite_bytes, write_suite
 from .tables import Column, PlacedRow, Table, read_lines, row_of
 
 _FILES = (
@@ -84,19 +85,14 @@ def load_suite_release(path: str | Path) -> SuiteRelease:
     return SuiteRelease(Path(path), *load_records(Path(path), EVENTS, PROMPTS, SuiteRelease, SuiteRecord))
 
 
-def statistics_of_suite(path: Path) -> dict[str, Json] | None:
+def statistics_of_suite(path: Path) -> dict[str, Json]:
     """Return counts over a suite: a file in the official form, or a run or release of events.
 
-    Returns:
-        None where the path is nothing of the kind.
-
     Raises:
-        InputError: it is, and cannot be read; every problem is listed.
+        InputError: it cannot be read; every problem is listed.
     """
-    if path.is_file() and path.suffix == ".json":
+    if path.is_file():
         return prompt_statistics(load_suite(path).prompts.values())
-    if not (path / PROMPTS).is_file() or not (path / SUITE).is_file():
-        return None
     problems: list[UserError] = []
     records = tuple(read_rows(path / PROMPTS, SuiteRecord, problems))
     if problems:
@@ -171,6 +167,7 @@ def _notes(facts: Facts) -> Iterator[str]:
         yield "the language of the prompts is not stated; --language names it"
 
 
+RULES = RuleSet(holds_suite, open_suite, check_read, statistics_of_suite)
 RECORDS = FlatRecords(
     model=SuiteRecord,
     statistics=_statistics,

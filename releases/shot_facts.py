@@ -6,9 +6,18 @@ from pathlib import Path
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.shots import ReferenceImage, StoryFacts
+from ..validators.rules import RuleSet
 from ..validators.shots.statistics import shot_statistics
 from .shot_references import Line, read_lines
-from .shot_tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
+from .shot_tree import (
+    REFERENCES,
+    STORIES,
+    ShotSet,
+    check_shot_set,
+    holds_scripts,
+    open_shot_set,
+    read_shot_set,
+)
 
 
 def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:
@@ -63,23 +72,12 @@ def write_facts(folder: Path, facts: Iterable[StoryFacts], images: Iterable[Refe
     write_atomic(folder / REFERENCES, jsonl_lines(one.as_json() for one in lines))
 
 
-def holds_scripts(path: Path) -> bool:
-    """Return whether a path is a set of shot scripts, or a run that holds one."""
-    folder = path / FOLDER if (path / FOLDER).is_dir() else path
-    return folder.is_dir() and any(folder.glob(f"*/{SCRIPT}"))
-
-
-def statistics_of_shots(path: Path) -> dict[str, Json] | None:
+def statistics_of_shots(path: Path) -> dict[str, Json]:
     """Return the counts over a set of shot scripts: the official tree, or a run or release that holds it.
 
-    Returns:
-        None where the path is nothing of the kind.
-
     Raises:
-        InputError: it is, and what is known of its stories cannot be read.
+        InputError: there is none, or what is known of its stories cannot be read.
     """
-    if not holds_scripts(path):
-        return None
     shot_set, _ = read_shot_set(path)
     facts = read_story_facts(shot_set)
     return shot_statistics(
@@ -105,3 +103,6 @@ def _lines(path: Path, kind: type[Line], problems: list[UserError]) -> list[Line
 
 def _problem(where: str, expected: str, found: str) -> UserError:
     return UserError(where, expected=expected, found=found, fix="correct the line; see docs/images.md")
+
+
+RULES = RuleSet(holds_scripts, open_shot_set, check_shot_set, statistics_of_shots)

@@ -21,6 +21,7 @@ from ..media.images import LIMITS, PictureLimits
 from ..schemas.canonical import digest, write_atomic
 from ..schemas.shots import ReferenceImage, ShotScript
 from ..validators.report import IssueBin, ValidationReport
+from ..validators.rules import Opened
 from ..validators.shots.codes import issue
 from ..validators.shots.script_rules import check_script
 from .shot_references import IMAGES, SYSTEM_FILES, check_folders, check_lines, check_repeated, read_references
@@ -105,22 +106,37 @@ def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[Sho
     Raises:
         InputError: there is no such folder, or no story in it.
     """
-    root = Path(path)
+    opened = open_shot_set(Path(path), limits)
+    checked = check_shot_set(opened.content, opened.found)
+    return opened.content, opened.found.report(str(path), opened.kind, checked)
+
+
+def holds_scripts(path: Path) -> bool:
+    """Return whether a path is a set of shot scripts, or a run that holds one."""
+    folder = path / FOLDER if (path / FOLDER).is_dir() else path
+    return folder.is_dir() and any(folder.glob(f"*/{SCRIPT}"))
+
+
+def open_shot_set(root: Path, limits: PictureLimits = LIMITS) -> Opened:
+    """Read a set of shot scripts, or a run or release that holds one; see :func:`read_shot_set`."""
     folder = root / FOLDER if (root / FOLDER).is_dir() else root
     if not folder.is_dir():
-        raise InputError([_no_set(str(path), "a file" if root.is_file() else "nothing there")])
+        raise InputError([_no_set(str(root), "a file" if root.is_file() else "nothing there")])
     found = IssueBin()
-    stories = []
-    for place in _story_folders(folder, found):
-        story = _read_story(place, found, limits)
-        if story is not None:
-            stories.append(story)
+    read = [_read_story(story_folder, found, limits) for story_folder in _story_folders(folder, found)]
+    stories = tuple(story for story in read if story is not None)
     if not stories and not found.kept:
         raise InputError([_no_set(str(folder), "no folder with a number as its name")])
-    shot_set = ShotSet(folder, tuple(stories))
-    scripts = {story.story_id: story.script for story in stories}
-    found.extend(check_lines(folder / STORIES, folder / REFERENCES, scripts))
-    return shot_set, found.report(str(path), "shots", shot_set.counts())
+    return Opened(root, "shots", ShotSet(folder, stories), found)
+
+
+def check_shot_set(shot_set: ShotSet, found: IssueBin) -> dict[str, int]:
+    """Take what breaks a rule about scripts and what is known beside them; return what was looked at."""
+    for story in shot_set.stories:
+        found.extend(check_script(story.script, f"{story.story_id}/{SCRIPT}"))
+    scripts = {story.story_id: story.script for story in shot_set.stories}
+    found.extend(check_lines(shot_set.folder / STORIES, shot_set.folder / REFERENCES, scripts))
+    return shot_set.counts()
 
 
 def write_shot_set(shot_set: ShotSet, out: Path) -> None:
@@ -181,7 +197,6 @@ def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStor
     script, _ = _FILES.read(place / SCRIPT, where, ShotScript, found)
     if script is None:
         return None
-    found.extend(check_script(script, where))
     for entry in sorted(place.iterdir()):
         if entry.name not in (SCRIPT, IMAGES, *SYSTEM_FILES):
             message = f"expected {SCRIPT} and {IMAGES}/"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,24 @@ from ..schemas.plain_files import read_plain, reason_of
 from ..schemas.quoted_paths import quoted_path
 from ..validators.codes import show
 from ..validators.redacted import find_redacted
-from ..validators.report import IssueBin, ValidationReport
+from ..validators.report import IssueBin
+from ..validators.rules import Opened
 from ..validators.suites.codes import issue
 from ..validators.suites.conditions import check_prompts
 from .layout import PROMPTS, SUITE
 from .loading import read_rows, repeated
 from .strict_json import load_strictly
 
-__all__ = ["SUITE", "check_suite", "load_suite", "read_named", "read_prompts", "suite_bytes", "write_suite"]
+__all__ = [
+    "SUITE",
+    "check_read",
+    "load_suite",
+    "open_suite",
+    "read_named",
+    "read_prompts",
+    "suite_bytes",
+    "write_suite",
+]
 
 _FIX = "give a suite in the form of all_prompts.json"
 _SAID = {
@@ -105,17 +116,33 @@ def read_named(path: Path) -> Mapping[str, Any]:
     return document
 
 
-def check_suite(path: Path) -> ValidationReport | None:
-    """Return every finding about a suite: its form, its conditions, and what was taken out of its texts.
+@dataclass(frozen=True, slots=True)
+class ReadSuite:
+    """A suite as it was read.
 
-    Conditions are checked with the numbers that a build has where nobody says otherwise.
-
-    Returns:
-        None where the path is no file in JSON, and no folder of a run or release of events.
+    Attributes:
+        file: the file that holds it.
+        prompts: file name of the video -> its prompt.
+        records: the prompts with their history; None where only the file was given.
     """
-    is_file = path.is_file() and path.suffix == ".json"
-    if not is_file and not (path / PROMPTS).is_file():
-        return None
+
+    file: Path
+    prompts: Mapping[str, EventPrompt]
+    records: tuple[SuiteRecord, ...] | None
+
+
+def holds_suite(path: Path) -> bool:
+    """Return whether a path is a file in JSON, or the folder of a run or release of events."""
+    return _is_file(path) or (path / PROMPTS).is_file()
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and path.suffix == ".json"
+
+
+def open_suite(path: Path) -> Opened:
+    """Read a suite: a file in the official form, or the folder of a run or release of events."""
+    is_file = _is_file(path)
     found, problems = IssueBin(), list[UserError]()
     place = path if is_file else path / SUITE
     prompts: Mapping[str, EventPrompt] = {}
@@ -123,15 +150,25 @@ def check_suite(path: Path) -> ValidationReport | None:
         prompts = read_prompts(place, problems)
     except InputError as error:
         problems.extend(error.problems)
-    found.extend(check_prompts(prompts, place.name))
+    records: tuple[SuiteRecord, ...] | None = None
     if not is_file:
         records = tuple(read_rows(path / PROMPTS, SuiteRecord, problems))
         problems.extend(repeated(path / PROMPTS, [record.unit for record in records]))
-        found.extend(_check_history(records, prompts))
     for problem in problems:
         found.add(_as_issue(problem, place))
-    checked = {"prompts": len(prompts), "events": sum(len(one.event_list) for one in prompts.values())}
-    return found.report(str(path), "events", checked)
+    return Opened(path, "events", ReadSuite(place, prompts, records), found)
+
+
+def check_read(suite: ReadSuite, found: IssueBin) -> dict[str, int]:
+    """Take what breaks a rule: conditions of prompts, history, and what was taken out of texts.
+
+    Conditions are checked with the numbers that a build has where nobody says otherwise.
+    """
+    found.extend(check_prompts(suite.prompts, suite.file.name))
+    if suite.records is not None:
+        found.extend(_check_history(suite.records, suite.prompts))
+    prompts = suite.prompts.values()
+    return {"prompts": len(prompts), "events": sum(len(prompt.event_list) for prompt in prompts)}
 
 
 def _check_history(records: tuple[SuiteRecord, ...], prompts: Mapping[str, EventPrompt]) -> Iterator[Issue]:

@@ -6,7 +6,8 @@ import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.builders.events.rules import participants_of, split_events
-from fabula.releases.suites import check_suite, load_suite
+from fabula.kinds.verbs import validate
+from fabula.releases.suites import load_suite
 from fabula.validators.suites.conditions import facial_expression
 
 pytestmark = pytest.mark.parity
@@ -39,8 +40,8 @@ def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_
 ) -> None:
     official = reference / "storyeval" / "prompts" / "all_prompts.json"
     report = build_suite([official], tmp_path / "run", SuiteOptions(workers=0))
-    found = check_suite(official)
-    assert found is not None and found.ok
+    found = validate(official)
+    assert found.ok
     assert found.counts == {"near-duplicate": 2, "too-many-participants": 2}
     gone = {f"{item.id}.mp4" for item in report.items}
     assert gone == {issue.path.split("'")[1] for issue in found.issues}

@@ -8,9 +8,9 @@ import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
-from fabula.kinds.verbs import pack, verify
+from fabula.kinds.verbs import pack, validate, verify
 from fabula.releases.options import PackOptions
-from fabula.releases.suites import check_suite, load_suite, suite_bytes
+from fabula.releases.suites import load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
 from fabula.testing.suite_model import answer
 
@@ -76,16 +76,15 @@ def test_prompts_when_they_break_conditions_are_rejected_as_validate_says_and_th
     tmp_path: Path,
 ) -> None:
     report, written = build(tmp_path, ODD)
-    found = check_suite(tmp_path / "given.json")
-    assert found is not None
+    found = validate(tmp_path / "given.json")
     rejected = {(_file(item.id), item.code.replace("_", "-")) for item in report.items}
     assert rejected == {(one.path.split("'")[1], one.code) for one in found.issues}
     assert {name for name, _ in rejected} == ODD.keys() - json.loads(written.read_text()).keys()
     assert [name for name in ODD if name in json.loads(written.read_text())] == list(
         load_suite(written).prompts
     )
-    clean = check_suite(tmp_path / "run")
-    assert clean is not None and clean.counts == {}
+    clean = validate(tmp_path / "run")
+    assert clean.counts == {}
 
 
 def test_a_run_when_asked_later_to_keep_all_does_so_without_another_folder(tmp_path: Path) -> None:

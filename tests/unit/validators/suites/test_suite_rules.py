@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from fabula.builders.events.check_conditions import SPEC
+from fabula.kinds.verbs import validate
 from fabula.models.secrets import MARK
-from fabula.releases.suites import check_suite, suite_bytes
+from fabula.releases.suites import holds_suite, suite_bytes
 from fabula.validators.suites.codes import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
@@ -105,9 +106,8 @@ CASES: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_check_suite_when_one_rule_is_broken_reports_the_pinned_issues(code: str, tmp_path: Path) -> None:
-    report = check_suite(CASES[code](tmp_path / "data"))
-    assert report is not None
+def test_validate_when_one_rule_is_broken_reports_the_pinned_issues(code: str, tmp_path: Path) -> None:
+    report = validate(CASES[code](tmp_path / "data"))
     text = "".join(f"{issue.level}: {issue}\n" for issue in report.issues)
     golden = GOLDEN / f"{code}.txt"
     if os.environ.get("UPDATE_GOLDEN") == "1":
@@ -118,8 +118,7 @@ def test_check_suite_when_one_rule_is_broken_reports_the_pinned_issues(code: str
 
 def test_a_sound_suite_breaks_no_rule_alone_and_in_a_folder(tmp_path: Path) -> None:
     for place in (write(tmp_path, sound()), write(tmp_path, sound(), lines(sound()))):
-        report = check_suite(place)
-        assert report is not None
+        report = validate(place)
         assert (report.counts, report.checked) == ({}, {"prompts": 2, "events": 5})
 
 
@@ -139,8 +138,7 @@ def test_conditions_of_the_build_are_rules_with_the_same_names() -> None:
 def test_a_file_when_it_is_no_suite_is_a_finding(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "my suite.json"
     path.write_bytes(content)
-    report = check_suite(path)
-    assert report is not None
+    report = validate(path)
     assert {(issue.where, issue.code) for issue in report.issues} == {("my suite.json", "form")}
 
 
@@ -148,8 +146,7 @@ def test_a_folder_when_its_files_are_damaged_names_each(tmp_path: Path) -> None:
     write(tmp_path, sound(), lines(sound()))
     (tmp_path / SUITE).unlink()
     (tmp_path / "prompts.jsonl").write_text("{\n")
-    report = check_suite(tmp_path)
-    assert report is not None
+    report = validate(tmp_path)
     assert [(issue.where, issue.code) for issue in report.issues] == [
         (SUITE, "form"),
         ("prompts.jsonl:1", "form"),
@@ -158,6 +155,5 @@ def test_a_folder_when_its_files_are_damaged_names_each(tmp_path: Path) -> None:
 
 def test_other_paths_are_no_suites(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
-    assert [check_suite(path) for path in (tmp_path, tmp_path / "a.jsonl", tmp_path / "none.json")] == [
-        None
-    ] * 3
+    paths = (tmp_path, tmp_path / "a.jsonl", tmp_path / "none.json")
+    assert [holds_suite(path) for path in paths] == [False] * 3
