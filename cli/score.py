@@ -53,8 +53,8 @@ def score(
         release: Release that was judged [where the evaluation says].
         suite: Event suite that was judged [the copy in the folder].
         split: Only stories of this split.
-        matcher: {evaluation.recoverability.matchers:MATCHERS}, or a matcher with archived verdicts
-            [accepted].
+        matcher: Who compares answers: {evaluation.recoverability.matchers:MATCHERS}, or a matcher with
+            archived verdicts [accepted].
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
         define: Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3.
