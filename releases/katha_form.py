@@ -7,8 +7,7 @@ from typing import Any
 from ..schemas.canonical import Json, pretty_bytes
 from ..schemas.vocabulary import vocabulary
 from ..validators.dataset import RECORDS, REVIEWS
-from .additions import StoryFacts
-from .canary import canary_file
+from .additions import StoryFacts, canary_file
 from .composition import Composition
 from .diff.form import DiffForm, RecordFile
 from .form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm

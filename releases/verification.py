@@ -8,7 +8,7 @@ from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.plain_files import read_json
 from ..validators.dataset import IMPORTED
-from .canary import check_canary
+from .additions import check_canary
 from .check_croissant import check_croissant
 from .check_documents import check_documents, check_left_out, made_by_these_tools, recount
 from .check_files import check_listing, check_records, check_release_document, check_sums

@@ -7,6 +7,7 @@ from fabula.errors import InputError
 from fabula.evaluation.judges.load_items import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
 from fabula.kinds.verbs import diff, load, verify
+from fabula.releases.diff.render import lines as diff_lines
 from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions
@@ -272,7 +273,7 @@ def test_imported_package_when_used_is_verified_compared_and_chosen_from_like_a_
     assert report.issues == (), report.summary()
     found = diff(old.folder, new.folder)
     assert found.problem is None
-    assert "$.questions[0].gold_answer" in "\n".join(found.lines())
+    assert "$.questions[0].gold_answer" in "\n".join(diff_lines(found))
     chosen = chosen_records(load(new.folder), SelectionSettings(subset="strict_gold_400"))
     assert [record.story_id for record in chosen] == ["kb25k_0001", "kb25k_0002"]
 
