@@ -437,6 +437,6 @@ def test_templates_and_lists_are_files_of_the_package():
     wanted |= {
         f"{kind}_{name}.j2" for kind in ("entity", "shot") for name in ("card", "license", "responsible_ai")
     }
-    wanted |= {"entity_page.j2"}
+    wanted |= {"entity_page.j2", "pages.j2"}
     assert {path.name for path in folder.glob("*.j2")} == wanted
     assert (folder / "licenses" / "hub.txt").is_file()
