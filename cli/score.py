@@ -66,6 +66,7 @@ def score(
     """
     from ..evaluation.archive.archive import read_manifest
     from ..evaluation.recoverability.score import judged_folder, scores_of
+    from ..kinds.verbs import load_stories
 
     release = released(release)
     kind = read_manifest(run).kind
@@ -89,7 +90,7 @@ def score(
         show(_image_scores(run, image_definitions(define, given, resamples), tables), as_json=as_json)
         return 0
     definitions = katha_definitions(given, weights, resamples)
-    judged = judged_folder(run, release, definitions, splits=split)
+    judged = judged_folder(run, release, definitions, splits=split, read=load_stories)
     if tables is not None:
         from ..evaluation.recoverability.score import write_tables
 

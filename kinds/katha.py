@@ -1,5 +1,6 @@
 """KathaBench: stories with scenes, transitions, questions and variants."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .kind import Kind
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Protocol
     from ..people.study import Study
     from ..releases.form import ReleaseForm
+    from ..releases.loading import Release
     from ..validators.rules import RuleSet
 
 
@@ -42,4 +44,10 @@ def _study() -> "Study":
     return STUDY
 
 
-KIND = Kind("katha", _release, _drafting, "katha", _protocol, study=_study, rules=_rules)
+def _stories(folder: Path) -> "Release":
+    from ..releases.loading import load
+
+    return load(folder)
+
+
+KIND = Kind("katha", _release, _drafting, "katha", _protocol, study=_study, rules=_rules, stories=_stories)

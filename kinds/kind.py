@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Protocol
     from ..people.study import Study
     from ..releases.form import ReleaseForm
+    from ..releases.loading import Release
     from ..validators.rules import RuleSet
 
 
@@ -25,6 +27,7 @@ class Kind:
         judged: the noun of its evaluation, as in ``fabula evaluate images``; its evaluations are runs of kind
             ``evaluate-NOUN``. None where nothing is evaluated against it.
         protocol: how outputs are evaluated against it; None where nothing is.
+        stories: reads a release of it as stories with recoverability questions; None where it has none.
         imported: kinds of run that hold records of this kind which were imported.
         study: how its evaluations are compared with what people say; None where they are not.
         rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
@@ -38,6 +41,7 @@ class Kind:
     imported: tuple[str, ...] = ()
     study: Callable[[], "Study"] | None = None
     rules: Callable[[], "RuleSet"] | None = None
+    stories: Callable[[Path], "Release"] | None = None
 
     @property
     def runs(self) -> tuple[str, ...]:

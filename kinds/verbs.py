@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.plan import PublishPlan
     from ..releases.hub.publish import Published, PublishOptions
+    from ..releases.loading import Release
     from ..releases.options import PackOptions
     from ..releases.packing import PackResult
     from ..releases.verification import VerifyReport
@@ -254,6 +255,18 @@ def count(path: Path) -> Json:
         UserError: nothing can be read there, or there is nothing to count.
     """
     return rules_of(path).count(path)
+
+
+def load_stories(path: Path) -> "Release":
+    """Load a release of any kind that has recoverability questions as the stories that they are about.
+
+    Raises:
+        InputError: as :func:`load`, or its kind has no such questions.
+    """
+    from ..releases.loading import require_release
+
+    asking = {kind.name: kind.stories for kind in kinds() if kind.stories is not None}
+    return asking[require_release(path, *asking)](path)
 
 
 def plan_publishing(folder: Path, options: "PublishOptions") -> "PublishPlan":

@@ -45,7 +45,8 @@ def render(name: str, **values: object) -> str:
     """Return a document of a release from its template; every value is escaped for Markdown.
 
     Args:
-        name: file name of the template in this folder.
+        name: file name of the template in this folder, or ``package:file`` where a kind of another package
+            brings its own.
         values: what the template needs, all of it.
     """
     return str(_template(_source(name), escaped=True).render(**values))
@@ -69,7 +70,8 @@ def render_properties(name: str, **values: object) -> dict[str, Json]:
 
 @cache
 def _source(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8")
+    package, _, file = name.rpartition(":")
+    return (files(package or __package__) / file).read_text("utf-8")
 
 
 @cache

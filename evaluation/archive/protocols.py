@@ -3,7 +3,7 @@
 What identifies the data that an evaluation was made with.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,8 @@ def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def release_sha256(folder: str | Path) -> str:
-    """Return the SHA-256 of what a release asks: its records and contrastive variants, file by file.
+def release_sha256(folder: str | Path, files: Sequence[str] = (ANNOTATIONS, VARIANTS)) -> str:
+    """Return the SHA-256 of what a release asks, file by file: of stories, records and contrastive variants.
 
     Licence, card and version are left out: what was judged is the same whatever they say.
 
@@ -110,13 +110,13 @@ def release_sha256(folder: str | Path) -> str:
     """
     path = Path(folder)
     try:
-        return digest({name: sha256_file(path / name) for name in (ANNOTATIONS, VARIANTS)})
+        return digest({name: sha256_file(path / name) for name in files})
     except OSError as error:
         raise InputError(
             [
                 UserError(
                     str(path),
-                    what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
+                    what=f"this is not a release with {' and '.join(files)}: {error}",
                     fix="give the folder of a packed release",
                 )
             ]

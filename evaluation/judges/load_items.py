@@ -5,7 +5,7 @@ where they are encoded (:mod:`.prepare_images`). Generations that cannot be judg
 counted, and their stories are still asked about under text-only evidence.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
@@ -131,13 +131,18 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         InputError: the release or a folder of outputs cannot be read.
         ConfigError: nothing is chosen, or two folders are of one method.
     """
+    return generations(item, tools, load)
+
+
+def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> Iterator[Child]:
+    """Yield what :func:`run` yields; ``read`` reads a release of any kind as stories with questions."""
     settings = tools.settings
     assert isinstance(settings, SelectionSettings)
     roles = [source["role"] for source in item["sources"]]
     paths = list(zip(roles, tools.paths, strict=True))
-    release = load(next(path for role, path in paths if role == RELEASE))
+    release = read(next(path for role, path in paths if role == RELEASE))
     records = chosen_records(release, settings)
-    identity = {"sha256": release_sha256(release.path), "version": release.version}
+    identity = {"sha256": release_sha256(release.path, release.asked), "version": release.version}
     folders = [path for role, path in paths if role == OUTPUTS]
     content = [source["sha256"] for source in item["sources"]]
     reports = _checked_once(release, records, folders, content)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import RunRequest, Source
+from ...engine.pipeline import Pipeline
 from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
@@ -69,9 +70,13 @@ class EvaluateOptions(RunOptions):
 
 
 def evaluation_request(
-    release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EvaluateOptions
+    release: Path | str,
+    outputs: Sequence[Path | str],
+    out: Path | str,
+    options: EvaluateOptions,
+    pipeline: Pipeline = PIPELINE,
 ) -> RunRequest:
-    """Return what the engine is to execute.
+    """Return what the engine is to execute; another kind's pipeline reads its releases with its own stage.
 
     Raises:
         ConfigError: a setting or an option is wrong, or no judge is named.
@@ -91,7 +96,7 @@ def evaluation_request(
         given |= {f"{stage}.labels": False for stage in LABELLED}
     sources = [Source(RELEASE, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
     request = options.request(
-        PIPELINE, out, sources, setting_texts(given), {JUDGES}, items=tuple(options.items)
+        pipeline, out, sources, setting_texts(given), {JUDGES}, items=tuple(options.items)
     )
     if not request.config.models:
         raise ConfigError(

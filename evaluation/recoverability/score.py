@@ -3,7 +3,7 @@
 The tables behind the scores: normalised answers, match decisions, valid masks and ambiguity flags.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -64,6 +64,7 @@ def score_folder(
     definitions: Definitions | None = None,
     *,
     splits: Sequence[str] = (),
+    read: Callable[[Path], Release] = load,
 ) -> KathaScores:
     """Score an evaluation folder of kind katha.
 
@@ -72,13 +73,14 @@ def score_folder(
         release: the release that was judged; None for the place that the manifest names.
         definitions: how replies become numbers; None for the paper's.
         splits: only stories of these splits; none for all that were judged.
+        read: reads the release as stories with questions.
 
     Raises:
         InputError: archive or release cannot be read, do not belong together, or there is nothing to score.
         ConfigError: a definition or split does not exist.
     """
     used = definitions or Definitions()
-    return scores_of(judged_folder(folder, release, used, splits=splits), used)
+    return scores_of(judged_folder(folder, release, used, splits=splits, read=read), used)
 
 
 def judged_folder(
@@ -88,6 +90,7 @@ def judged_folder(
     *,
     splits: Sequence[str] = (),
     stories: Container[str] | None = None,
+    read: Callable[[Path], Release] = load,
 ) -> Judged:
     """Return what :func:`score_folder` scores, of some stories only where given; it raises the same."""
     place = Path(folder)
@@ -95,9 +98,9 @@ def judged_folder(
     if manifest.kind != "katha":
         raise _unusable(place, "an evaluation of kind katha", manifest.kind)
     path = release_path(place, manifest, release)
-    sha256 = release_sha256(path)
+    loaded = read(path)
+    sha256 = release_sha256(path, loaded.asked)
     check_hash(Archive(manifest, ()), "release", sha256, str(path))
-    loaded = load(path)
     records = [one for one in _records(loaded, splits) if stories is None or one.story_id in stories]
     every = items_of(records, loaded.variants)
     replies = read_replies(place, every, frozenset(loaded.by_id), definitions)

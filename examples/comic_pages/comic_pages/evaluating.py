@@ -1,0 +1,45 @@
+"""Judging drawn pages: the recoverability protocol, with the panels of a page as its pictures."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fabula.engine.progress import Reporter
+from fabula.engine.report import RunReport
+from fabula.engine.running import RunKind
+from fabula.evaluation.judges.options import EvaluateOptions
+from fabula.evaluation.judges.pipeline import PIPELINE as STORIES
+from fabula.evaluation.judges.presets import JUDGES
+from fabula.evaluation.judges.requests import evaluation_request
+from fabula.evaluation.judges.spending import tell_judging
+from fabula.evaluation.protocol import Protocol
+from fabula.evaluation.running import check_request, run_evaluation
+
+PIPELINE = replace(STORIES, name="evaluate-comics", stages=("comic_pages.load_items", *STORIES.stages[1:]))
+
+
+def evaluate_comics(
+    release: Path,
+    outputs: Sequence[Path],
+    out: Path,
+    options: EvaluateOptions,
+    *,
+    reporter: Reporter | None = None,
+) -> RunReport:
+    """Ask judges the questions of drawn pages; an evaluation that is there is continued.
+
+    Args:
+        release: the released pages.
+        outputs: a folder per method: ``PAGE_ID/01.png`` and so on, or with seeds ``PAGE_ID/seed_0/01.png``.
+        out: the run folder.
+        options: whom to ask; see :class:`fabula.evaluation.judges.options.EvaluateOptions`.
+        reporter: takes the progress, and what it is about to cost.
+    """
+    request = evaluation_request(release, outputs, out, options, PIPELINE)
+    check_request(request)
+    if reporter is not None:
+        tell_judging(request, reporter)
+    return run_evaluation(request, reporter)
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging), sections=frozenset({JUDGES}))

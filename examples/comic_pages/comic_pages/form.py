@@ -1,0 +1,163 @@
+"""Pages as releases: one file of pages, flat tables of pages, panels and questions."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fabula.releases.flat_records import FlatRecords, flat_document, flat_files, flat_makers
+from fabula.releases.form import LAST_FILES, Facts, ReleaseForm
+from fabula.releases.layout import SOURCE_MANIFEST, STATISTICS
+from fabula.releases.loading import LoadedRelease, Release, load_records
+from fabula.releases.tables import Column, PlacedRow, Table, read_lines, row_of
+from fabula.schemas.canonical import Json
+
+from .records import COMICS, PAGES, SPLIT, ComicPage, as_story
+from .rules import check_page
+
+PAGE_TABLE = Table(
+    "pages",
+    "One row per page.",
+    (
+        Column("page_id", "text", ("page_id",), "Id of the page."),
+        Column("story_id", "text", ("story_id",), "Id of its story."),
+        Column("page_number", "integer", ("page_number",), "Place of the page in its story, from 1."),
+        Column("title", "text", ("title",), "Title of the story."),
+        Column("language", "text", ("language",), "BCP 47 language tag."),
+        Column("text", "text", ("text",), "The part of the story that the page tells."),
+    ),
+    ("page_id",),
+    {},
+)
+PANEL_TABLE = Table(
+    "panels",
+    "One row per panel.",
+    (
+        Column("page_id", "text", ("story_id",), "The page."),
+        Column("panel", "integer", ("scene_index",), "Place of the panel on the page, from 1."),
+        Column("text", "text", ("scene_text",), "What the panel tells."),
+        Column("characters", "texts", ("characters",), "Who appears."),
+        Column("must_show", "texts", ("visual_must_show",), "What must be visible."),
+    ),
+    ("page_id", "panel"),
+    {"page_id": ("pages", "page_id")},
+)
+QUESTION_TABLE = Table(
+    "questions",
+    "One row per recoverability question.",
+    (
+        Column("question_id", "text", ("question_id",), "Id of the question."),
+        Column("page_id", "text", ("story_id",), "The page."),
+        Column("question_type", "text", ("question_type",), "Scored dimension."),
+        Column("question", "text", ("question",), "The question."),
+        Column("gold_answer", "text", ("gold_answer",), "Canonical answer."),
+        Column("accepted_answers", "texts", ("accepted_answers",), "Accepted answers."),
+    ),
+    ("question_id",),
+    {"page_id": ("pages", "page_id")},
+)
+
+
+@dataclass(frozen=True)
+class ComicRelease(LoadedRelease[ComicPage]):
+    """Released pages in memory."""
+
+    id_field = "page_id"
+
+    @cached_property
+    def stories(self) -> Release:
+        """The pages as the recoverability protocol reads them: each a story whose scenes are its panels."""
+        stories = tuple(as_story(page, str(self.info["created_at"])) for page in self.records)
+        return Release(self.path, self.info, stories, (), (), asked=(PAGES,))
+
+
+def load_comics(path: str | Path) -> ComicRelease:
+    """Load released pages.
+
+    Raises:
+        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
+    """
+    return ComicRelease(Path(path), *load_records(Path(path), COMICS, PAGES, ComicRelease, ComicPage))
+
+
+def _rows(folder: Path) -> Iterator[PlacedRow]:
+    for page in read_lines(folder / PAGES):
+        yield SPLIT, PAGE_TABLE, row_of(PAGE_TABLE, page)
+        for table, part in ((PANEL_TABLE, "panels"), (QUESTION_TABLE, "questions")):
+            for row in page[part]:
+                yield SPLIT, table, row_of(table, row)
+
+
+def _statistics(folder: Path, pages: Sequence[ComicPage]) -> dict[str, Json]:  # noqa: ARG001 - as asked
+    """Return counts over the pages."""
+    types = Counter(one.question_type for page in pages for one in page.questions)
+    makers = Counter(f"{part}: {maker}" for page in pages for part, maker in page.producers.items())
+    return {
+        "totals": {
+            "pages": len(pages),
+            "stories": len({page.story_id for page in pages}),
+            "panels": sum(len(page.panels) for page in pages),
+            "questions": sum(len(page.questions) for page in pages),
+        },
+        "question_types": dict(sorted(types.items())),
+        "producers": dict(sorted(makers.items())),
+    }
+
+
+def _summary(facts: Facts) -> str:
+    totals = facts.totals
+    return (
+        f"{totals['pages']} comic pages of {totals['stories']} stories with {totals['panels']} panels and "
+        f"{totals['questions']} recoverability questions. No person has reviewed them."
+    )
+
+
+def _nothing(*_: Any) -> Iterator[Any]:  # noqa: ANN401 - there is no official form of comics
+    yield from ()
+
+
+RECORDS = FlatRecords(
+    model=ComicPage,
+    statistics=_statistics,
+    write_official=lambda run, draft, pages: None,  # noqa: ARG005
+    official=_nothing,
+    check_record=check_page,
+    check_official=_nothing,
+    notes=_nothing,
+    items="stories",
+)
+FORM = ReleaseForm(
+    kind=COMICS,
+    runs={COMICS: PAGES},
+    tables=(PAGE_TABLE, PANEL_TABLE, QUESTION_TABLE),
+    record_ids={PAGES: "page_id"},
+    described=(PAGES, STATISTICS, SOURCE_MANIFEST),
+    rows=_rows,
+    name="comic-pages",
+    title="Comic pages",
+    what="pages of comics",
+    unit="pages",
+    tasks=("text-to-image",),
+    tags=("comics", "visual-storytelling", "benchmark", "croissant"),
+    keywords=("comics", "visual storytelling", "benchmark"),
+    rights_scope="This manifest says what the pages were made from. It gives no right to any drawing.",
+    templates=("comic_pages:card.j2", "comic_pages:license.j2", "comic_pages:responsible_ai.j2"),
+    packing=RECORDS.packing,
+    reading=RECORDS.reading,
+    load=load_comics,
+    files=flat_files(
+        (
+            (PAGES, "the pages: panels, transitions, questions with their answers"),
+            ("data/TABLE/test.parquet", "the flat tables"),
+            (STATISTICS, "counts"),
+            (SOURCE_MANIFEST, "what the pages were made from"),
+            *LAST_FILES,
+        )
+    ),
+    summary=_summary,
+    details=lambda facts: {},  # noqa: ARG005
+    makers=flat_makers,
+    document=flat_document,
+)

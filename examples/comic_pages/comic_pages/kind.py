@@ -1,0 +1,39 @@
+"""Comics: pages of panels, each judged by the recoverability questions that it can answer by itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabula.kinds.kind import Kind
+
+if TYPE_CHECKING:
+    from fabula.builders.drafting import Drafting
+    from fabula.evaluation.protocol import Protocol
+    from fabula.releases.form import ReleaseForm
+    from fabula.releases.loading import Release
+
+
+def _release() -> "ReleaseForm":
+    from .form import FORM
+
+    return FORM
+
+
+def _drafting() -> "Drafting":
+    from .building import DRAFTING
+
+    return DRAFTING
+
+
+def _protocol() -> "Protocol":
+    from .evaluating import PROTOCOL
+
+    return PROTOCOL
+
+
+def _stories(folder: Path) -> "Release":
+    from .form import load_comics
+
+    return load_comics(folder).stories
+
+
+KIND = Kind("comics", _release, _drafting, "comics", _protocol, stories=_stories)

@@ -1,0 +1,139 @@
+"""A fifth kind, which lives outside the package: ``examples/comic_pages``, added by its entry point."""
+
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fabula
+from fabula.errors import InputError
+from fabula.evaluation.judges.options import EvaluateOptions
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.kinds import verbs
+from fabula.kinds.registry import kinds
+from fabula.testing.drawn_storyboards import draw_outputs
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import ModelServer
+
+ROOT = Path(fabula.__file__).parent
+EXAMPLE = ROOT / "examples" / "comic_pages"
+STORIES = ROOT / "builders" / "katha" / "samples" / "stories.jsonl"
+CREATED = "2026-01-01T00:00:00Z"
+
+pytestmark = pytest.mark.skipif(
+    not EXAMPLE.is_dir(), reason="the suite runs against an installed wheel, which has no examples"
+)
+
+
+@pytest.fixture(autouse=True)
+def comics(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install the example as a package would be: code and entry point on the path."""
+    place = tmp_path_factory.mktemp("site")
+    info = place / "comic_pages-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: comic-pages\nVersion: 0.1.0\n")
+    named = (EXAMPLE / "pyproject.toml").read_text().partition('"fabula.kinds"]\n')[2].splitlines()[0]
+    (info / "entry_points.txt").write_text(f"[fabula.kinds]\n{named.replace(chr(34), '')}\n")
+    paths = [str(place), str(EXAMPLE)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]))
+    for path in paths:
+        monkeypatch.syspath_prepend(path)
+    kinds.cache_clear()
+    yield
+    kinds.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("comic_pages")]:
+        del sys.modules[name]
+
+
+def built(folder: Path, panels: int = 8) -> Path:
+    from comic_pages.building import ComicOptions  # type: ignore[import-not-found]
+
+    options = ComicOptions(panels=panels, workers=0, created_at=CREATED)
+    assert verbs.build("comics", STORIES, folder, options).totals["made"] == 24
+    return folder
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    options = fabula.PackOptions(version="0.1.0", license="CC-BY-4.0", languages=("en",))
+    fabula.pack(built(tmp_path / "run"), tmp_path / "release", options)
+    return tmp_path / "release"
+
+
+def test_pages_when_laid_out_tell_their_story_in_order(release: Path) -> None:
+    pages = fabula.load(release).records
+    stories = {line.partition('"id"')[2].split('"')[1] for line in STORIES.read_text().splitlines()}
+    assert {page.story_id for page in pages} == stories
+    assert {len(page.panels) for page in pages} == {4}
+    asked = [one for page in pages for one in page.questions]
+    assert len(asked) > len(pages)
+    assert {one.question_type for one in asked} >= {"causal", "action_visibility", "temporal_order"}
+    assert "moral" not in {one.question_type for one in asked}
+
+
+@pytest.mark.parametrize(("panels", "most"), [(1, 4), (3, 3), (4, 3), (7, 3), (13, 4), (100, 12)])
+def test_panels_when_divided_make_full_pages_of_two_at_least(panels: int, most: int) -> None:
+    from comic_pages.lay_out_pages import divide
+
+    pages = list(divide(panels, most))
+    assert [number for first, last in pages for number in range(first, last + 1)] == [*range(1, panels + 1)]
+    sizes = [last - first + 1 for first, last in pages]
+    assert max(sizes) <= most
+    assert max(sizes) - min(sizes) <= 1
+    assert min(sizes) >= min(2, panels)
+
+
+def test_release_when_verified_is_sound_and_a_forged_page_is_found(release: Path) -> None:
+    report = fabula.verify(release)
+    assert [issue.message for issue in report.issues] == []
+    assert report.checked["pages"] == len(fabula.load(release))
+    file = release / "pages.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"scene_index":2', b'"scene_index":3', 1))
+    codes = {issue.code for issue in fabula.verify(release, quick=True).issues}
+    assert "panel-order" in codes
+
+
+def test_release_when_another_kind_reads_it_is_refused(release: Path) -> None:
+    from fabula.releases.loading import load
+
+    with pytest.raises(InputError, match="of kind 'katha'"):
+        load(release)
+
+
+def test_drawn_pages_when_judged_are_scored_as_the_judge_answered(release: Path, tmp_path: Path) -> None:
+    from comic_pages.evaluating import evaluate_comics
+
+    stories = verbs.load_stories(release).records[:6]
+    outputs = draw_outputs(tmp_path / "drawn", stories)
+    judge = JudgeModel(stories, {"text": 1.0, "image": 0.5, "text_image": 1.0})
+    with ModelServer(judge) as server:
+        spec = f"{server.openai_url}#judge"
+        options = EvaluateOptions(
+            judges=(spec,), stories=tuple(one.story_id for one in stories), workers=0, created_at=CREATED
+        )
+        assert evaluate_comics(release, [outputs], tmp_path / "eval", options).totals["failed"] == 0
+        asked = server.count
+        evaluate_comics(release, [outputs], tmp_path / "eval", options)
+        assert server.count == asked, "nothing is asked twice"
+    scores = score_folder(tmp_path / "eval", None, Definitions(resamples=0), read=verbs.load_stories)
+    right: dict[str, list[bool]] = {}
+    for one in (question for story in stories for question in story.questions):
+        answered = judge.answers(one.question_id, "image", one.question_type, "judge")
+        right.setdefault(one.question_type, []).append(answered)
+    share = statistics.fmean(statistics.fmean(answers) for answers in right.values())
+    found = scores.methods["drawn"].gaps["question"]["raw"]
+    assert 0 < share < 1
+    assert found.image.value == pytest.approx(share), "every dimension counts the same"
+    assert found.text.value == 1.0
+
+
+def test_command_line_when_given_pages_takes_them_as_any_kind(release: Path, tmp_path: Path) -> None:
+    for command in (["run", "status", tmp_path / "run"], ["release", "verify", release, "--quick"]):
+        line = [sys.executable, "-m", "fabula.cli.main", *map(str, command)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
