@@ -37,9 +37,7 @@ def evaluate_comics(
     """
     request = evaluation_request(release, outputs, out, options, PIPELINE)
     check_request(request)
-    if reporter is not None:
-        tell_judging(request, reporter)
-    return run_evaluation(request, reporter)
+    return PROTOCOL.run.make(request, reporter)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging), sections=frozenset({JUDGES}))
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fabula.releases.diff.form import DiffForm, RecordFile
 from fabula.releases.flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from fabula.releases.form import LAST_FILES, Facts, ReleaseForm
 from fabula.releases.layout import SOURCE_MANIFEST, STATISTICS
@@ -147,6 +148,7 @@ FORM = ReleaseForm(
     packing=RECORDS.packing,
     reading=RECORDS.reading,
     load=load_comics,
+    changes=DiffForm({PAGES: RecordFile("page", "pages", frozenset(("producers",)))}),
     files=flat_files(
         (
             (PAGES, "the pages: panels, transitions, questions with their answers"),
