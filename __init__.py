@@ -14,7 +14,7 @@ _LAZY = {
     "build_katha": ".kinds.verbs",
     "load": ".kinds.verbs",
     "pack": ".kinds.verbs",
-    "validate": ".validators",
+    "validate": ".kinds.verbs",
     "verify": ".kinds.verbs",
 }
 

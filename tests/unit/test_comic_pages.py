@@ -89,6 +89,7 @@ def test_panels_when_divided_make_full_pages_of_two_at_least(panels: int, most: 
 
 
 def test_release_when_verified_is_sound_and_a_forged_page_is_found(release: Path) -> None:
+    assert fabula.validate(release.parent / "run").issues == ()
     report = fabula.verify(release)
     assert [issue.message for issue in report.issues] == []
     assert report.checked["pages"] == len(fabula.load(release))
@@ -133,7 +134,12 @@ def test_drawn_pages_when_judged_are_scored_as_the_judge_answered(release: Path,
 
 
 def test_command_line_when_given_pages_takes_them_as_any_kind(release: Path, tmp_path: Path) -> None:
-    for command in (["run", "status", tmp_path / "run"], ["release", "verify", release, "--quick"]):
+    run = tmp_path / "run"
+    commands = (
+        ["run", "status", run], ["validate", run], ["stats", release],
+        ["release", "verify", release, "--quick"],
+    )  # fmt: skip
+    for command in commands:
         line = [sys.executable, "-m", "fabula.cli.main", *map(str, command)]
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -7,13 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fabula.errors import InputError, UserError
 from fabula.releases.diff.form import DiffForm, RecordFile
 from fabula.releases.flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from fabula.releases.form import LAST_FILES, Facts, ReleaseForm
 from fabula.releases.layout import SOURCE_MANIFEST, STATISTICS
-from fabula.releases.loading import LoadedRelease, Release, load_records
+from fabula.releases.loading import LoadedRelease, Release, load_records, read_identified
 from fabula.releases.tables import Column, PlacedRow, Table, read_lines, row_of
 from fabula.schemas.canonical import Json
+from fabula.validators.report import IssueBin
+from fabula.validators.rules import Opened, RuleSet
 
 from .records import COMICS, PAGES, SPLIT, ComicPage, as_story
 from .rules import check_page
@@ -91,6 +94,31 @@ def _rows(folder: Path) -> Iterator[PlacedRow]:
                 yield SPLIT, table, row_of(table, row)
 
 
+def holds_pages(path: Path) -> bool:
+    """Whether a path is a run or a release of pages."""
+    return (path / PAGES).is_file()
+
+
+def open_pages(path: Path) -> Opened:
+    """Read the pages of a run or a release.
+
+    Raises:
+        InputError: a line cannot be read; all of them are listed.
+    """
+    problems: list[UserError] = []
+    pages = tuple(read_identified(path / PAGES, ComicPage, "page_id", problems))
+    if problems:
+        raise InputError(problems)
+    return Opened(path, COMICS, pages)
+
+
+def check_pages(pages: Sequence[ComicPage], found: IssueBin) -> dict[str, int]:
+    """Check every page; return how many parts were looked at."""
+    for page in pages:
+        found.extend(check_page(page, f"{PAGES}:{page.page_id}"))
+    return dict(_statistics(Path(), pages)["totals"])
+
+
 def _statistics(folder: Path, pages: Sequence[ComicPage]) -> dict[str, Json]:  # noqa: ARG001 - as asked
     """Return counts over the pages."""
     types = Counter(one.question_type for page in pages for one in page.questions)
@@ -119,6 +147,9 @@ def _nothing(*_: Any) -> Iterator[Any]:  # noqa: ANN401 - there is no official f
     yield from ()
 
 
+RULES = RuleSet(
+    holds_pages, open_pages, check_pages, lambda path: _statistics(path, open_pages(path).content)
+)
 RECORDS = FlatRecords(
     model=ComicPage,
     statistics=_statistics,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fabula.evaluation.protocol import Protocol
     from fabula.releases.form import ReleaseForm
     from fabula.releases.loading import Release
+    from fabula.validators.rules import RuleSet
 
 
 def _release() -> "ReleaseForm":
@@ -30,10 +31,16 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _rules() -> "RuleSet":
+    from .form import RULES
+
+    return RULES
+
+
 def _stories(folder: Path) -> "Release":
     from .form import load_comics
 
     return load_comics(folder).stories
 
 
-KIND = Kind("comics", _release, _drafting, "comics", _protocol, stories=_stories)
+KIND = Kind("comics", _release, _drafting, "comics", _protocol, rules=_rules, stories=_stories)
