@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from fabula.kinds.verbs import publish
 from fabula.releases.hub.fetch import fetch
-from fabula.releases.hub.publish import PublishOptions, publish
+from fabula.releases.hub.publish import PublishOptions
 from fabula.testing.hub import TOKEN, HubServer
 
 READ = """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import HubUnavailable, InputError
-from fabula.releases.hub.publish import plan_publishing, publish
+from fabula.kinds.verbs import plan_publishing, publish
 from fabula.releases.official_import import import_package
 from fabula.testing.official_packages import package_rows, write_package
 
