@@ -8,14 +8,20 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.ids import slug
+from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
+from ..schemas.story import Story
+from ..schemas.values import Edit
 
 BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")
@@ -262,3 +268,50 @@ def _heading(text: str) -> tuple[str | None, str]:
         return None, text
     first, _, rest = stripped.partition("\n")
     return first[2:].strip(), rest
+
+
+def read_edits(
+    rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
+) -> tuple[dict[str, list[Json]], dict[str, Json]]:
+    """Return the edits by story id, in file order, and who withdrew which stories and why.
+
+    Problems go to the reader.
+    """
+    found: dict[str, list[Json]] = {}
+    withdrawn: dict[str, Json] = {}
+    for row in rows:
+        try:
+            edit = Edit.model_validate(row.data)
+        except ValidationError as error:
+            _report(row.where, error, reader)
+            continue
+        if edit.id not in stories:
+            reader.problem(row.where, "the id of a story of this run", repr(edit.id[:80]), "correct the id")
+            continue
+        if is_withdrawal(edit):
+            withdrawn.setdefault(edit.id, {"who": edit.who, "why": edit.why})
+        elif edit.path == WHOLE:
+            reader.problem(
+                row.where, "a field's path, or null as the new value of the whole record", "another value",
+                "edit field by field; to withdraw the record: fabula edit RUN ID --withdraw",
+            )  # fmt: skip
+        else:
+            found.setdefault(edit.id, []).append(edit.as_json())
+    return found, withdrawn
+
+
+def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | None:
+    story_id = row.data.get("story_id", row.data.get("id"))
+    if not isinstance(story_id, str) or story_id not in stories:
+        found = repr(story_id)[:80] if story_id is not None else "no story_id"
+        reader.problem(row.where, "the id of a story of this run", found, "correct story_id")
+        return None
+    return story_id
+
+
+def _report(where: str, error: ValidationError, reader: Reader) -> None:
+    for detail in error.errors(include_url=False)[:5]:
+        place = format_path([step for step in detail["loc"] if isinstance(step, str | int)])
+        reader.problem(
+            f"{where}, {place}", "a value of the field's type", detail["msg"], "see fabula schemas export"
+        )

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from ..builders.katha.annotate_transitions import describe_transitions
+from ..builders.katha.contrast_rules import write_variants
+from ..builders.katha.draft_scenes import describe_scenes, draft_scene_texts
 from ..builders.katha.label_story import draft_labels
-from ..builders.katha.rules.contrast import write_variants
-from ..builders.katha.rules.questions import ask_questions
-from ..builders.katha.rules.scenes import describe_scenes, draft_scene_texts
-from ..builders.katha.rules.transitions import describe_transitions
+from ..builders.katha.question_rules import ask_questions
 from ..builders.text.analyze_story import analyze
 from ..builders.text.reading import StoryView
 from ..schemas.canonical import Json

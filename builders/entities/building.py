@@ -30,7 +30,7 @@ from ..spending import tell_plan, without_models
 from .funnel import Step, curation_funnel
 from .load_videos import ROLE
 from .needs import check_needs
-from .pinned import pinned
+from .needs import pinned
 from .pipeline import EPISODES, FUNNEL, PIPELINE
 
 if TYPE_CHECKING:

@@ -1,10 +1,18 @@
 """Stage: people of distant shots put together by a model that looks at crops; without one, as they are.
 
 All people are shown at once, or, where they are many, the most seen ones with a part of the others at a time.
+
+What a model proposes about who is who, made so only as far as constraints allow (EntityBench section 3.1).
+
+A proposal can never bring two people together who are seen at the same time, who have adjacent tracklets, or
+(unless set otherwise) who are both in one shot. Whoever was merged counts with all of his tracklets from then
+on. What is refused is kept with the reason, like what is made.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -13,10 +21,154 @@ from ...media.problems import MediaProblem
 from ...schemas.canonical import Json
 from ..step import PlannerSettings
 from .asking import Shown, ask
-from .cluster_people import tracklets_of
-from .consolidation import Proposal, Rule, consolidate
-from .drafts import Person, Tracklet
+from .cluster_people import appearance, tracklets_of
+from .drafts import Merge, Person, Tracklet
 from .pictures import portraits
+
+Rule = Literal["shot", "time"]
+"""Who is kept apart: all who are in one shot (the paper), or only those seen in it at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """People who are said to be one.
+
+    Attributes:
+        people: their ids, as they were named.
+        reason: what the model said.
+        by: the model.
+    """
+
+    people: tuple[str, ...]
+    reason: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What proposals came to.
+
+    Attributes:
+        cast: the people, by first appearance; a merged one has the id of the part that appears first.
+        merges: every pair that was proposed, made or refused, in order.
+    """
+
+    cast: tuple[Person, ...]
+    merges: tuple[Merge, ...]
+
+
+@dataclass(slots=True)
+class _Groups:
+    """People under way.
+
+    Attributes:
+        order: id of a person -> place by first appearance.
+        members: id of a group, that of its first person -> tracklets.
+        group: id of a person -> id of the group.
+        history: id of a group -> merges that concern it.
+        merges: all of them.
+    """
+
+    order: dict[str, int]
+    members: dict[str, list[Tracklet]]
+    group: dict[str, str]
+    history: dict[str, list[Merge]]
+    merges: list[Merge] = field(default_factory=list)
+
+    def propose(self, proposal: Proposal, named: set[str], rule: Rule) -> None:
+        """Make of a proposal what can be made; ``named`` are those whom the same reply named before."""
+        told = list(dict.fromkeys(proposal.people))
+        fresh = sorted(
+            (name for name in told if name in self.order and name not in named),
+            key=lambda name: self.order[name],
+        )
+        for name in fresh[1:]:
+            pair = {self.group[fresh[0]], self.group[name]}
+            if len(pair) == 2:
+                one, other = sorted(pair, key=lambda group: self.order[group])
+                why = conflict(self.members[one], self.members[other], rule)
+                self._note(Merge(one=one, other=other, by=proposal.by, reason=proposal.reason, refused=why))
+        first = self.group[fresh[0]] if fresh else next(iter(told), "")
+        for name in told:
+            why = None if name in self.order else "nobody has this id"
+            why = "named before in the same reply" if name in named else why
+            if why is not None:
+                self._note(Merge(one=first, other=name, by=proposal.by, reason=proposal.reason, refused=why))
+        if len(told) < 2:
+            alone = Merge(
+                one=first, other=first, by=proposal.by, reason=proposal.reason, refused="nobody else"
+            )
+            self._note(alone)
+        named.update(told)
+
+    def _note(self, merge: Merge) -> None:
+        self.merges.append(merge)
+        if merge.one in self.history:
+            self.history[merge.one].append(merge)
+        if merge.refused is None:
+            self.members[merge.one] += self.members.pop(merge.other)
+            self.history[merge.one] += self.history.pop(merge.other)
+            self.group = {name: merge.one if at == merge.other else at for name, at in self.group.items()}
+
+
+def consolidate(
+    people: Sequence[Person],
+    tracklets: Mapping[str, Tracklet],
+    replies: Sequence[Sequence[Proposal]],
+    rule: Rule,
+) -> Consolidated:
+    """Return people after what was proposed of them, in order.
+
+    Args:
+        people: by first appearance.
+        tracklets: id -> tracklet, of all people.
+        replies: the proposals of each reply; in one reply, nobody may be named by two of them.
+        rule: who is kept apart.
+    """
+    groups = _Groups(
+        {person.person_id: place for place, person in enumerate(people)},
+        {person.person_id: [tracklets[name] for name in person.tracklets] for person in people},
+        {person.person_id: person.person_id for person in people},
+        {person.person_id: list(person.merges) for person in people},
+    )
+    for proposals in replies:
+        named: set[str] = set()
+        for proposal in proposals:
+            groups.propose(proposal, named, rule)
+    cast = [_person(name, some, groups.history[name]) for name, some in groups.members.items()]
+    cast.sort(key=lambda person: groups.order[person.person_id])
+    return Consolidated(tuple(cast), tuple(groups.merges))
+
+
+def conflict(one: Sequence[Tracklet], other: Sequence[Tracklet], rule: Rule) -> str | None:
+    """Return why two groups of tracklets cannot be one person; None where they can."""
+    pairs = [(a, b) for a in one for b in other if a.shot == b.shot]
+    for a, b in pairs:
+        if a.span[0] <= b.span[1] and b.span[0] <= a.span[1]:
+            return f"seen at the same time in shot {a.shot}: {a.tracklet_id} and {b.tracklet_id}"
+    for a, b in pairs:
+        if abs(_number(a) - _number(b)) == 1:
+            return f"adjacent tracklets: {a.tracklet_id} and {b.tracklet_id}"
+    if pairs and rule == "shot":
+        a, b = pairs[0]
+        return f"both in shot {a.shot}: {a.tracklet_id} and {b.tracklet_id}"
+    return None
+
+
+def _person(name: str, members: Sequence[Tracklet], merges: Sequence[Merge]) -> Person:
+    ordered = sorted(members, key=appearance)
+    return Person(
+        person_id=name,
+        tracklets=tuple(one.tracklet_id for one in ordered),
+        shots=tuple(sorted({one.shot for one in ordered})),
+        merges=tuple(merges),
+    )
+
+
+def _number(one: Tracklet) -> int:
+    """Return the number at the end of a tracklet's id."""
+    return int(one.tracklet_id.rpartition("__t")[2])
+
 
 PROMPT = "entities/consolidate_people"
 

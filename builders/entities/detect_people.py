@@ -24,8 +24,8 @@ from .detections import Row, unreadable, wrong
 from .detections_file import Detections, open_detections
 from .distances import packed_rows
 from .drafts import Box4, Seen, Shot, Video
+from .measure_quality import faces_of_people
 from .pictures import ModelName, frames_of
-from .shot_quality import faces_of_people
 
 if TYPE_CHECKING:
     from PIL.Image import Image

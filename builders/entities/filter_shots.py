@@ -12,7 +12,7 @@ from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from .drafts import Shot
-from .shot_quality import Quality, bars_of
+from .measure_quality import Quality, bars_of
 
 QUALITY = {
     "too_short": "The shot is shorter than a story's action takes.",

@@ -1,25 +1,155 @@
-"""Stage: how good a shot looks: sharpness, light, bars, motion, and its beauty to a predictor."""
+"""Stage: how good a shot looks: sharpness, light, bars, motion, and its beauty to a predictor.
+
+What is measured of a shot, the field ``quality``; and which of its frames are looked at.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.images import encode_image, fitted
 from ...media.problems import MediaProblem
-from ...media.quality import luma
+from ...media.quality import Bars, black_bars, difference, inside, luma, picture_hash, sharpness
 from ...media.video import even_indices
 from ...models.vision.looking import VisionSettings, opened
+from ...models.vision.types import Box
+from ...schemas.base import Own
 from .drafts import Shot
 from .pictures import frames_of, keep
-from .shot_quality import looked_at, quality_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ...media.quality import Luma
+
+
+INSIDE = 0.6
+"""Share of a face that lies in the box of the person whose face it is, at least."""
+_HEAD = 0.12  # of the height of a box, from its top: where the middle of a head is
+
+
+def faces_of_people(people: Sequence[Box], faces: Sequence[Box]) -> list[int | None]:
+    """Return for each person which face is theirs; None where there is none.
+
+    A face may be that of a person whose box holds at least :data:`INSIDE` of it. As many faces as possible
+    are given out, and of all ways to do so the one in which the distances of faces from heads, in heights of
+    the people's boxes, have the least sum.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if not people or not faces:
+        return [None] * len(people)
+    far = float(10 * (len(people) + len(faces)))
+    costs = np.full((len(people), len(faces)), far)
+    for row, person in enumerate(people):
+        for column, face in enumerate(faces):
+            if _inside(face, person) >= INSIDE:
+                costs[row, column] = min(_distance(face, person), 5.0)
+    given: list[int | None] = [None] * len(people)
+    for row, column in zip(*linear_sum_assignment(costs), strict=True):
+        if costs[row, column] < far:
+            given[int(row)] = int(column)
+    return given
+
+
+def _inside(face: Box, person: Box) -> float:
+    width = min(face.right, person.right) - max(face.left, person.left)
+    height = min(face.bottom, person.bottom) - max(face.top, person.top)
+    return max(0.0, width) * max(0.0, height) / face.area
+
+
+def _distance(face: Box, person: Box) -> float:
+    height = person.bottom - person.top
+    across = (face.left + face.right - person.left - person.right) / 2
+    down = (face.top + face.bottom) / 2 - (person.top + _HEAD * height)
+    return float(np.hypot(across, down)) / height
+
+
+_STEP = 0.1  # seconds between the two frames whose difference is motion
+
+
+class Quality(Own):
+    """How good a shot looks; medians over the frames that were looked at.
+
+    Attributes:
+        sharpness: variance of the Laplacian between the bars.
+        brightness: mean luma between the bars, 0 to 255.
+        contrast: standard deviation of luma between the bars.
+        bars: shares of the frame that are black bars: top, bottom, left, right.
+        width: of the picture between the bars, in pixels.
+        height: of it.
+        motion: mean absolute difference of frames a tenth of a second apart, 0 to 255.
+        change: largest difference of any two frames that were looked at, 0 to 255.
+        hashes: of the frames between the bars, 64 hexadecimal digits each, in order of time.
+        aesthetic: what the predictor says of the middle frame; None where nobody looks.
+        view: file of the middle frame in the run's store; None where none was kept.
+        frames: how many frames were looked at.
+    """
+
+    sharpness: float
+    brightness: float
+    contrast: float
+    bars: tuple[float, float, float, float]
+    width: int
+    height: int
+    motion: float
+    change: float
+    hashes: tuple[str, ...]
+    aesthetic: float | None = None
+    view: str | None = None
+    frames: int
+
+
+def looked_at(shot: Shot, count: int) -> tuple[tuple[int, int], ...]:
+    """Return pairs of frames of a shot: evenly spread, each with one a tenth of a second behind it.
+
+    Frame i of n lies in the middle of the i-th of n equal parts. A shot of fewer frames gives all of them.
+    """
+    frames = shot.last - shot.first + 1
+    step = max(1, round(shot.video.fps * _STEP))
+    places = dict.fromkeys((2 * part + 1) * frames // (2 * count) for part in range(count))
+    return tuple((shot.first + place, min(shot.first + place + step, shot.last)) for place in places)
+
+
+def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
+    """Return what a shot's frames measure.
+
+    Args:
+        shot: the shot.
+        pairs: luma of the frames that :func:`looked_at` names, at least one pair.
+    """
+    frames = [one for one, _ in pairs]
+    bars = black_bars([frame for pair in pairs for frame in pair])
+    seen = [inside(frame, bars) for frame in frames]
+    last = pairs[-1][1]
+    return Quality(
+        sharpness=_median([sharpness(frame) for frame in seen]),
+        brightness=_median([float(frame.mean()) for frame in seen]),
+        contrast=_median([float(frame.std()) for frame in seen]),
+        bars=(round(bars.top, 4), round(bars.bottom, 4), round(bars.left, 4), round(bars.right, 4)),
+        width=round(shot.video.width * (1 - bars.left - bars.right)),
+        height=round(shot.video.height * (1 - bars.top - bars.bottom)),
+        motion=_median([difference(*pair) for pair in pairs]),
+        change=round(max(difference(frames[0], other) for other in [*frames[1:], last]), 4),
+        hashes=tuple(f"{picture_hash(frame):064x}" for frame in seen),
+        frames=len(frames),
+    )  # fmt: skip
+
+
+def bars_of(quality: Quality) -> Bars:
+    """Return the bars of a shot."""
+    return Bars(*quality.bars)
+
+
+def _median(values: Sequence[float]) -> float:
+    """Return the middle value, rounded; of an even number the mean of the two in the middle."""
+    ordered, half = sorted(values), len(values) // 2
+    middle = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return round(middle, 4)
 
 
 class Settings(VisionSettings):

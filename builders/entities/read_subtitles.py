@@ -15,8 +15,8 @@ from ...media.problems import MediaProblem
 from ...schemas.base import Own
 from ...schemas.canonical import Json
 from .drafts import Shot
+from .measure_quality import looked_at
 from .pictures import frames_of
-from .shot_quality import looked_at
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -1,19 +1,285 @@
 """Stage: boxes of people into tracklets within a shot, as ByteTrack defines it (:mod:`.tracking`).
 
 A tracklet never crosses shots, because each shot is tracked by itself.
+
+Boxes into tracks within a shot, by the definition of ByteTrack (Zhang et al., 2022, section 3).
+
+At every look, tracks are moved ahead by a Kalman filter, and three assignments are made, each the best one by
+the Hungarian method:
+
+1. boxes of high score with all tracks, the lost ones too;
+2. boxes of low score with the tracks that were seen at the look before and have found nothing yet;
+3. boxes of high score that are left with tracks that have one box only.
+
+A box of high score that is still left begins a track. A track with one box that finds no second one is
+dropped, unless it began at the first look. A track that finds nothing is lost, and ends when it was lost for
+longer than the buffer. A lost track on the very place of one that is seen is its double: the younger ends.
+
+Costs are one minus intersection over union, which the first and the third assignment multiply with the score
+of the box (the authors' code does). What scores exactly between low and high belongs to neither.
+
+Where a box will be: a Kalman filter with constant velocity, as SORT and ByteTrack use it.
+
+The state is the centre of a box, its width divided by its height, and its height, each with a velocity per
+look. Process and measurement noise grow with the height: a twentieth of it for places, a 160th for
+velocities (DeepSORT). All matrices of that filter are diagonal but for the pair of a place and its velocity,
+so each of the four is a filter of its own with two values, and all four are computed at once.
 """
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.base import Own
 from .drafts import Seen, Shot, Tracklet
-from .tracking import Look, TrackRules, track_boxes
+
+Floats = NDArray[np.float64]
+
+_PLACE, _SPEED = 1 / 20, 1 / 160
+_HEIGHT = 3
+
+
+@dataclass(slots=True)
+class Motion:
+    """The state of one box: arrays of shape (4,) for centre x, centre y, aspect and height.
+
+    Attributes:
+        place: most likely values.
+        speed: their change per look.
+        doubt: variance of ``place``.
+        shared: covariance of ``place`` and ``speed``.
+        unrest: variance of ``speed``.
+    """
+
+    place: Floats
+    speed: Floats
+    doubt: Floats
+    shared: Floats
+    unrest: Floats
+
+    @classmethod
+    def start(cls, box: Floats) -> "Motion":
+        """Return the state of a box seen for the first time: it stands still, as far as anybody knows."""
+        place = measured(box)
+        doubt, unrest = _noise(place[_HEIGHT], 2 * _PLACE, 1e-2), _noise(place[_HEIGHT], 10 * _SPEED, 1e-5)
+        return cls(place, np.zeros(4), doubt, np.zeros(4), unrest)
+
+    def predict(self, *, seen: bool) -> None:
+        """Go one look ahead; a box that was not seen keeps its height."""
+        if not seen:
+            self.speed[_HEIGHT] = 0.0
+        height = self.place[_HEIGHT]
+        self.place = self.place + self.speed
+        self.doubt = self.doubt + 2 * self.shared + self.unrest + _noise(height, _PLACE, 1e-2)
+        self.shared = self.shared + self.unrest
+        self.unrest = self.unrest + _noise(height, _SPEED, 1e-5)
+
+    def correct(self, box: Floats) -> None:
+        """Take in where the box was seen."""
+        total = self.doubt + _noise(self.place[_HEIGHT], _PLACE, 1e-1)
+        surprise = measured(box) - self.place
+        gain, drift = self.doubt / total, self.shared / total
+        self.place = self.place + gain * surprise
+        self.speed = self.speed + drift * surprise
+        self.unrest = self.unrest - drift * self.shared
+        self.shared = self.shared - drift * self.doubt
+        self.doubt = self.doubt - gain * self.doubt
+
+    def box(self) -> Floats:
+        """Return left, top, right and bottom."""
+        across, down, aspect, height = self.place
+        width = aspect * height
+        return np.array([across - width / 2, down - height / 2, across + width / 2, down + height / 2])
+
+
+def measured(box: Floats) -> Floats:
+    """Return centre x, centre y, aspect and height of a box; its height must not be 0."""
+    left, top, right, bottom = (float(edge) for edge in box)
+    height = bottom - top
+    return np.array([(left + right) / 2, (top + bottom) / 2, (right - left) / height, height])
+
+
+def _noise(height: float, share: float, aspect: float) -> Floats:
+    """Return variances: of lengths a share of the height, of the aspect a fixed one; squared."""
+    length = share * height
+    return np.array([length, length, aspect, length]) ** 2
+
+
+_DOUBLE = 0.85  # overlap above which a lost track and one that is seen are the same
+_SECOND, _THIRD = 0.5, 0.7  # highest costs of the second and third assignment
+
+Boxes = NDArray[np.float64]
+"""Shape (boxes, 4): left, top, right, bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRules:
+    """The numbers of ByteTrack.
+
+    Attributes:
+        high: least score of a box of high score.
+        low: boxes of low score have more than this.
+        begin: least score with which a track begins.
+        cost: highest cost of the first assignment.
+        buffer: looks for which a track may be lost.
+        fuse: whether overlaps are multiplied with scores.
+    """
+
+    high: float = 0.6
+    low: float = 0.1
+    begin: float = 0.7
+    cost: float = 0.8
+    buffer: int = 30
+    fuse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found in one frame: boxes, shape (n, 4), none without width or height, and scores, (n,)."""
+
+    boxes: Boxes
+    scores: Floats
+
+
+@dataclass(slots=True)
+class Track:
+    """One track.
+
+    Attributes:
+        number: from 0, in the order in which tracks began.
+        motion: where it is.
+        found: look and box of everything that belongs to it, in order.
+        state: ``new`` with one box only, ``seen`` at the last look, ``lost``, or ``over``.
+    """
+
+    number: int
+    motion: Motion
+    found: list[tuple[int, int]]
+    state: Literal["new", "seen", "lost", "over"]
+
+    @property
+    def age(self) -> int:
+        """Looks from its first box to its last."""
+        return self.found[-1][0] - self.found[0][0]
+
+
+@dataclass(slots=True)
+class Tracker:
+    """Takes looks in their order; nothing but the looks so far decides."""
+
+    rules: TrackRules = field(default_factory=TrackRules)
+    tracks: list[Track] = field(default_factory=list)
+    _going: list[Track] = field(default_factory=list)
+    _looks: int = 0
+
+    def take(self, look: Look) -> None:
+        """Take the boxes of the next look in."""
+        rules, now = self.rules, self._looks
+        high = [int(box) for box in np.flatnonzero(look.scores >= rules.high)]
+        low = [int(box) for box in np.flatnonzero((look.scores > rules.low) & (look.scores < rules.high))]
+        new = self._in("new")
+        pool = [*self._in("seen"), *self._in("lost")]
+        for track in pool:
+            track.motion.predict(seen=track.state == "seen")
+        rest, high = self._match(pool, high, look, rules.cost, fuse=rules.fuse)
+        missed, _ = self._match([one for one in rest if one.state == "seen"], low, look, _SECOND, fuse=False)
+        for track in missed:
+            track.state = "lost"
+        dropped, high = self._match(new, high, look, _THIRD, fuse=rules.fuse)
+        for track in dropped:
+            track.state = "over"
+        self._begin([box for box in high if look.scores[box] >= rules.begin], look)
+        for track in self._in("lost"):
+            if now - track.found[-1][0] > rules.buffer:
+                track.state = "over"
+        self._end_doubles()
+        self._going = [track for track in self._going if track.state != "over"]
+        self._looks = now + 1
+
+    def finished(self) -> list[list[tuple[int, int]]]:
+        """Return look and box of everything in each track, in the order in which the tracks began."""
+        kept = [one for one in self.tracks if len(one.found) > 1 or one.found[0][0] == 0]
+        return [list(track.found) for track in kept]
+
+    def _in(self, state: str) -> list[Track]:
+        return [track for track in self._going if track.state == state]
+
+    def _begin(self, boxes: Sequence[int], look: Look) -> None:
+        state: Literal["seen", "new"] = "new" if self._looks else "seen"
+        for box in boxes:
+            motion = Motion.start(look.boxes[box])
+            track = Track(len(self.tracks), motion, [(self._looks, box)], state)
+            self.tracks.append(track)
+            self._going.append(track)
+
+    def _match(
+        self, tracks: Sequence[Track], boxes: Sequence[int], look: Look, most: float, *, fuse: bool
+    ) -> tuple[list[Track], list[int]]:
+        """Give boxes to tracks; return the tracks and the boxes that are left."""
+        if not tracks or not boxes:
+            return list(tracks), list(boxes)
+        chosen = list(boxes)
+        shared = overlaps(np.stack([track.motion.box() for track in tracks]), look.boxes[chosen])
+        costs = 1 - (shared * look.scores[chosen] if fuse else shared)
+        pairs = assigned(costs, most)
+        for row, column in pairs:
+            track, box = tracks[row], chosen[column]
+            track.motion.correct(look.boxes[box])
+            track.found.append((self._looks, box))
+            track.state = "seen"
+        rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
+        left = [track for row, track in enumerate(tracks) if row not in rows]
+        return left, [box for column, box in enumerate(chosen) if column not in columns]
+
+    def _end_doubles(self) -> None:
+        seen, lost = [*self._in("seen"), *self._in("new")], self._in("lost")
+        if not seen or not lost:
+            return
+        boxes = [np.stack([track.motion.box() for track in some]) for some in (seen, lost)]
+        for row, column in zip(*np.nonzero(overlaps(*boxes) > _DOUBLE), strict=True):
+            younger = lost[column] if seen[row].age > lost[column].age else seen[row]
+            younger.state = "over"
+
+
+def track_boxes(looks: Sequence[Look], rules: TrackRules) -> list[list[tuple[int, int]]]:
+    """Return the tracks through some looks: look and box of everything in each, in the order of beginning."""
+    tracker = Tracker(rules)
+    for look in looks:
+        tracker.take(look)
+    return tracker.finished()
+
+
+def overlaps(one: Boxes, other: Boxes) -> Floats:
+    """Return intersection over union of all pairs of boxes, shape (n, m), 0 to 1."""
+    shared = np.maximum(0, np.minimum(one[:, None, 2:], other[None, :, 2:])
+                        - np.maximum(one[:, None, :2], other[None, :, :2])).prod(axis=2)  # fmt: skip
+    union = _areas(one)[:, None] + _areas(other)[None, :] - shared
+    made: Floats = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return made
+
+
+def assigned(costs: Floats, most: float) -> list[tuple[int, int]]:
+    """Return which rows and columns belong together, by row, so that the sum of costs is least.
+
+    What stays alone costs ``most`` together with one other, so no pair costs as much as that.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    gains = np.minimum(costs - most, 0.0)
+    pairs = zip(*linear_sum_assignment(gains), strict=True)
+    return [(int(row), int(column)) for row, column in pairs if gains[row, column] < 0]
+
+
+def _areas(boxes: Boxes) -> Floats:
+    areas: Floats = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    return areas
 
 
 class Settings(Own):

@@ -14,7 +14,7 @@ from ...engine.running import RunKind
 from ...errors import ConfigError
 from ..drafting import Drafting, estimate
 from ..spending import tell_plan
-from .grading import RESULTS, write_results
+from .grade_prompts import RESULTS, write_results
 from .pipeline import PIPELINE
 
 if TYPE_CHECKING:

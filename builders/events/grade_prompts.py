@@ -1,13 +1,197 @@
-"""Stage: what judged videos say about the prompts: which go, and how hard the others are."""
+"""Stage: what judged videos say about the prompts: which go, and how hard the others are.
+
+What a suite gets from results: the filters that need judged videos, and the labels easy, medium and hard.
+
+Source: StoryEval, sections 2.1.2, 2.1.3 and 6.1.
+
+Completion rates of judged videos as a source of the suite builder: ``results.json`` in the run folder.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ...engine.stage import Item, StageSpec, Tools
-from ...errors import ConfigError
-from ...schemas.canonical import Json
-from .grading import Rates, grade
-from .settings import GradeSettings
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.events import DIFFICULTIES
+from ...schemas.plain_files import read_json, reason_of
+from .settings import SILENT, GradeSettings
+
+RESULTS = "results.json"
+"""File of a run folder; a build takes it in where it is there."""
+MOST_BYTES = 200_000_000
+
+
+Rates = Mapping[str, Mapping[str, float | None]]
+"""Method -> file name -> completion rate; null where there is no answer."""
+
+
+def write_results(folder: Path, rates: Rates, people: Rates | None = None) -> Path:
+    """Put completion rates into the folder of a suite's run, in place of those that are there.
+
+    Args:
+        folder: the run folder, which may be new.
+        rates: method -> file name -> rate by the judge; null where there is no answer.
+        people: the same by people, if there are any.
+
+    Raises:
+        ConfigError: there are no rates. TargetError: the file cannot be written.
+    """
+    if not rates:
+        raise ConfigError(
+            "--results",
+            what="the evaluation has no completion rate of any method",
+            fix="judge the videos of at least one method",
+        )
+    path = folder / RESULTS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, [pretty_bytes({"rates": _plain(rates), "people": _plain(people or {})})])
+    except OSError as error:
+        raise TargetError(
+            str(path), what=f"the file cannot be written: {error}", fix="choose another --out"
+        ) from error
+    return path
+
+
+def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Return ``rates`` and ``people``, each as method -> file name -> rate.
+
+    Raises:
+        InputError: the file cannot be read or is not what :func:`write_results` writes.
+    """
+    try:
+        document = read_json(path, MOST_BYTES, follow=True)
+        found = {name: _checked(document[name]) for name in ("rates", "people")}
+        if not found["rates"] or set(document) != set(found):
+            raise ValueError("not rates and people")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            [
+                UserError(
+                    str(path),
+                    what="this is not a file of rates (method -> file name -> rate): "
+                    f"{type(error).__name__}: {reason_of(error)[:200]}",
+                    fix="remove the file, or write it again with --results",
+                )
+            ]
+        ) from error
+    return found
+
+
+def _checked(methods: Json) -> dict[str, dict[str, float | None]]:
+    for units in methods.values():
+        for rate in units.values():
+            if rate is not None and not (isinstance(rate, int | float) and 0 <= rate <= 1):
+                raise ValueError(f"the rate {rate!r}")
+    return {str(method): dict(units) for method, units in methods.items()}
+
+
+def _plain(rates: Rates) -> dict[str, Mapping[str, float | None]]:
+    return {method: dict(sorted(units.items())) for method, units in sorted(rates.items())}
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What results say about the prompts of a suite.
+
+    Attributes:
+        levels: file name -> ``easy``, ``medium`` or ``hard``, of the prompts that stay.
+        dropped: file name -> code and reason why the prompt goes.
+        methods: the methods that the difficulty is from.
+        means: file name -> mean rate over these methods.
+    """
+
+    levels: Mapping[str, str]
+    dropped: Mapping[str, tuple[str, str]]
+    methods: tuple[str, ...]
+    means: Mapping[str, float]
+
+
+def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates | None = None) -> Graded:
+    """Return which prompts filters take out, and the difficulty of the others.
+
+    A prompt's difficulty is its mean rate over the methods above the stated average, no answer counted as
+    zero; equal rates are ordered by file name.
+
+    Args:
+        units: file names of the suite.
+        rates: completion rates of the methods.
+        how: the filters and numbers.
+        people: rates by people for some of the videos.
+
+    Raises:
+        ConfigError: no method is above the average, or there are fewer prompts than easy and hard ones.
+    """
+    dropped = {**_silent(units, rates, how), **_unlike(units, rates, people or {}, how)}
+    kept = [name for name in units if name not in dropped]
+    averages = {method: _average(found, kept) for method, found in rates.items()}
+    methods = tuple(sorted(method for method, value in averages.items() if value > how.above))
+    if not methods:
+        best = max(averages.values(), default=0.0)
+        raise ConfigError(
+            "grade_prompts.above", expected=f"a method whose average is above {how.above:g}",
+            found=f"at most {best:.3f}", fix="judge more methods, or state a lower share",
+        )  # fmt: skip
+    if how.easy + how.hard > len(kept):
+        raise ConfigError(
+            "grade_prompts.easy, grade_prompts.hard",
+            expected=f"at most {len(kept)} together, as many as prompts stay",
+            found=str(how.easy + how.hard),
+            fix="state smaller numbers, for example --set grade_prompts.easy=1 --set grade_prompts.hard=1",
+        )
+    means = {name: sum(rates[method].get(name) or 0.0 for method in methods) / len(methods) for name in kept}
+    order = sorted(kept, key=lambda name: (-means[name], name))
+    hard = set(order[len(order) - how.hard :])
+    levels = {name: "hard" if name in hard else "medium" for name in order} | dict.fromkeys(
+        order[: how.easy], "easy"
+    )
+    return Graded({name: levels[name] for name in kept}, dropped, methods, means)
+
+
+def labelled(labels: Sequence[str], level: str) -> tuple[str, ...]:
+    """Return the classes of a prompt with its difficulty: where one was, else before the number of events."""
+    if known := next((label for label in labels if label in DIFFICULTIES), None):
+        place = labels.index(known)
+        return (*labels[:place], level, *(one for one in labels[place:] if one not in DIFFICULTIES))
+    others = [label for label in labels if label not in DIFFICULTIES]
+    counts = [label for label in others if label.endswith("_events")]
+    return (*(label for label in others if label not in counts), level, *counts)
+
+
+def _silent(units: Sequence[str], rates: Rates, how: GradeSettings) -> dict[str, tuple[str, str]]:
+    if how.silent == "off":
+        return {}
+    most, dropped = SILENT[how.silent], {}
+    for name in units:
+        count = sum(found.get(name) is None for method, found in rates.items() if method not in how.exempt)
+        if count >= most:
+            dropped[name] = ("silent", f"no answer for {count} methods ({how.silent})")
+    return dropped
+
+
+def _unlike(
+    units: Sequence[str], rates: Rates, people: Rates, how: GradeSettings
+) -> dict[str, tuple[str, str]]:
+    if how.max_difference is None:
+        return {}
+    dropped = {}
+    for name in units:
+        differences = []
+        for method, found in people.items():
+            rated, judged = found.get(name), rates.get(method, {}).get(name)
+            if rated is not None and judged is not None:
+                differences.append(abs(rated - judged))
+        if differences and (mean := sum(differences) / len(differences)) > how.max_difference:
+            dropped[name] = ("unlike_people", f"judge and people differ by {mean:.2f}")
+    return dropped
+
+
+def _average(found: Mapping[str, float | None], kept: Sequence[str]) -> float:
+    return sum(found.get(name) or 0.0 for name in kept) / len(kept) if kept else 0.0
+
 
 SPEC = StageSpec(
     name="grade_prompts",

@@ -14,8 +14,8 @@ from ...schemas.events import video_name
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
 from ...validators.suites.conditions import participants_in
-from .grading import read_results
-from .rules import keyword_of
+from .grade_prompts import read_results
+from .list_events import keyword_of
 from .settings import LoadSettings, Seed
 
 SEEDS, RESULTS = "seeds", "results"

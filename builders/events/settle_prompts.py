@@ -1,7 +1,7 @@
 """Stage: what was chosen becomes an entry of the suite; the others are rejected with their reason."""
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from .grading import labelled
+from .grade_prompts import labelled
 
 SPEC = StageSpec(
     name="settle_prompts",

@@ -33,7 +33,7 @@ from .drafts import (
     type_problem,
     with_repairs,
 )
-from .rules.questions import relabelled
+from .question_rules import relabelled
 
 SPEC = StageSpec(
     name="apply_edits",

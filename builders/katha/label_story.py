@@ -1,11 +1,15 @@
 """Stage: narrative type and moral target (Tables 6 and 11): of a person, else the author, else drafted."""
 
+import re
+from collections.abc import Mapping
+from functools import cache
+
 from ...schemas.canonical import Json
 from ...schemas.ids import primary_language
 from ..replies import language
 from ..step import PlannerSettings, Step
+from ..text.words import lexicon, whole_words, word_count
 from .drafts import LABELS, Sketch, given_label
-from .rules.screening import moral_label, narrative_type
 
 
 def draft_labels(story: Json) -> Json:
@@ -55,3 +59,48 @@ STEP = Step(
     given=_given,
     settle=_settle,
 )
+
+
+LEAD = 1.5
+"""How many times the runner-up's cues the winner must have."""
+
+
+MORAL_CUES = 3
+
+
+TYPE_CUES_PER_WORD = 0.03
+
+
+@cache
+def _patterns(table: str) -> Mapping[str, re.Pattern[str]]:
+    return {label: whole_words(cues) for label, cues in lexicon("morals")[table].items()}
+
+
+def _winner(text: str, table: str, least: float) -> str | None:
+    counts = {label: len(pattern.findall(text)) for label, pattern in _patterns(table).items()}
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    (first, top), (_, second) = ranked[0], ranked[1]
+    return first if top >= least and top >= LEAD * second and top > second else None
+
+
+def moral_label(text: str) -> str | None:
+    """Return the moral target of an English text, or None.
+
+    A statement of the moral ("The moral is ...") is read first; else the whole text.
+    """
+    for statement in moral_statements(text):
+        label = _winner(statement, "cues", 1)
+        if label is not None:
+            return label
+    return _winner(text, "cues", MORAL_CUES)
+
+
+def narrative_type(text: str) -> str | None:
+    """Return the narrative type of an English text, or None."""
+    return _winner(text, "types", max(3.0, TYPE_CUES_PER_WORD * word_count(text)))
+
+
+def moral_statements(text: str) -> list[str]:
+    """Return the stretches of an English text, 200 characters at most, that state its moral."""
+    pattern = re.compile("|".join(map(re.escape, lexicon("morals")["statements"])), re.IGNORECASE)
+    return [text[match.end() : match.end() + 200] for match in pattern.finditer(text)]

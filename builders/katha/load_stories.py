@@ -2,17 +2,151 @@
 
 Stories come as JSONL, CSV or folders of ``.txt`` and ``.md`` files with optional YAML front matter. All
 problems of all files are raised as one error.
+
+Hand-written records and edits: checked against the stories and the types before anything is built.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
+from ...schemas.base import Own, wire_of
 from ...schemas.canonical import Json
-from ..rows import Reader, Row
+from ...schemas.katha import Question, Scene, Transition, Variant
+from ...schemas.story import Story
+from ...schemas.text import normalize_text
+from ...schemas.vocabulary import vocabulary
+from ..rows import Reader, Row, _report, _story_id, read_edits
 from ..story_rows import Settings, StoryRows
-from .given_rows import read_edits, read_given
+from ..text.spans import scene_spans
+from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
+
+_TYPES: Mapping[str, type[Own]] = {
+    "scenes": Scene,
+    "transitions": Transition,
+    "questions": Question,
+    "variants": Variant,
+}
+_KEYS = ("id", "story_id", "author", *LABELS, *LISTS)
+_COMPLETE = ("questions", "variants")
+
+
+def read_given(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader) -> dict[str, Json]:
+    """Return the hand-written records by story id; problems go to the reader."""
+    found: dict[str, Json] = {}
+    places: dict[str, str] = {}
+    for row in rows:
+        story_id = _story_id(row, stories, reader)
+        if story_id is None:
+            continue
+        if story_id in found:
+            reader.problem(
+                row.where, "one record per story", f"{story_id}, also at {places[story_id]}", "keep one"
+            )
+            continue
+        places[story_id] = row.where
+        given = _GivenRecord(row, stories[story_id], reader).checked()
+        if given is not None:
+            found[story_id] = given
+    return found
+
+
+class _GivenRecord:
+    """One hand-written record under check."""
+
+    def __init__(self, row: Row, story: Story, reader: Reader) -> None:
+        self._row, self._story, self._reader = row, story, reader
+
+    def checked(self) -> Json | None:
+        """Return the record with ids and numbers filled in, or None after noting every problem."""
+        before = len(self._reader.problems)
+        data = {key: value for key, value in self._row.data.items() if value is not None}
+        for key in sorted(set(data) - set(_KEYS)):
+            self._problem(key, f"one of: {', '.join(_KEYS)}", "an unknown field", "remove it")
+        for name in LABELS:
+            self._check_label(name, data.get(name))
+        author = data.get("author", DEFAULT_AUTHOR)
+        if not isinstance(author, str) or not author.strip():
+            self._problem("author", "a name", repr(author)[:60], "write who made the record")
+        lists = {name: self._list(name, data[name]) for name in LISTS if name in data}
+        if len(self._reader.problems) == before:
+            self._check_fit(lists)
+        if len(self._reader.problems) > before:
+            return None
+        labels = {name: vocabulary(name).resolve(data[name]) for name in LABELS if name in data}
+        return {"author": author, **labels, **lists}
+
+    def _problem(self, path: str, expected: str, found: str, fix: str) -> None:
+        self._reader.problem(f"{self._row.where}, $.{path}", expected, found, fix)
+
+    def _check_label(self, name: str, value: Json) -> None:
+        words = vocabulary(name)
+        if value is not None and (not isinstance(value, str) or words.resolve(value) not in words.values):
+            cure = f"use one of these words; `fabula schemas words {name}` says what they mean"
+            self._problem(name, f"one of: {', '.join(words.values)}", repr(value)[:60], cure)
+
+    def _list(self, name: str, value: Json) -> list[Json]:
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(isinstance(element, dict) for element in value)
+        ):
+            self._problem(name, "a list of objects", type(value).__name__, "write a JSON list")
+            return []
+        elements = [{**self._filled(name, number), **element} for number, element in enumerate(value, 1)]
+        kind = _TYPES[name] if name in _COMPLETE else wire_of(_TYPES[name])
+        for number, element in enumerate(elements):
+            for key in sorted(set(element) - set(_TYPES[name].model_fields)):
+                self._problem(
+                    f"{name}[{number}].{key}", "a field of the format", "an unknown field", "remove it"
+                )
+            try:
+                kind.model_validate(element)
+            except ValidationError as error:
+                _report(f"{self._row.where}, $.{name}[{number}]", error, self._reader)
+        return elements
+
+    def _filled(self, name: str, number: int) -> Json:
+        """Return the fields that follow from the place in the list."""
+        story_id = self._story.id
+        filled: dict[str, Json] = {
+            "scenes": {"story_id": story_id, "scene_index": number},
+            "transitions": {"story_id": story_id, "from_scene": number, "to_scene": number + 1},
+            "questions": {"story_id": story_id, "question_id": f"{story_id}_q{number:02d}"},
+            "variants": {
+                "variant_id": f"{story_id}_v{number}",
+                "base_story_id": story_id,
+                "pair_id": f"{story_id}_pair{number}",
+                "has_variant": True,
+                "subset": None,
+            },
+        }
+        return filled[name]
+
+    def _check_fit(self, lists: Mapping[str, list[Json]]) -> None:
+        scenes = lists.get("scenes")
+        if scenes is None:
+            for name in sorted(set(lists) & {"transitions", "questions", "variants"}):
+                self._problem(name, "scenes beside it", "none", "give the scenes that it refers to")
+            return
+        for scene in scenes:
+            if isinstance(scene.get("scene_text"), str):
+                scene["scene_text"] = normalize_text(scene["scene_text"])
+        texts = [scene.get("scene_text") or "" for scene in scenes]
+        if len(texts) < 2 or scene_spans(self._story.normalized_text, texts) is None:
+            self._problem(
+                "scenes", "two or more scenes whose texts, in order, are the story", "texts that are not",
+                "copy each scene's text from the story; white space does not count",
+            )  # fmt: skip
+        transitions = lists.get("transitions")
+        if transitions is not None and len(transitions) != len(scenes) - 1:
+            self._problem(
+                "transitions", f"{len(scenes) - 1}", f"{len(transitions)}", "one per pair of neighbours"
+            )
+
 
 __all__ = ["SPEC", "Settings", "read_sources", "run"]
 

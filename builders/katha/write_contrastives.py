@@ -16,8 +16,8 @@ from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step, Unfit
 from ..text.spans import Span, scene_spans, with_scene
+from .contrast_rules import write_variants
 from .drafts import Sketch
-from .rules.contrast import write_variants
 
 LONGEST_GROWTH = 2
 """How many times as long as the scene a rewritten scene may be, beside a sentence."""

@@ -19,7 +19,7 @@ from ..step import PlannerSettings, Step, Unfit
 from ..text.words import share
 from .annotate_transitions import transitions_shown
 from .drafts import Sketch
-from .rules.questions import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
+from .question_rules import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
 
 
 def show_scenes(sketch: Sketch) -> Json:

@@ -16,8 +16,7 @@ from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.story import Story
 from ...schemas.vocabulary import vocabulary
-from ..katha.given_rows import read_edits
-from ..rows import Reader, Row
+from ..rows import Reader, Row, read_edits
 from ..story_rows import Settings as StorySettings
 from ..story_rows import StoryRows
 

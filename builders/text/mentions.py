@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from .segments import Entity, Segment
-from .verbs import is_verb
-from .words import Word, word_set
+from .words import Word, is_verb, word_set
 
 _QUOTES = "\"“'‘«「(—–"
 _AGENT_SUFFIXES = ("er", "or", "man", "woman", "men", "ess", "herd", "smith", "wright", "monger", "keeper")

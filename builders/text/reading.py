@@ -7,8 +7,7 @@ from functools import cached_property, lru_cache
 from ...schemas.canonical import Json
 from .segments import Analysis, Entity, Feeling, strip_lead
 from .spans import Span, scene_spans
-from .verbs import Kind, find_verb, is_participle, verb_kind
-from .words import lexicon, lower_words, word_set
+from .words import Kind, find_verb, is_participle, lexicon, lower_words, verb_kind, word_set
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
 

@@ -12,8 +12,18 @@ from itertools import accumulate
 
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
-from .verbs import find_verb, is_participle, is_verb
-from .words import lexicon, lower_words, phrase_pattern, plain_word, whole_words, word_set, words_of
+from .words import (
+    find_verb,
+    is_participle,
+    is_verb,
+    lexicon,
+    lower_words,
+    phrase_pattern,
+    plain_word,
+    whole_words,
+    word_set,
+    words_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

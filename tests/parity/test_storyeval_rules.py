@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
-from fabula.builders.events.rules import participants_of, split_events
+from fabula.builders.events.list_events import participants_of, split_events
 from fabula.kinds.verbs import validate
 from fabula.releases.suites import load_suite
 from fabula.validators.suites.conditions import facial_expression

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.builders.katha.rules.transitions import quotas
+from fabula.builders.katha.annotate_transitions import quotas
 from fabula.builders.text.spans import scene_spans
 from fabula.engine.stage import Rejected
 from fabula.schemas.katha import KathaBundle

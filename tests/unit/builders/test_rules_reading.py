@@ -2,7 +2,8 @@
 
 import pytest
 
-from fabula.builders.katha.rules.contrast import (
+from fabula.builders.katha.annotate_transitions import find_links, intention_of
+from fabula.builders.katha.contrast_rules import (
     break_causal_link,
     flatten_emotion,
     remove_consequence,
@@ -10,16 +11,14 @@ from fabula.builders.katha.rules.contrast import (
     replace_outcome,
     reverse_motivation,
 )
-from fabula.builders.katha.rules.questions import accepted_answers
-from fabula.builders.katha.rules.screening import moral_label, narrative_type
-from fabula.builders.katha.rules.transitions import find_links, intention_of
+from fabula.builders.katha.label_story import moral_label, narrative_type
+from fabula.builders.katha.question_rules import accepted_answers
 from fabula.builders.text.boundaries import divide
 from fabula.builders.text.emotions import dominant, emotion_words
 from fabula.builders.text.reading import StoryView
 from fabula.builders.text.segments import Analysis, Feeling, Segment, segment_text, strip_lead
 from fabula.builders.text.spans import scene_spans
-from fabula.builders.text.verbs import base_form
-from fabula.builders.text.words import pick, share
+from fabula.builders.text.words import base_form, pick, share
 from fabula.testing.katha_rules import Rules
 
 PLANNER = Rules()

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from fabula.builders.entities.consolidate_people import Settings, rounds_of
-from fabula.builders.entities.consolidation import Consolidated, Proposal, Rule, conflict, consolidate
+from fabula.builders.entities.consolidate_people import (
+    Consolidated,
+    Proposal,
+    Rule,
+    Settings,
+    conflict,
+    consolidate,
+    rounds_of,
+)
 from fabula.builders.entities.drafts import Person, Seen, Tracklet
 
 

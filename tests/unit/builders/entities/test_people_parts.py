@@ -5,6 +5,7 @@ import pytest
 
 from fabula.builders.entities.distances import UNKNOWN, Rows, Weighed, fused, mean_vector, packed, unpacked
 from fabula.builders.entities.drafts import Person, Seen, Tracklet
+from fabula.builders.entities.measure_quality import faces_of_people
 from fabula.builders.entities.pictures import (
     ViewWeights,
     best,
@@ -14,7 +15,6 @@ from fabula.builders.entities.pictures import (
     sharpness_of,
     views_of,
 )
-from fabula.builders.entities.shot_quality import faces_of_people
 from fabula.models.vision.types import Box
 
 

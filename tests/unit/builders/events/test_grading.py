@@ -2,8 +2,7 @@
 
 import pytest
 
-from fabula.builders.events.grade_prompts import check_judged
-from fabula.builders.events.grading import grade, labelled
+from fabula.builders.events.grade_prompts import check_judged, grade, labelled
 from fabula.builders.events.settings import GradeSettings
 from fabula.errors import ConfigError
 

@@ -10,14 +10,13 @@ Accepted answers: the canonical one and shorter forms of it, all in the words of
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ....schemas.canonical import Json
-from ....schemas.text import contains_phrase, normalize_answer
-from ...text.emotions import dominant
-from ...text.reading import LONGEST_CLAUSE, StoryView, main_action
-from ...text.segments import strip_lead
-from ...text.verbs import find_verb
-from ...text.words import content_words, lexicon, lower_words, pick, share, word_set
-from .transitions import find_links
+from ...schemas.canonical import Json
+from ...schemas.text import contains_phrase, normalize_answer
+from ..text.emotions import dominant
+from ..text.reading import LONGEST_CLAUSE, StoryView, main_action
+from ..text.segments import strip_lead
+from ..text.words import content_words, find_verb, lexicon, lower_words, pick, share, word_set
+from .annotate_transitions import find_links
 
 _SPLIT = (",", ";", " and ", " but ", " until ", " while ", " because ")
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ....schemas.canonical import Json
-from ....schemas.text import normalize_answer
-from ...text.reading import Clause, StoryView
-from ...text.spans import Span, with_scene
-from ...text.verbs import base_form, find_verb
-from ...text.words import lexicon, share, whole_words, word_set, words_of
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ..text.reading import Clause, StoryView
+from ..text.spans import Span, with_scene
+from ..text.words import base_form, find_verb, lexicon, share, whole_words, word_set, words_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""The rules for KathaBench records: English cue lists, language-independent elsewhere; no model."""
