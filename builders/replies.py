@@ -64,8 +64,7 @@ async def ask(
     Raises:
         NoAnswer: there is no usable answer.
     """
-    settings = tools.settings
-    assert isinstance(settings, ModelSettings)
+    settings = tools.own(ModelSettings)
     assert tools.asker is not None, "a stage whose settings name a model is given an asker"
     prompt = load_prompt(prompt_id)
     request = prompt.request(settings, tools.seed, **inputs)

@@ -160,8 +160,7 @@ class Step(Generic[S, T]):
 
     async def run(self, item: Item, tools: Tools) -> Outcome:
         """Return the field and who drafted it; the function of its stage."""
-        settings = tools.settings
-        assert isinstance(settings, self.settings)
+        settings = tools.own(self.settings)
         try:
             sketch = self.sketch(item)
             value, maker = self.given(sketch, settings), None
@@ -179,8 +178,7 @@ class Step(Generic[S, T]):
         Raises:
             NoAnswer: the model gave no usable answer.
         """
-        settings = tools.settings
-        assert isinstance(settings, self.settings)
+        settings = tools.own(self.settings)
         maker = self.maker
         if settings.planner == "model" and self._asks:
             if self.ask is not None:

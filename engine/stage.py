@@ -31,12 +31,13 @@ name none, it runs in the worker pool like any other, and must not wait for anyt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from ..schemas.base import Own
 from ..schemas.canonical import Json
 from .asking import Asker
 
+S = TypeVar("S", bound=Own)
 Shape = Literal["expand", "map", "gather", "group"]
 
 
@@ -148,3 +149,8 @@ class Tools:
     paths: tuple[Path, ...] = ()
     asker: Asker | None = None
     store: Path | None = None
+
+    def own(self, kind: type[S]) -> S:
+        """Return the stage's settings as the type that they have."""
+        assert isinstance(self.settings, kind)
+        return self.settings

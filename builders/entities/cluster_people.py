@@ -67,8 +67,7 @@ class Clustered:
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the people of an episode, and how they were told apart."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     tracklets = tracklets_of(item["shots"])
     made = people_of(tracklets, settings)
     told: dict[str, Json] = {

@@ -46,8 +46,7 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     ``content`` holds the share of read frames with text (``subtitles``) and the share of judged shots that
     are documentary-style (``documentary``), null where nobody looked, with the numbers behind them.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     found = list(items)
     stayed = {key for key, fields in tools.previous.items() if fields["copy_of"] is None}
     order = sorted(found, key=lambda one: (one.id not in stayed, one.id))

@@ -208,8 +208,7 @@ SPEC = StageSpec(
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the people of an episode, and what was proposed, made and refused."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     people = [Person.model_validate(one) for one in item["people"]]
     if not settings.models() or tools.asker is None or len(people) < 2:
         return Made({"cast": item["people"], "consolidation": _told([], [], 0)})

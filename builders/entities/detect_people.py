@@ -75,8 +75,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     every row, null where a row has none; it is null itself where the file has no vectors at all.
     ``detection`` says who looked (``by``), at which frames (``looked``), and has counts.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     shots = [Shot.model_validate(item["shot"]) for item in items]
     if settings.detections is not None:
         return [_given(shot, settings) for shot in shots]

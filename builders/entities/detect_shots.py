@@ -65,8 +65,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     Raises:
         MissingRequirement: a library is missing, or the network is another than the run began with.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     if settings.network is not None and settings.method == "transnetv2":
         _check(settings.network)
     return [_detected(item["found"], settings) for item in items]

@@ -91,8 +91,7 @@ class _Encoders:
 
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the tracklets of each shot with their vectors and best views, and counts."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     made: dict[str, Outcome] = {}
     waiting: dict[str, dict[str, _Work]] = {}
     for item in items:

@@ -33,8 +33,7 @@ class Settings(PlannerSettings):
 
 async def tell_in_full(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return the script with its actions told in full; a part without an answer keeps them, noted."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     known = [shot_told(episode, shot) for shot in episode.script.shots]
     parts = chunks_of(len(known), settings.at_once)
     told = await asyncio.gather(*(_enrich(tools, episode, known, part) for part in parts))
@@ -56,8 +55,7 @@ async def tell_in_full(tools: Tools, episode: Episode) -> Drafted[Json]:
 async def _enrich(
     tools: Tools, episode: Episode, known: Sequence[Json], part: range
 ) -> Drafted[list[str]] | NoAnswer:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     before, here, after = around(known, part, settings.context)
     numbers = [one["shot"] for one in here]
     shown = [entity for entity in episode.entities if set(entity.shots) & set(numbers)]

@@ -81,8 +81,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return which conditions nobody could check, or the first that the shot does not meet."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     shot, quality = Shot.model_validate(item["shot"]), Quality.model_validate(item["quality"])
     for code, reason in (
         *_size(shot, quality, settings),

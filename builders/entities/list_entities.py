@@ -120,8 +120,7 @@ def _distance(shot: Sequence[int], mean: Sequence[float]) -> float:
 
 async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
     """Return the registry of each chunk, all asked for at once; one without an answer is empty and noted."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     chunks = [
         [film.numbers[place] for place in places]
         for places in chunks_of(len(film.numbers), settings.chunk, settings.overlap)
@@ -139,8 +138,7 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
 async def _list_chunk(
     tools: Tools, film: Film, number: int, shots: Sequence[int]
 ) -> Drafted[LocalRegistry] | NoAnswer:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     people = [person for person in film.cast if set(person.shots) & set(shots)]
     ids = [person.person_id for person in people]
     crops = [Shown(f"Person {name}", film.views.of_person(name).files[: settings.crops]) for name in ids]

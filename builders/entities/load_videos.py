@@ -52,8 +52,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     Raises:
         InputError: a source is not there, or no video is in any.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     sources = zip(item["sources"], tools.paths, strict=True)
     places = [path for source, path in sources if source["role"] == ROLE]
     files = [file for place in places for file in _files(place, settings.suffixes)]

@@ -186,8 +186,6 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
 
     A shot whose frames cannot be decoded fails, the others of its video do not.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
     shots = [(Shot.model_validate(item["shot"]), int(item["among"])) for item in items]
     made: dict[str, Outcome] = {}
     for _, some in groupby(shots, key=lambda one: one[0].video.file):
@@ -210,8 +208,7 @@ def _measured(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Mapping[str, O
 
 
 def _looks(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Iterator[tuple[str, Outcome]]:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     by_id = {shot.shot_id: (shot, among) for shot, among in shots}
     pairs = {key: looked_at(shot, settings.frames) for key, (shot, _) in by_id.items()}
     wanted = {key: sorted({frame for pair in some for frame in pair}) for key, some in pairs.items()}
@@ -233,8 +230,7 @@ def _looks(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Iterator[tuple[st
 
 def _more(middle: "Image", shot: Shot, among: int, tools: Tools) -> dict[str, Any]:
     """Return what else comes of the middle frame: its beauty, and the file that a judge is shown."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     beauty, view = None, None
     if settings.aesthetic is not None:
         predictor = opened(settings.aesthetic, settings, "predictor", {})

@@ -85,8 +85,7 @@ def _described(film: Film, person: str, name: str) -> str:
 
 async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
     """Return the entities of the film: merged, named, and looked for in the frames."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     merged, makers = await _merged(tools, film)
     entities, labels = in_order(merged.entities)
     members = {labels[old]: ids for old, ids in merged.members.items() if old in labels}
@@ -116,8 +115,7 @@ async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
 
 async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
     """Return what the model makes of the local entities: of all at once, or of batches and then of these."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     locals_ = [entity for registry in film.registries for entity in registry.entities]
     batches = _batches(locals_, settings.at_once)
     if len(batches) <= 1:
@@ -165,8 +163,7 @@ async def _merge(
     locals_: Sequence[Local],
 ) -> tuple[Merged, list[str]]:
     """Return what the model makes of people and local entities; nothing is asked where there are none."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     by = public_name(settings)
     if not cast and not locals_:
         return Merged((), {}, (), ()), []
@@ -227,8 +224,7 @@ async def _looked_for(
     tools: Tools, film: Film, entities: Sequence[Entity]
 ) -> tuple[list[Entity], list[Repair], list[Drafted[tuple[dict[int, Seen], list[Repair]]] | NoAnswer]]:
     """Return entities that are scheduled where a model sees them again; without an answer as they were."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     asked: list[tuple[list[int], list[Entity]]] = []
     for places in chunks_of(len(film.numbers), settings.chunk):
         shots = [film.numbers[place] for place in places]

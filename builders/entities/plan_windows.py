@@ -143,8 +143,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield a child for each window that is chosen; one that is rejected where there is none."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     film = _Film.of(item)
     windows, longest = windows_of([shot["number"] for shot in film.shots], film.slots, settings)
     chosen = choose_windows(windows, settings.limits)

@@ -56,8 +56,7 @@ def _rules(episode: Episode, settings: Settings) -> Json:
 
 async def describe(tools: Tools, episode: Episode) -> Drafted[Json]:
     """Return label -> description, and what could not be described anew and keeps what was known."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     batches = [
         same[part.start : part.stop]
         for kind in _PROMPTS
@@ -81,8 +80,7 @@ async def describe(tools: Tools, episode: Episode) -> Drafted[Json]:
 async def _describe_some(
     tools: Tools, episode: Episode, batch: Sequence[Entity]
 ) -> Drafted[list[str]] | NoAnswer:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     return await attempt(
         tools,
         _PROMPTS[batch[0].kind],

@@ -58,8 +58,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
 
     ``lines`` are the first lines that were read; ``by`` is who read them.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     if settings.reader is None:
         return [Made({"subtitles": None}) for _ in items]
     shots = [Shot.model_validate(item["shot"]) for item in items]

@@ -66,8 +66,7 @@ def run(item: Item, tools: Tools) -> Outcome:
 
     Frames that cannot be decoded make the video fail.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     shots, cast = item["shots"], [Person.model_validate(person) for person in item["cast"]]
     keyframes = _keyframes(shots, settings.frames)
     crops = _crops(shots, cast, settings.crops)
@@ -127,8 +126,7 @@ def _crops(shots: Sequence[Json], cast: Iterable[Person], most: int) -> Mapping[
 
 
 def _take(image: "Image", crop: _Crop, taken: _Taken, tools: Tools) -> None:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     left, top, right, bottom = crop.box
     wide, high = (right - left) * settings.margin, (bottom - top) * settings.margin
     box = (
@@ -156,6 +154,5 @@ def _view(person: str, crops: Mapping[str, Mapping[int, tuple[str, str, int]]]) 
 
 
 def _kept(image: "Image", tools: Tools) -> str:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     return keep(encode_image(image, format="jpeg", quality=settings.quality), tools.store)

@@ -307,8 +307,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the tracklets of a shot, by when and where they begin, and what became of all boxes."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     shot = Shot.model_validate(item["shot"])
     seen = [Seen.model_validate(one) for one in item["seen"]]
     tracks = tracks_of(seen, item["detection"]["looked"], shot.video.fps, settings)

@@ -90,8 +90,7 @@ async def verify(tools: Tools, episode: Episode) -> Drafted[Json]:
     In each pass mentions are settled first, then contradictions and impossible actions are looked for where
     something changed. It ends when nothing changes, or with the last pass; the rules have the last word.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     work = _Work(episode)
     for _ in range(settings.passes):
         before = (work.episode.script, work.episode.entities)
@@ -119,8 +118,7 @@ def open_shots(episode: Episode) -> Open:
 
 
 async def _settle_mentions(tools: Tools, work: _Work) -> None:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     waiting = open_shots(work.episode)
     numbers = list(waiting)
     parts = [
@@ -205,8 +203,7 @@ def _rewrite(work: _Work, old: ScriptShot, action: str) -> None:
 
 async def _find_problems(tools: Tools, work: _Work) -> None:
     """Look for contradictions in the shots that were not found to be clean as they are."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     shots = work.episode.script.shots
     parts = [
         part
@@ -247,8 +244,7 @@ def _put_right(work: _Work, shot: ScriptShot, problem: Problem) -> None:
 async def _ask_problems(
     tools: Tools, episode: Episode, part: range
 ) -> Drafted[tuple[list[Problem], list[Repair]]] | NoAnswer:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     known = [shot_told(episode, shot) for shot in episode.script.shots]
     here = known[part.start : part.stop]
     numbers = [one["shot"] for one in here]

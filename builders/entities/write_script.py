@@ -64,8 +64,7 @@ def action_of(entities: Sequence[Entity]) -> str:
 
 async def tell_film(tools: Tools, film: Film) -> Drafted[Json]:
     """Return scenes, cut flags and plain actions; where a part has no answer, what is scheduled is told."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     accounts, numbers, entities = accounts_of(film.registries), film.numbers, film.entities
     shown = {shot: [entity for entity in entities if shot in entity.shots] for shot in numbers}
     persons = {person: entity.name for entity in entities for person in entity.persons}
@@ -100,8 +99,7 @@ async def tell_film(tools: Tools, film: Film) -> Drafted[Json]:
 async def _tell_part(
     tools: Tools, known: Sequence[Json], part: range, shown: Mapping[int, Sequence[Entity]]
 ) -> Drafted[list[tuple[bool, bool, str]]] | NoAnswer:
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     before, here, after = around(known, part, settings.context)
     numbers = [one["shot"] for one in here]
     labels = {entity.label: entity for number in numbers for entity in shown[number]}

@@ -25,8 +25,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return file name and labels of a prompt that meets the conditions, or that stays in any case."""
-    settings = tools.settings
-    assert isinstance(settings, ConditionSettings)
+    settings = tools.own(ConditionSettings)
     entry, given = item["entry"], item["entry"]["given"]
     against = objections(
         entry["prompt"],

@@ -210,8 +210,7 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
         ConfigError: a method was not judged on a prompt, none is good enough, or fewer prompts stay than are
             to be easy and hard.
     """
-    settings = tools.settings
-    assert isinstance(settings, GradeSettings)
+    settings = tools.own(GradeSettings)
     rows = [(item.id, item["unit"], item["choice"] is None, item["results"]) for item in items]
     chosen = sorted((unit, name) for name, unit, stays, _ in rows if stays)
     grades: dict[str, Json] = {name: None for name, *_ in rows}

@@ -12,13 +12,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ...engine.asking import Ask, BadReply
+from ...engine.asking import BadReply
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.settings import ModelSettings
-from ...models.spec import parse_spec
-from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.events import PARTICIPANTS
+from ..replies import ask
 from ..text.words import word_set
 
 MAKER = "rules@1"
@@ -146,24 +145,13 @@ async def run(item: Item, tools: Tools) -> Outcome:
                 MAKER,
             )
         else:
-            listed, maker = await _ask(prompt, tools)
+            answer = await ask(tools, LIST, _read, prompt=prompt)
+            listed, maker = answer.value, answer.maker
             creative = listed["creative"] if creative is None else creative
         found = {name: found[name] or listed[name] for name in found}
     entry = {"prompt": prompt, **found, "creative": creative}
     entry |= {"origin": drafted["origin"], "given": None}
     return Made({"entry": entry, "listed_by": maker})
-
-
-async def _ask(prompt: str, tools: Tools) -> tuple[dict[str, Json], str]:
-    settings = tools.settings
-    assert isinstance(settings, ModelSettings)
-    assert tools.asker is not None
-    template = load_prompt(LIST)
-    request = template.request(settings, tools.seed, prompt=prompt)
-    answer = await tools.asker.ask(Ask(request, _read, template.label, sample=settings.sample))
-    spec = parse_spec(settings.model or "")
-    name = spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
-    return answer.value, ", ".join([f"{name} via {template.label}", *answer.notes])
 
 
 def _read(reply: Json) -> dict[str, Json]:

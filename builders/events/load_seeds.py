@@ -37,8 +37,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     Raises:
         InputError: a line is no seed, or two are the same; every problem is listed.
     """
-    settings = tools.settings
-    assert isinstance(settings, LoadSettings)
+    settings = tools.own(LoadSettings)
     problems: list[UserError] = []
     roles = dict(zip(tools.paths, (source["role"] for source in item["sources"]), strict=True))
     results = next((_kept(path, tools) for path, role in roles.items() if role == RESULTS), None)

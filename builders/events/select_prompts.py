@@ -37,8 +37,7 @@ def _rank(item: Item) -> tuple[int, float]:
 
 def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each prompt null where it stays, or code and reason why it goes."""
-    settings = tools.settings
-    assert isinstance(settings, SelectSettings)
+    settings = tools.own(SelectSettings)
     rows = sorted((*_rank(item), item.id, item["unit"], item["entry"]["prompt"]) for item in items)
     kept: list[tuple[str, str]] = []
     choices: dict[str, Json] = {}

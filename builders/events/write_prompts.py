@@ -1,18 +1,15 @@
 """Stage: captions of real videos and new prompts, written by a model; prompts by people stay as they are."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...engine.asking import Ask, BadReply
+from ...engine.asking import BadReply
 from ...engine.stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...media.images import encode
 from ...media.problems import MediaProblem
-from ...models.chat import Image, Message
-from ...models.spec import parse_spec
-from ...prompts.loader import load_prompt
+from ...models.chat import Image
 from ...schemas.canonical import Json
+from ..replies import ask
 from .settings import WriteSettings
 
 CAPTION, WRITE = "events/caption_video", "events/write_prompt"
@@ -70,44 +67,29 @@ def frames_of(path: Path, tools: Tools) -> tuple[Image, ...]:
 async def _ask(
     tools: Tools, prompt_id: str, inputs: dict[str, Json], pictures: tuple[Image, ...], origin: str
 ) -> Outcome:
-    settings = tools.settings
-    assert isinstance(settings, WriteSettings)
-    assert tools.asker is not None
-    prompt = load_prompt(prompt_id)
-    request = prompt.request(settings, tools.seed, **inputs)
-    if pictures:
-        *system, user = request.messages
-        parts = [part for number, picture in enumerate(pictures, 1) for part in (f"Frame {number}", picture)]
-        request = replace(request, messages=(*system, Message(user.role, (*parts, *user.parts))))
-    answer = await tools.asker.ask(Ask(request, reader(), prompt.label, sample=settings.sample))
+    parts = [part for number, picture in enumerate(pictures, 1) for part in (f"Frame {number}", picture)]
+    answer = await ask(tools, prompt_id, read_prompt, parts, **inputs)
     drafted = {**answer.value, "origin": origin, "given": None}
     if origin == "retrieval":
         drafted["creative"] = False
-    return Made(
-        {"drafted": drafted, "drafted_by": ", ".join([f"{_who(settings)} via {prompt.label}", *answer.notes])}
-    )
+    return Made({"drafted": drafted, "drafted_by": answer.maker})
 
 
-def reader() -> Callable[[Json], dict[str, Any]]:
-    """Return what reads a drafted prompt from a reply and refuses what cannot be one."""
+def read_prompt(reply: Json) -> dict[str, Any]:
+    """Return a drafted prompt of a reply.
 
-    def read(reply: Json) -> dict[str, Any]:
-        prompt = " ".join(str(reply["prompt"]).split())
-        events = [" ".join(str(event).split()) for event in reply["event_list"]]
-        if not prompt:
-            raise BadReply("$.prompt: expected one sentence, found nothing")
-        # How many there may be, and that they differ, is for the conditions: a short video has one event.
-        if not events or not all(events):
-            raise BadReply("$.event_list: expected the events of the prompt, found none, or an empty one")
-        if not reply["participants"]:
-            raise BadReply("$.participants: expected at least one, found none")
-        kinds = list(dict.fromkeys(reply["participants"]))
-        told = {"prompt": prompt, "event_list": events, "participants": kinds}
-        return {**told, "creative": bool(reply["creative"])}
-
-    return read
-
-
-def _who(settings: WriteSettings) -> str:
-    spec = parse_spec(settings.model or "")
-    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
+    Raises:
+        BadReply: it cannot be one.
+    """
+    prompt = " ".join(str(reply["prompt"]).split())
+    events = [" ".join(str(event).split()) for event in reply["event_list"]]
+    if not prompt:
+        raise BadReply("$.prompt: expected one sentence, found nothing")
+    # How many there may be, and that they differ, is for the conditions: a short video has one event.
+    if not events or not all(events):
+        raise BadReply("$.event_list: expected the events of the prompt, found none, or an empty one")
+    if not reply["participants"]:
+        raise BadReply("$.participants: expected at least one, found none")
+    kinds = list(dict.fromkeys(reply["participants"]))
+    told = {"prompt": prompt, "event_list": events, "participants": kinds}
+    return {**told, "creative": bool(reply["creative"])}

@@ -36,8 +36,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the bundle (``schemas.katha.KathaBundle``), or why the story was withdrawn."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     if item["withdrawn"] is not None:
         return Rejected(WITHDRAWN, item["withdrawn"]["why"])
     created_at = item["added_at"] or tools.created_at

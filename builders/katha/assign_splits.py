@@ -38,8 +38,7 @@ SPEC = StageSpec(
 
 def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return split and stratum of every story."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     labels = {item.id: (item["labels"]["narrative_type"], item["labels"]["moral_label"]) for item in items}
     strata = strata_of(labels, settings.least)
     before = {key: str(fields["split"]) for key, fields in tools.previous.items() if key in labels}

@@ -148,8 +148,7 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
 
 async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     """Return the scenes; nothing, without asking, where the story has fewer segments than scenes."""
-    settings, story = tools.settings, sketch.story
-    assert isinstance(settings, Settings)
+    settings, story = tools.own(Settings), sketch.story
     given = sketch.given_list("scenes")
     if given is not None:
         return await ask_descriptions(tools, story, scene_texts(given))

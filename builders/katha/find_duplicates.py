@@ -40,8 +40,7 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     The stories that stayed before come first, then the others, both in order of ids: a story that nearly
     equals a kept one is a duplicate of the most similar such story.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     signatures = {item.id: item["signature"] for item in items}
     stayed = {key for key, fields in tools.previous.items() if fields["duplicate_of"] is None}
     order = sorted(signatures, key=lambda story_id: (story_id not in stayed, story_id))

@@ -167,8 +167,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     Raises:
         InputError: something in the files is wrong; every problem is listed.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     reader = Reader(settings.max_file_bytes)
     fields = read_sources(item["sources"], tools.paths, StoryRows(settings, reader))
     if reader.problems:

@@ -89,8 +89,7 @@ Correct = Callable[[Json, str, Sequence[Json]], Awaitable[Drafted[list[Json]] | 
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the repaired lists, null where one stays; who made each; and what was tried and why."""
-    settings = tools.settings
-    assert isinstance(settings, RepairSettings)
+    settings = tools.own(RepairSettings)
     draft = make_draft(item.fields)
     if not settings.models():
         return await repair_lists(item, draft, {})

@@ -155,8 +155,7 @@ _NOT_RULED_OUT: _Verdict = (None, "no cue found; cue words alone cannot rule it 
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the checks passed or not judged, or a rejection with the first criterion that fails."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     case = _Case(item["story"], item["duplicate_of"], item["analysis"], settings)
     checks = []
     for code, criterion in _CRITERIA.items():

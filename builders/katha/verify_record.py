@@ -34,8 +34,7 @@ _JUDGED_BY: Mapping[str, str] = {"answerable": ANSWERABLE, "entity_continuity": 
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the checks: those of the screening, those of the draft by rules, those by a model."""
-    settings = tools.settings
-    assert isinstance(settings, VerifySettings)
+    settings = tools.own(VerifySettings)
     story, draft = item["story"], item["draft"]
     ruled = rule_checks(story, draft)
     judged = await check_draft(story, draft, tools) if settings.models() else []

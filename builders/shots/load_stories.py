@@ -115,8 +115,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     Raises:
         InputError: something in the files is wrong; every problem is listed.
     """
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     reader = Reader(settings.max_file_bytes)
     builder = StoryRows(settings, reader)
     rows: dict[str, list[Row]] = {"scripts": [], "edits": []}

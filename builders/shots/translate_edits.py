@@ -33,8 +33,7 @@ SPEC = StageSpec(
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return all texts in the other language, and who translated those that were asked for again."""
-    settings, draft = tools.settings, item["draft"]
-    assert isinstance(settings, TranslationSettings)
+    settings, draft = tools.own(TranslationSettings), item["draft"]
     other: Json = {part: dict(texts) if isinstance(texts, dict) else list(texts)
              for part, texts in draft["other"].items()}  # fmt: skip
     made: list[Json] = []

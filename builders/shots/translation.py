@@ -113,8 +113,7 @@ def _settle_names(drafted: Json, sketch: Sketch, settings: TranslationSettings) 
 
 async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     """Return the texts of the shots: all parts at once, each with all the names."""
-    settings = tools.settings
-    assert isinstance(settings, TranslationSettings)
+    settings = tools.own(TranslationSettings)
     if other_language(sketch.base) not in settings.languages:
         return Drafted(None, "")
     count = len(sketch.plot)
