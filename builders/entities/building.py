@@ -29,8 +29,7 @@ from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..spending import tell_plan, without_models
 from .funnel import Step, curation_funnel
 from .load_videos import ROLE
-from .needs import check_needs
-from .needs import pinned
+from .needs import check_needs, pinned
 from .pipeline import EPISODES, FUNNEL, PIPELINE
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from ...schemas.canonical import Json
 from .asking import Shown, ask
 
 PROMPT = "entities/judge_style"
-NARRATIVE = "narrative"
 DOCUMENTARY = ("documentary", "interview", "news", "presentation")
 """Kinds of documentary-style footage, in the words of the prompt."""
 

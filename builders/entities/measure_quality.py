@@ -182,7 +182,7 @@ SPEC = StageSpec(
 
 
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
-    """Return what is measured of each shot; see :class:`.shot_quality.Quality`.
+    """Return what is measured of each shot; see :class:`Quality`.
 
     A shot whose frames cannot be decoded fails, the others of its video do not.
     """

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
 
+__all__ = ["ExtendOptions", "extend_katha"]
+
+
 def would_stop(request: RunRequest, added: Sequence[str]) -> tuple[ItemReport, ...]:
     """Return which new stories the stages would turn away, and why. Asks no model, writes nothing.
 
@@ -67,9 +70,6 @@ def _firm_stages(request: RunRequest) -> frozenset[str]:
             break
         found.append(name)
     return frozenset(found)
-
-
-__all__ = ["ExtendOptions", "extend_katha"]
 
 
 @dataclass(frozen=True, slots=True)

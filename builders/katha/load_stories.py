@@ -148,8 +148,6 @@ class _GivenRecord:
             )
 
 
-__all__ = ["SPEC", "Settings", "read_sources", "run"]
-
 SPEC = StageSpec(
     name="load_stories",
     version=4,

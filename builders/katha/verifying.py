@@ -281,8 +281,6 @@ def _labels(draft: Json, judged: Json) -> Iterator[Json]:
             yield make_check(LABEL, f"$.{name}", judged[name], f"{draft[name]} {said}")
 
 
-__all__ = ["ANSWERABLE", "CONSISTENT", "PROMPTS", "check_draft", "verifier_settings"]
-
 PROMPTS = ("katha/answer_questions", "katha/check_answers", "katha/check_contrastives", "katha/check_record")
 """Ids of the prompts that a check asks with."""
 
