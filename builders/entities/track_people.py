@@ -1,4 +1,4 @@
-"""Stage: boxes of people into tracklets within a shot, as ByteTrack defines it (:mod:`.tracking`).
+"""Stage: boxes of people into tracklets within a shot, as ByteTrack defines it.
 
 A tracklet never crosses shots, because each shot is tracked by itself.
 

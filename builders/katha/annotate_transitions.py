@@ -1,8 +1,7 @@
 """Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8, 9 and 10).
 
-Annotating the transitions: coarse types with the 2:1:1 balance of Table 9, and the fields of Table 8.
-
-Causes, results and purposes that the text states with a connective.
+Rules keep the 2:1:1 balance of coarse types of Table 9, and take causes, results and purposes that the text
+states with a connective.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,7 @@
 """Choosing the contrastive variants of a story among all changes that the operations find.
 
-The contrastive operations: each takes one scene and returns its changed text, or finds nothing to change.
-
-The operations of Table 31 and a temporal one (Table 5, C.7). All of them change words of the scene in
+An operation takes one scene and returns its changed text, or finds nothing to change. They are those of
+Table 31 and a temporal one (Table 5, C.7). All of them change words of the scene in
 place, so that its entities stay.
 """
 

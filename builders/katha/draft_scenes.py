@@ -2,12 +2,9 @@
 
 This is the only stage that knows how many scenes a story gets; every later one counts them. So it is also
 the stage that turns away a story with fewer clauses than scenes.
-
-Drafting the scenes: their spans, and every field of Table 7 that the text tells.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from pydantic import Field
 
@@ -18,9 +15,9 @@ from ...schemas.katha import Scene
 from ...schemas.text import normalize_answer
 from ...validators.scene_rules import without_article
 from ...validators.view import mentions
-from ..replies import Drafted, Problems, ask, by_number, check_count, language, listed, needed, optional
+from ..replies import Drafted, Problems, ask, by_number, language, listed, needed, optional
 from ..step import PlannerSettings, Step, Unfit
-from ..text.boundaries import divide
+from ..text import boundaries
 from ..text.emotions import dominant
 from ..text.reading import StoryView, main_action
 from ..text.segments import Analysis, segment_texts
@@ -33,7 +30,7 @@ ARC = ("setup", "action", "complication", "consequence", "resolution")
 
 def draft_scene_texts(text: str, analysis: Json, count: int) -> tuple[str, ...] | None:
     """Return the texts of the scenes, or None where the story has fewer clauses than scenes."""
-    spans = divide(text, Analysis.from_json(analysis), count)
+    spans = boundaries.divide(text, Analysis.from_json(analysis), count)
     return None if spans is None else tuple(text[start:end] for start, end in spans)
 
 
@@ -199,26 +196,8 @@ def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[
         BadReply: not as many scenes as asked for, first segments that do not rise from 1 within the story, or
             a description that :func:`read_descriptions` would not take.
     """
-    entries, segments = reply["scenes"], Analysis.from_json(analysis).segments
-    check_count(entries, count, "scenes")
-    firsts = [entry["first_segment"] for entry in entries]
-    problems = Problems()
-    if firsts[0] != 1:
-        problems.add(f"scene 1 must have first_segment 1, not {firsts[0]}")
-    for number, (before, first) in enumerate(pairwise(firsts), start=2):
-        if not before < first <= len(segments):
-            problems.add(
-                f"scene {number}: first_segment must be greater than {before}, that of the scene before, and"
-                f" at most {len(segments)}; found {first}"
-            )
-    problems.settle()
-    stops = [*firsts[1:], len(segments) + 1]
-    text = story["normalized_text"]
-    texts = [
-        text[segments[first - 1].start : segments[stop - 2].end]
-        for first, stop in zip(firsts, stops, strict=True)
-    ]
-    return _scenes(entries, story, texts)
+    texts = boundaries.read_division(reply["scenes"], count, "scene", story, analysis)
+    return _scenes(reply["scenes"], story, texts)
 
 
 def read_descriptions(reply: Json, story: Json, texts: Sequence[str]) -> list[Json]:

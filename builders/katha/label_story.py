@@ -46,21 +46,6 @@ def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
     return {name: label or drafted[name] for name, label in _known(sketch).items()}
 
 
-STEP = Step(
-    id="katha/label_story",
-    version=2,
-    writes=LABELS,
-    by="labels_by",
-    reads=("story", "given"),
-    sketch=Sketch.of,
-    rules=lambda sketch, settings: draft_labels(sketch.story),
-    show=_show,
-    read=_read,
-    given=_given,
-    settle=_settle,
-)
-
-
 LEAD = 1.5
 """How many times the runner-up's cues the winner must have."""
 
@@ -104,3 +89,18 @@ def moral_statements(text: str) -> list[str]:
     """Return the stretches of an English text, 200 characters at most, that state its moral."""
     pattern = re.compile("|".join(map(re.escape, lexicon("morals")["statements"])), re.IGNORECASE)
     return [text[match.end() : match.end() + 200] for match in pattern.finditer(text)]
+
+
+STEP = Step(
+    id="katha/label_story",
+    version=2,
+    writes=LABELS,
+    by="labels_by",
+    reads=("story", "given"),
+    sketch=Sketch.of,
+    rules=lambda sketch, settings: draft_labels(sketch.story),
+    show=_show,
+    read=_read,
+    given=_given,
+    settle=_settle,
+)

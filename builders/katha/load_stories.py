@@ -2,8 +2,6 @@
 
 Stories come as JSONL, CSV or folders of ``.txt`` and ``.md`` files with optional YAML front matter. All
 problems of all files are raised as one error.
-
-Hand-written records and edits: checked against the stories and the types before anything is built.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""Stage: how far the final fields are from what was first drafted; see :mod:`.edit_distances`.
-
-How far the final fields of records are from what was first drafted.
+"""Stage: how far the final fields are from what was first drafted.
 
 For each field, such as ``$.scenes[*].action``, every value that a planner drafted is compared with the final
 one, which a repair or an edit may have replaced. The distance of two values is the Levenshtein distance of

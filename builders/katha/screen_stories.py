@@ -8,10 +8,6 @@ contrastive variant is ``write_questions`` / ``not_askable``, ``write_contrastiv
 
 Fables hold wolves that eat lambs, kings that kill and thieves that hang. The list of harmful content is
 therefore short: explicit sexual content, graphic torture, weapons of mass harm, calls for hate.
-
-What the screening looks for in a text, each with the words that it rests on.
-
-Labels from cue words: a moral target and a narrative type, or null where the words do not settle it.
 """
 
 import re

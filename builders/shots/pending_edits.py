@@ -1,7 +1,4 @@
-"""A script while it is corrected: its draft under corrections, what follows from one, what the rules find.
-
-One name for another in a text, and nothing else.
-"""
+"""A script while it is corrected: its draft under corrections, what follows from one, what the rules find."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

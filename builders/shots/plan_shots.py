@@ -1,15 +1,13 @@
 """Stage: the part of the story that each shot tells; together they are the whole story, in order."""
 
-from itertools import pairwise
-
 from pydantic import Field
 
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
 from ...validators.shots.script_rules import SHOTS
-from ..replies import Problems, check_count, language
+from ..replies import language
 from ..step import PlannerSettings, Step, Unfit
-from ..text.boundaries import divide
+from ..text.boundaries import divide, read_division
 from ..text.segments import Analysis, segment_texts
 from ..text.words import word_count
 from .cast import Sketch, base_language
@@ -68,25 +66,7 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[str]:
         BadReply: not as many shots as asked for, or first segments that do not rise from 1 within the story.
     """
     count = shots_wanted(sketch, settings)
-    entries, segments = reply["shots"], Analysis.from_json(sketch.analysis).segments
-    check_count(entries, count, "shots")
-    firsts = [entry["first_segment"] for entry in entries]
-    problems = Problems()
-    if firsts[0] != 1:
-        problems.add(f"shot 1 must have first_segment 1, not {firsts[0]}")
-    for number, (before, first) in enumerate(pairwise(firsts), start=2):
-        if not before < first <= len(segments):
-            problems.add(
-                f"shot {number}: first_segment must be greater than {before}, that of the shot before, and at"
-                f" most {len(segments)}; found {first}"
-            )
-    problems.settle()
-    text = sketch.story["normalized_text"]
-    stops = [*firsts[1:], len(segments) + 1]
-    return [
-        text[segments[first - 1].start : segments[stop - 2].end]
-        for first, stop in zip(firsts, stops, strict=True)
-    ]
+    return read_division(reply["shots"], count, "shot", sketch.story, sketch.analysis)
 
 
 def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:

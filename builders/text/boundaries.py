@@ -6,8 +6,11 @@ place, a contrast, a character who was not there before.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
+from ..replies import Problems, check_count
 from .segments import Analysis, Segment
 from .words import phrase_pattern
 
@@ -110,3 +113,38 @@ def _candidates(total: Sequence[int], costs: Sequence[float], scene: int, count:
         return costs[end] + abs(total[end] - scene * share) / share
 
     return sorted(sorted(possible, key=estimate)[:CANDIDATES])
+
+
+def read_division(entries: Sequence[Json], count: int, name: str, story: Json, analysis: Json) -> list[str]:
+    """Return the texts of the scenes or shots into which a reply divides a story.
+
+    They are spans of the story that hold all of it but white space, whatever the reply says.
+
+    Args:
+        entries: the parts of the reply, each with its ``first_segment``.
+        count: how many were asked for.
+        name: what a part is, such as ``scene``.
+        story: the story, ``schemas.story.Story``.
+        analysis: what was read off it.
+
+    Raises:
+        BadReply: not as many parts as asked for, or first segments that do not rise from 1 within the story.
+    """
+    segments = Analysis.from_json(analysis).segments
+    check_count(entries, count, f"{name}s")
+    firsts = [entry["first_segment"] for entry in entries]
+    problems = Problems()
+    if firsts[0] != 1:
+        problems.add(f"{name} 1 must have first_segment 1, not {firsts[0]}")
+    for number, (before, first) in enumerate(pairwise(firsts), start=2):
+        if not before < first <= len(segments):
+            problems.add(
+                f"{name} {number}: first_segment must be greater than {before}, that of the {name} before,"
+                f" and at most {len(segments)}; found {first}"
+            )
+    problems.settle()
+    text, stops = story["normalized_text"], [*firsts[1:], len(segments) + 1]
+    return [
+        text[segments[first - 1].start : segments[stop - 2].end]
+        for first, stop in zip(firsts, stops, strict=True)
+    ]

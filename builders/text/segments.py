@@ -1,6 +1,6 @@
 """What the rules read off a story once, and every later stage uses: segments, entities, feelings.
 
-Cutting a text into sentences (by ``sentencex``) and long sentences into clauses.
+Segments are sentences (by ``sentencex``), long ones cut into clauses. A model is shown them by number.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 The cue lists are data files, loaded once, on first use.
 
-English verbs without a tagger: which word of a clause is its verb, of what kind, its base form.
+Verbs are found without a tagger: which word of a clause is its verb, of what kind, its base form.
 """
 
 import hashlib
