@@ -18,7 +18,8 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
-from .common import guarded
+from ..errors import FabulaError
+from .common import guarded, warn
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 Anything = Any  # a function, a class or an annotation, of which only Python knows what it is
@@ -167,7 +168,11 @@ class _Lazy(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - types of Typer's that it does not publish
         if not self.params:
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
-            single.command()(self.callback.command.with_options())  # type: ignore[union-attr]
+            try:
+                single.command()(self.callback.command.with_options())  # type: ignore[union-attr]
+            except FabulaError as error:  # such as a package of the user that adds what does not fit
+                warn(f"error: {error}")
+                raise SystemExit(int(error.exit_code)) from error
             filled = typer.main.get_command(single)
             self.params, self.callback = filled.params, filled.callback
         return super().get_params(ctx)

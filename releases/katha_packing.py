@@ -92,7 +92,8 @@ class StoryPacking:
         Raises:
             InputError: it has findings, or no story can be packed in public.
         """
-        from ..validators import incomplete_reason, validate
+        from ..validators.record_rules import incomplete_reason
+        from ..validators.validation import validate
 
         # Rights that do not allow release keep a story out; every other error keeps the whole run out.
         errors = [one for one in validate(run.folder).issues if one.level == "error"]

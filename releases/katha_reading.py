@@ -45,7 +45,7 @@ class StoryReading:
 
     def check_rules(self, folder: Path) -> Iterator[Issue]:
         """Yield what the validators find."""
-        from ..validators import validate
+        from ..validators.validation import validate
 
         self.counts = {name: self.counts[name] for name in sorted(self.counts)}
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig, parse_set, read_settings
 from ...engine.execute import RunRequest, Source
+from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
@@ -28,6 +29,7 @@ from .settings import (
     PictureSettings,
     ShotSelection,
     check_needs,
+    check_weights,
     models_needed,
 )
 
@@ -265,6 +267,36 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
+
+
+def evaluate_images(
+    release: Path | str,
+    outputs: Sequence[Path | str],
+    out: Path | str,
+    options: ImageOptions,
+    *,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Look at generated shots with the models of the chosen metrics, and have judges rate them.
+
+    A run is continued; pictures that were encoded before are not encoded again.
+
+    Args:
+        release: the set of shot scripts.
+        outputs: a folder of generated shots for each method.
+        out: the run folder; ``images.jsonl``, ``judgements.jsonl`` and ``evaluation.json`` are written there.
+        options: which metrics, who judges.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
+            reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    request = images_request(release, outputs, out, options)
+    check_weights(request.config)
+    if reporter is not None:
+        tell_images(request, reporter)
+    return run_evaluation(request, reporter, replace=options.replace)
 
 
 PROTOCOL = Protocol(RunKind(PIPELINE, tell_images, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -160,7 +160,7 @@ def test_step_of_a_package_when_it_does_not_name_its_package_is_refused(tmp_path
     entries = "[fabula.steps]\nshots/plan_shots = fabula.builders.shots.plan_shots:STEP\n"
     site = package(tmp_path / "site", entries)
     done = command(site, "build", "shots", str(SAMPLES), "--out", str(tmp_path / "run"), "--limit", "1")
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "house-steps is not among the Step's libraries" in " ".join(done.stderr.split())
 
 

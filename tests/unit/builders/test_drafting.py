@@ -15,7 +15,7 @@ from fabula.builders.text.spans import scene_spans
 from fabula.engine.stage import Rejected
 from fabula.schemas.katha import KathaBundle
 from fabula.schemas.text import normalize_answer
-from fabula.validators import check_story
+from fabula.validators.record_rules import check_story
 
 FOX = (
     "A hungry fox saw some grapes on a high vine. He jumped as high as he could, but he could not reach them."

@@ -24,7 +24,7 @@ from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators import record_hashes
+from fabula.validators.status_rules import record_hashes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from fabula.releases.official_export import export_package
 from fabula.releases.official_import import import_package
 from fabula.releases.official_lines import ImportOptions
 from fabula.testing.official_packages import package_rows, write_package
-from fabula.validators import validate
+from fabula.validators.validation import validate
 
 STORY = ImportOptions(fields={"source_text": "story"})
 

@@ -15,7 +15,7 @@ from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.text import normalize_text
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import canonical_package, package_rows, write_package
-from fabula.validators import statistics_of, validate
+from fabula.validators.validation import statistics_of, validate
 
 STORY = ImportOptions(fields={"source_text": "story"})
 

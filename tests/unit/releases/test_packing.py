@@ -16,7 +16,7 @@ from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
-from fabula.validators import record_hashes
+from fabula.validators.status_rules import record_hashes
 
 OPTIONS = PackOptions("0.1.0")
 

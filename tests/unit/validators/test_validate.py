@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import fabula.validators
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators import check_story, incomplete_reason, statistics_of, validate
-from fabula.validators.record_rules import STORY_RULES
-from fabula.validators.validation import SET_RULES
+from fabula.validators.record_rules import STORY_RULES, check_story, incomplete_reason
+from fabula.validators.validation import SET_RULES, statistics_of, validate
 
 
 @pytest.mark.parametrize("writer", [write_run, write_release])
@@ -178,10 +176,3 @@ def test_registries_when_listed_have_every_name_once_and_say_what_they_check() -
     assert len(set(SET_RULES)) == len(SET_RULES)
     checks = [*(rule.check for rule in STORY_RULES), *SET_RULES]
     assert all((check.__doc__ or "").strip() for check in checks)
-
-
-def test_exports_when_listed_resolve_and_are_documented() -> None:
-    for name in fabula.validators.__all__:
-        assert getattr(fabula.validators, name).__doc__
-    with pytest.raises(AttributeError, match="nothing_such"):
-        _ = fabula.validators.nothing_such

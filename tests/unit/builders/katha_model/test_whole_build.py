@@ -13,7 +13,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
-from fabula.validators import check_story
+from fabula.validators.record_rules import check_story
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 CREATED = "2026-01-01T00:00:00Z"

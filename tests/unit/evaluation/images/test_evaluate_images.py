@@ -13,11 +13,10 @@ from PIL import Image
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import export_archive, read_archive, read_manifest
-from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.compare import compare_folders
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import packed, read_found
-from fabula.evaluation.images.requests import ImageOptions
+from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.store import VectorStore

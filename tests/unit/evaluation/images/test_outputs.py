@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.images import evaluate_images
-from fabula.evaluation.images.requests import ImageOptions
+from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.outputs.shot_folders import Choice, shot_number
 from fabula.evaluation.outputs.shots import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
 from fabula.releases.shot_tree import ShotSet, read_shot_set

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.requests import ImageOptions
+from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs

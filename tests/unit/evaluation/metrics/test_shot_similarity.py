@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine
 
-from fabula.evaluation.images import evaluate_images
 from fabula.evaluation.images.definitions import Definitions
 from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.requests import ImageOptions
+from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
 from fabula.evaluation.metrics.vectors import Floats, unit
 from fabula.evaluation.report.images import ImageReport, images_report
