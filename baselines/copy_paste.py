@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import TargetError
 from ..media.images import Picture, encode, open_picture
-from ..releases.shot_tree import ShotSet, ShotStory
+from ..releases.shots.tree import ShotSet, ShotStory
 from ..schemas.canonical import canonical_bytes, write_atomic
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabula.evaluation.completion.published import Results, import_results
-from fabula.evaluation.completion.score import score_archive
-from fabula.evaluation.completion.votes import Definitions
-from fabula.releases.suites import load_suite
+from fabula.evaluation.events.published import Results, import_results
+from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions
+from fabula.releases.events.suites import load_suite
 
 PROMPTS, VOTES, WORDS = 423, 3, 480
 

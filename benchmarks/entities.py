@@ -20,8 +20,8 @@ from measure import fabula, measure
 IN_PROCESS = """
 import sys
 from pathlib import Path
-from fabula.releases.entity_tree import statistics_of_set
-from fabula.releases.entity_tree import read_entity_set
+from fabula.releases.entities.tree import statistics_of_set
+from fabula.releases.entities.tree import read_entity_set
 
 entity_set, report = read_entity_set(Path(sys.argv[1]))
 statistics_of_set(entity_set).as_json()

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.engine.progress import Event
-from fabula.evaluation.judges.packets import question_packets
-from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judging.packets import question_packets
+from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.models.chat import Image
 from fabula.models.settings import ModelSettings
 from fabula.releases.loading import Release, load

@@ -29,11 +29,11 @@ from huggingface_hub import HfApi
 from huggingface_hub.utils import disable_progress_bars
 
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.documents import checksums, file_entries
 from fabula.releases.hub.fetch import FetchOptions, fetch
 from fabula.releases.hub.publish import PublishOptions, plan_publishing, publish
 from fabula.releases.layout import RELEASE, SUMS
 from fabula.releases.options import PackOptions
+from fabula.releases.pack.documents import checksums, file_entries
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.made_stories import write_stories
 

@@ -35,7 +35,7 @@ from vision_story import (
 from vision_weights import MAKERS, write_weights
 
 from fabula.errors import ConfigError
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
 from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.store import VectorStore

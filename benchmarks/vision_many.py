@@ -15,7 +15,7 @@ from pathlib import Path
 from measure import measure
 from vision_story import write_shots, write_story_set
 
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
 from fabula.models.vision.store import FILE
 from fabula.testing.tiny_vision import tiny_settings
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fabula.releases.shot_tree import FOLDER, SCRIPT
+from fabula.releases.shots.tree import FOLDER, SCRIPT
 from fabula.testing.drawn_shots import CAST, boxes_in, draw_reference, draw_shot, drawn_script, onstage
 
 if TYPE_CHECKING:

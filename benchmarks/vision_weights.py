@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fabula.models.vision.aesthetic import WIDTHS
+from fabula.models.vision.predictors import WIDTHS
 from fabula.testing.tiny_vision import write_face_detector
 
 if TYPE_CHECKING:

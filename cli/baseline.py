@@ -22,7 +22,7 @@ def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
         fabula baseline copy-paste --release runs/vistory --out outputs/copy-paste
     """
     from ..baselines.copy_paste import write_copy_paste
-    from ..releases.shot_tree import read_shot_set
+    from ..releases.shots.tree import read_shot_set
 
     shot_set, _ = read_shot_set(released(release))
     written = write_copy_paste(shot_set, out)

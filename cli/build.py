@@ -259,7 +259,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
     Reads the check ``incomplete`` that the build left with each record.
     """
     from ..schemas.plain_files import open_plain, parse_json
-    from ..validators.dataset import RECORDS
+    from ..validators.katha.dataset import RECORDS
 
     path = run / RECORDS
     if not path.exists():
@@ -298,9 +298,9 @@ def _funnel(out: Path, *, advice: bool = False) -> list[str]:
 
 def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rates | None:
     """Return the completion rates of evaluations; None where none is named."""
-    from ..evaluation.completion.score import score_folder
     from ..evaluation.completion.scores import rates_of
-    from ..evaluation.completion.votes import Definitions
+    from ..evaluation.events.score import score_folder
+    from ..evaluation.events.votes import Definitions
 
     if not runs:
         if judge is not None or people is not None:

@@ -57,8 +57,8 @@ def calibrate(
         fabula calibrate runs/eval-c --human people.csv --define clip-text=mean
     """
     from ..evaluation.archive.archive import read_manifest
-    from ..evaluation.images.definitions import read_definitions
     from ..evaluation.report.people import write_calibration
+    from ..evaluation.shots.definitions import read_definitions
     from ..kinds.verbs import calibrate as compare
     from ..people.against import LEVELS
     from ..people.calibrate import write_weights

@@ -36,7 +36,7 @@ def correlate(
         fabula correlate judge-a.tsv judge-b.tsv --on model
         fabula correlate lite.tsv qwen.tsv --on method,model --columns pa_avg:lite_avg
     """
-    from ..evaluation.tables import correlate_tables, read_table
+    from ..evaluation.stats.tables import correlate_tables, read_table
 
     tables = read_table(first), read_table(second)
     names = _aliases(alias)

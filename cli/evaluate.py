@@ -16,15 +16,15 @@ from .common import Shown, released, say, show, warn
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
-    from ..evaluation.completion.requests import EventOptions
-    from ..evaluation.images.requests import ImageOptions
-    from ..evaluation.judges.requests import EvaluateOptions
+    from ..evaluation.events.requests import EventOptions
+    from ..evaluation.katha.requests import EvaluateOptions
+    from ..evaluation.shots.requests import ImageOptions
     from ..schemas.judgement import EvaluationManifest
 
 OF_BUILDS = ("replace_sources", "items")
 
 
-@command("evaluate katha", "evaluation.judges.requests:EvaluateOptions", without=OF_BUILDS)
+@command("evaluate katha", "evaluation.katha.requests:EvaluateOptions", without=OF_BUILDS)
 def katha(
     *,
     release: Path,
@@ -55,8 +55,8 @@ def katha(
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.judges.requests import estimate_evaluation, evaluate_katha, evaluation_request
-    from ..evaluation.judges.spending import judging_budget
+    from ..evaluation.katha.requests import estimate_evaluation, evaluate_katha, evaluation_request
+    from ..evaluation.katha.spending import judging_budget
 
     release = released(release)
     if dry_run:
@@ -77,7 +77,7 @@ def katha(
     return _tell_storyboards(folder, as_json=as_json)
 
 
-@command("evaluate events", "evaluation.completion.requests:EventOptions", without=OF_BUILDS)
+@command("evaluate events", "evaluation.events.requests:EventOptions", without=OF_BUILDS)
 def events(
     *,
     outputs: Sequence[Path],
@@ -103,7 +103,7 @@ def events(
             --judge openai:gpt-4o --votes 3 --out runs/eval-b
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.completion.requests import estimate_events, events_request, tell_events, video_budget
+    from ..evaluation.events.requests import estimate_events, events_request, tell_events, video_budget
     from ..evaluation.running import check_request, run_evaluation
 
     place = given_suite(suite, release)
@@ -127,7 +127,7 @@ def events(
     return 0
 
 
-@command("evaluate images", "evaluation.images.requests:ImageOptions", without=OF_BUILDS)
+@command("evaluate images", "evaluation.shots.requests:ImageOptions", without=OF_BUILDS)
 def images(
     *,
     release: Path,
@@ -165,9 +165,9 @@ def images(
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.images.requests import estimate_images, image_budget, images_request, tell_images
-    from ..evaluation.images.settings import check_weights
     from ..evaluation.running import run_evaluation
+    from ..evaluation.shots.requests import estimate_images, image_budget, images_request, tell_images
+    from ..evaluation.shots.settings import check_weights
 
     scripts = released(release)
     read = {"mode": mode, "language": language, "timestamp": timestamp, "first_shot": first_shot}
@@ -256,7 +256,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
 
 def _lite(scripts: Path, stories: Sequence[str]) -> tuple[str, ...]:
     """Return the stories of the Lite subset that a set has, and of those the ones that are asked for."""
-    from ..releases.shot_tree import read_shot_set
+    from ..releases.shots.tree import read_shot_set
     from ..schemas.shots import LITE
 
     there = read_shot_set(scripts)[0].by_id

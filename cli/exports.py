@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..people.tasks import Task
-    from ..releases.entity_requests import RequestOptions as EntityRequests
-    from ..releases.entity_tree import EntitySet
-    from ..releases.shot_requests import RequestOptions as ShotRequests
+    from ..releases.entities.requests import RequestOptions as EntityRequests
+    from ..releases.entities.tree import EntitySet
+    from ..releases.shots.requests import RequestOptions as ShotRequests
 
 
 @command("export katha")
@@ -36,7 +36,7 @@ def katha(
     Examples:
         fabula export katha dist/kathabench --out KathaBench-25K
     """
-    from ..releases.official_export import export_package
+    from ..releases.katha.package_export import export_package
 
     show(export_package(released(folder), out), as_json=as_json)
     return 0
@@ -118,11 +118,11 @@ def study(
         fabula export study --suite all_prompts.json --outputs videos/x --outputs videos/y --outputs
             videos/z --per-prompt 2 --label hard --key key.json --out for-people
     """
-    from ..evaluation.completion.load_videos import chosen_prompts
-    from ..evaluation.completion.settings import VideoSelection
+    from ..evaluation.events.load_videos import chosen_prompts
+    from ..evaluation.events.settings import VideoSelection
     from ..evaluation.outputs.videos import check_methods, videos_of
     from ..people.tasks import sample_tasks, write_tasks
-    from ..releases.suites import load_suite
+    from ..releases.events.suites import load_suite
 
     place = given_suite(suite, release)
     check_methods(outputs)
@@ -179,7 +179,7 @@ def export_vistory(
     Examples:
         fabula export vistory runs/vistory --out ViStoryBench
     """
-    from ..releases.shot_tree import read_shot_set, write_shot_set
+    from ..releases.shots.tree import read_shot_set, write_shot_set
 
     shot_set, _ = read_shot_set(released(folder))
     write_shot_set(shot_set, out)
@@ -190,7 +190,7 @@ def export_vistory(
     return 0
 
 
-@command("export shots", "releases.shot_requests:RequestOptions")
+@command("export shots", "releases.shots.requests:RequestOptions")
 def export_shots(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
     *,
@@ -212,8 +212,8 @@ def export_shots(
         fabula export shots runs/vistory --language ch --references 3 --max-chars 500 --previous 1 --out
             requests
     """
-    from ..releases.shot_import import REQUESTS, export_requests
-    from ..releases.shot_tree import read_shot_set
+    from ..releases.shots.imports import REQUESTS, export_requests
+    from ..releases.shots.tree import read_shot_set
 
     shot_set, _ = read_shot_set(released(folder))
     told = export_requests(shot_set, out, options)
@@ -240,7 +240,7 @@ def export_entitybench(
     Examples:
         fabula export entitybench runs/eb --out EntityBench/data
     """
-    from ..releases.entity_import import export_episodes
+    from ..releases.entities.imports import export_episodes
 
     entity_set, code = usable_set(released(folder))
     counts = export_episodes(entity_set, out)
@@ -251,7 +251,7 @@ def export_entitybench(
     return code
 
 
-@command("export entities", "releases.entity_requests:RequestOptions")
+@command("export entities", "releases.entities.requests:RequestOptions")
 def export_entities(
     folder: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
@@ -273,7 +273,7 @@ def export_entities(
         fabula export entities runs/eb --header all --tier hard --out requests
         fabula export entities runs/eb --header first --ids character --per episode --out requests
     """
-    from ..releases.entity_requests import REQUESTS, write_requests
+    from ..releases.entities.requests import REQUESTS, write_requests
 
     options.checked()
     entity_set, code = usable_set(released(folder))
@@ -288,7 +288,7 @@ def export_entities(
 
 def usable_set(folder: Path) -> tuple["EntitySet", int]:
     """Return the episodes that can be used, and the exit code: 1 where files had to be left out."""
-    from ..releases.entity_tree import read_entity_set
+    from ..releases.entities.tree import read_entity_set
 
     entity_set, report = read_entity_set(folder, rules=False)
     for issue in report.errors:
@@ -324,7 +324,7 @@ def lite(
         fabula export lite runs/vistory --ids official --out runs/vistory-lite
         fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite
     """
-    from ..releases.shot_tree import read_shot_set
+    from ..releases.shots.tree import read_shot_set
     from ..releases.subsets.shots import OFFICIAL, choose, write_subset
 
     shot_set, _ = read_shot_set(released(folder))

@@ -13,11 +13,11 @@ from .common import emit, finding_lines, say, show, show_findings, warn
 
 if TYPE_CHECKING:
     from ..builders.shots.references import Sees
-    from ..evaluation.completion.published import Imported
-    from ..releases.official_lines import ImportOptions
+    from ..evaluation.events.published import Imported
+    from ..releases.katha.package_lines import ImportOptions
 
 
-@command("import katha", "releases.official_lines:ImportOptions")
+@command("import katha", "releases.katha.package_lines:ImportOptions")
 def katha(
     source: Annotated[str, typer.Argument(metavar="FOLDER|REPO@VERSION")],
     *,
@@ -42,7 +42,7 @@ def katha(
         fabula import katha user/kathabench@v1 --out dist/kathabench
         fabula import katha downloads/package --field story_text=story --language en --out dist/package
     """
-    from ..releases.official_import import import_package
+    from ..releases.katha.package_import import import_package
 
     whole = replace(options, fields=dict(map(_pair, field)))
     tell: Callable[[str], None] = (lambda _: None) if as_json else warn
@@ -85,8 +85,8 @@ def storyeval_results(
         fabula import storyeval-results mine.json --method my-model --judge openai:gpt-4o --suite
             all_prompts.json --out runs/mine
     """
-    from ..evaluation.completion.published import Results, import_results, save_import
-    from ..releases.suites import load_suite
+    from ..evaluation.events.published import Results, import_results, save_import
+    from ..releases.events.suites import load_suite
 
     loaded = load_suite(suite)
     imported = import_results([Results(path, method, judge) for path in files], loaded)
@@ -168,7 +168,7 @@ def import_vistory(
     Examples:
         fabula import vistory /data/ViStory --out runs/vistory
     """
-    from ..releases.shot_import import import_set
+    from ..releases.shots.imports import import_set
 
     made = import_set(source, out, created_at)
     if not as_json:
@@ -200,7 +200,7 @@ def import_entitybench(
     Examples:
         fabula import entitybench EntityBench/data --out runs/eb
     """
-    from ..releases.entity_import import import_episodes
+    from ..releases.entities.imports import import_episodes
 
     made = import_episodes(source, out, created_at)
     if not as_json:

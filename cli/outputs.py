@@ -12,7 +12,7 @@ from .common import Findings, emit, finding_lines, released, say, show, warn
 from .evaluate import given_suite
 
 if TYPE_CHECKING:
-    from ..evaluation.judges.secrets import RenderedText
+    from ..evaluation.judging.leakage import RenderedText
 
 
 @command("outputs check")
@@ -50,13 +50,13 @@ def check(
     """
     from ..releases.layout import EVENTS
     from ..releases.loading import kind_of
-    from ..releases.shot_import import is_shot_set
+    from ..releases.shots.imports import is_shot_set
 
     folder = released(release)
     if folder is not None and suite is None and is_shot_set(folder):
         from ..evaluation.outputs.shot_folders import Choice
         from ..evaluation.outputs.shots import CheckOptions, check_shots
-        from ..releases.shot_tree import read_shot_set
+        from ..releases.shots.tree import read_shot_set
 
         _refuse(splits, ocr, "shots of a set of scripts")
         options = CheckOptions(choice=Choice(mode, language, timestamp), first=first_shot)
@@ -66,14 +66,14 @@ def check(
         return int(any(not report.complete for report in shots))
     if suite is not None or folder is None or kind_of(folder) == EVENTS:
         from ..evaluation.outputs.videos import check_video_methods
-        from ..releases.suites import load_suite
+        from ..releases.events.suites import load_suite
 
         given = given_suite(suite, folder)
         _refuse(splits, ocr, "videos of a suite")
         videos = check_video_methods(folders, load_suite(given))
         _show(videos, everything=everything, as_json=as_json)
         return int(any(not report.ok for report in videos))
-    from ..evaluation.judges.secrets import rendered_in
+    from ..evaluation.judging.leakage import rendered_in
     from ..evaluation.outputs.storyboards import check_methods
     from ..media.ocr import open_reader
     from ..releases.loading import load
@@ -152,8 +152,8 @@ def keyframes(
         fabula outputs keyframes videos/model-x --release runs/vistory --out outputs/model-x --review
             corrected.json
     """
-    from ..evaluation.images.keyframe_files import take_keyframes
-    from ..evaluation.images.keyframes import Finding
+    from ..evaluation.shots.keyframe_files import take_keyframes
+    from ..evaluation.shots.keyframes import Finding
     from ..media.shot_detection import METHODS
 
     if method not in METHODS:

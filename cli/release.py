@@ -10,7 +10,7 @@ from .command import command
 from .common import emit, released, say, show, show_findings, warn
 
 if TYPE_CHECKING:
-    from ..evaluation.judges.affected import Affected
+    from ..evaluation.katha.affected import Affected
     from ..releases.diff.compare import ReleaseDiff
 
 
@@ -156,7 +156,7 @@ def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDi
     found = diff(old, new)
     if evaluation is None:
         return found, None
-    from ..evaluation.judges.affected import affected_judgements
+    from ..evaluation.katha.affected import affected_judgements
 
     return found, affected_judgements(evaluation, old, new)
 

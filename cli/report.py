@@ -52,10 +52,10 @@ def report(
     release = released(release)
     images = None
     if define or unranked or stories or methods or megabytes is not None:
-        from ..evaluation.images.definitions import read_definitions
-        from ..evaluation.report.images import ImageReport
-        from ..evaluation.report.shot_cards import MEGABYTES
-        from ..evaluation.report.shot_stories import Choice
+        from ..evaluation.shots.definitions import read_definitions
+        from ..evaluation.shots.report.cards import MEGABYTES
+        from ..evaluation.shots.report.page import ImageReport
+        from ..evaluation.shots.report.stories import Choice
 
         images = ImageReport(
             read_definitions(define), tuple(unranked),

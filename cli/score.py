@@ -11,14 +11,14 @@ from .command import command
 from .common import released, show
 
 if TYPE_CHECKING:
-    from ..evaluation.completion.votes import Definitions as EventDefinitions
-    from ..evaluation.images.definitions import Definitions as ImageDefinitions
-    from ..evaluation.images.scores import ImageScores
+    from ..evaluation.events.votes import Definitions as EventDefinitions
     from ..evaluation.recoverability.definitions import Definitions
+    from ..evaluation.shots.definitions import Definitions as ImageDefinitions
+    from ..evaluation.shots.scores import ImageScores
 
 DEFINITIONS = (
     "evaluation.recoverability.definitions:Definitions",
-    "evaluation.completion.votes:Definitions",
+    "evaluation.events.votes:Definitions",
 )
 UNCERTAINTY = ("seed", "interval", "correction")
 OF_KIND = {
@@ -80,7 +80,7 @@ def score(
         },
     )  # fmt: skip
     if kind == "events":
-        from ..evaluation.completion.score import score_folder
+        from ..evaluation.events.score import score_folder
 
         show(
             score_folder(run, suite_of(suite, release), event_definitions(given, resamples)), as_json=as_json
@@ -145,13 +145,13 @@ def compare(
         },
     )  # fmt: skip
     if kind == "events":
-        from ..evaluation.completion.compare import compare_folders as compare_events
+        from ..evaluation.events.compare import compare_folders as compare_events
 
         judged = suite_of(suite, release)
         found = compare_events(first, second, judged, event_definitions(given, resamples), allow)
         show(found, as_json=as_json)
     elif kind == "images":
-        from ..evaluation.images.compare import compare_folders as compare_images
+        from ..evaluation.shots.compare import compare_folders as compare_images
 
         named = image_definitions(define, given, resamples)
         show(compare_images(first, second, named, allow), as_json=as_json)
@@ -203,7 +203,7 @@ def event_definitions(given: Mapping[str, Any], resamples: int) -> "EventDefinit
     Raises:
         ConfigError: one of them does not exist.
     """
-    from ..evaluation.completion.votes import Definitions
+    from ..evaluation.events.votes import Definitions
 
     named = {
         name: given[name] for name in ("voting", "nonresponse", "partial", *UNCERTAINTY) if name in given
@@ -219,7 +219,7 @@ def image_definitions(define: Sequence[str], given: Mapping[str, Any], resamples
     Raises:
         ConfigError: one of them does not exist.
     """
-    from ..evaluation.images.definitions import read_definitions
+    from ..evaluation.shots.definitions import read_definitions
 
     named = {name: given[name] for name in UNCERTAINTY if name in given}
     return read_definitions(define, resamples=resamples, **named)
@@ -243,9 +243,9 @@ def suite_of(suite: Path | None, release: Path | None) -> Path | None:
 def _image_scores(run: Path, definitions: "ImageDefinitions", tables: Path | None) -> "ImageScores":
     """Return the scores of an evaluation of shot images; write them as tables into a folder, too."""
     from ..evaluation.archive.archive import read_archive
-    from ..evaluation.images.found import read_found
-    from ..evaluation.images.per_shot import scored_shots, write_scores
-    from ..evaluation.images.score import score_folder
+    from ..evaluation.shots.found import read_found
+    from ..evaluation.shots.score import score_folder
+    from ..evaluation.shots.tables import scored_shots, write_scores
 
     scores = score_folder(run, definitions)
     if tables is not None:

@@ -65,14 +65,14 @@ _LABEL, _CELL = 52, 19
 
 def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> int | None:
     """Print the statistics of the episodes in a folder; return the exit code, None where there are none."""
-    from ..releases.entity_tree import holds_episodes, statistics_of_set
+    from ..releases.entities.tree import holds_episodes, statistics_of_set
 
     if not holds_episodes(folder):
         return None
     entity_set, code = usable_set(folder)
     statistics = statistics_of_set(entity_set, split)
     if html is not None:
-        from ..releases.entity_page import write_page
+        from ..releases.entities.page import write_page
 
         write_page(html, entity_set, statistics, folder.absolute().name)
     if as_json:

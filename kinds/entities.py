@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def _rules() -> "RuleSet":
-    from ..releases.entity_tree import RULES
+    from ..releases.entities.tree import RULES
 
     return RULES
 
 
 def _release() -> "ReleaseForm":
-    from ..releases.entity_form import FORM
+    from ..releases.entities.form import FORM
 
     return FORM
 

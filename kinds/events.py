@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def _rules() -> "RuleSet":
-    from ..releases.event_form import RULES
+    from ..releases.events.form import RULES
 
     return RULES
 
 
 def _release() -> "ReleaseForm":
-    from ..releases.event_form import FORM
+    from ..releases.events.form import FORM
 
     return FORM
 
@@ -31,7 +31,7 @@ def _drafting() -> "Drafting":
 
 
 def _protocol() -> "Protocol":
-    from ..evaluation.completion.requests import PROTOCOL
+    from ..evaluation.events.requests import PROTOCOL
 
     return PROTOCOL
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def _rules() -> "RuleSet":
-    from ..validators.validation import RULES
+    from ..validators.katha.validation import RULES
 
     return RULES
 
 
 def _release() -> "ReleaseForm":
-    from ..releases.katha_form import FORM
+    from ..releases.katha.form import FORM
 
     return FORM
 
@@ -33,7 +33,7 @@ def _drafting() -> "Drafting":
 
 
 def _protocol() -> "Protocol":
-    from ..evaluation.judges.requests import PROTOCOL
+    from ..evaluation.katha.requests import PROTOCOL
 
     return PROTOCOL
 

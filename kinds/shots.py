@@ -19,7 +19,7 @@ def _rules() -> "RuleSet":
 
 
 def _release() -> "ReleaseForm":
-    from ..releases.shot_form import FORM
+    from ..releases.shots.form import FORM
 
     return FORM
 
@@ -31,7 +31,7 @@ def _drafting() -> "Drafting":
 
 
 def _protocol() -> "Protocol":
-    from ..evaluation.images.requests import PROTOCOL
+    from ..evaluation.shots.requests import PROTOCOL
 
     return PROTOCOL
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
     from ..evaluation.archive.archive import Archive
-    from ..evaluation.images.definitions import Definitions
+    from ..evaluation.shots.definitions import Definitions
     from ..people.calibrate import HumanReport
     from ..people.study import StudySettings
     from ..releases.diff.compare import ReleaseDiff
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..releases.hub.publish import Published, PublishOptions
     from ..releases.loading import Release
     from ..releases.options import PackOptions
-    from ..releases.packing import PackResult
-    from ..releases.verification import VerifyReport
+    from ..releases.pack.packing import PackResult
+    from ..releases.verify.verification import VerifyReport
     from ..validators.report import ValidationReport
     from ..validators.rules import RuleSet
 
@@ -193,15 +193,15 @@ def build_katha(
 
 
 def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
-    """Pack a finished run of any kind; see :func:`fabula.releases.packing.pack`."""
-    from ..releases.packing import pack as pack_as
+    """Pack a finished run of any kind; see :func:`fabula.releases.pack.packing.pack`."""
+    from ..releases.pack.packing import pack as pack_as
 
     return pack_as(run, out, options, form_of_run(run))
 
 
 def verify(path: str | Path, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
-    """Verify a release of any kind; see :func:`fabula.releases.verification.verify`."""
-    from ..releases.verification import verify as verify_as
+    """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`."""
+    from ..releases.verify.verification import verify as verify_as
 
     return verify_as(path, form_of_release(Path(path)), **how)
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .packets import Index
 from .problems import MediaProblem
 from .video import LIMITS, VideoLimits, open_video
+from .video_file import Index
 
 if TYPE_CHECKING:
     import numpy as np

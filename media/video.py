@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
-from .packets import Index, index_file
 from .problems import MediaProblem
+from .video_file import Index, index_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
 from .clock import Clock, SystemClock
-from .concurrency import AdaptiveLimit
+from .limits import AdaptiveLimit
 from .options import ModelOptions
 from .rate import RateLimit
 from .tokens import checked, estimate_request, most_tokens

@@ -13,10 +13,10 @@ from .secrets import Redactor
 from .spec import COMPATIBLE, ModelSpec
 
 ADAPTERS: tuple[tuple[str, str], ...] = (
-    ("openai", ".openai_chat:OpenAIChat"),
+    ("openai", ".openai_models:OpenAIChat"),
     ("google", ".google_chat:GoogleChat"),
     ("anthropic", ".anthropic_chat:AnthropicChat"),
-    (COMPATIBLE, ".openai_chat:OpenAIChat"),
+    (COMPATIBLE, ".openai_models:OpenAIChat"),
 )
 """Provider and ``module:attribute`` of its adapter."""
 

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.archive.archive import Archive, check_hash
-from ..evaluation.completion.score import score_archive, subject_methods
 from ..evaluation.completion.scores import PanelScore
-from ..evaluation.completion.votes import Definitions, NonResponse
+from ..evaluation.events.score import score_archive, subject_methods
+from ..evaluation.events.votes import Definitions, NonResponse
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
-from ..releases.suites import SUITE, load_suite
+from ..releases.events.suites import SUITE, load_suite
 from ..schemas.events import Suite
 from ..schemas.human import HumanRow
 from .participants import lines_of

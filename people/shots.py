@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.images.definitions import Definitions
-from ..evaluation.images.found import read_found
-from ..evaluation.images.per_shot import ShotScore, scored_shots
-from ..evaluation.images.score import score_archive
-from ..evaluation.images.scores import ImageScores
 from ..evaluation.metrics.registry import metrics
+from ..evaluation.shots.definitions import Definitions
+from ..evaluation.shots.found import read_found
+from ..evaluation.shots.score import score_archive
+from ..evaluation.shots.scores import ImageScores
+from ..evaluation.shots.tables import ShotScore, scored_shots
 from ..evaluation.stats.correlation import NAMES, correlate
 from ..schemas.human import HumanRow
 from .participants import lines_of

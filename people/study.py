@@ -11,8 +11,8 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..evaluation.archive.archive import Archive
-from ..evaluation.images.definitions import Definitions as ImageDefinitions
 from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
+from ..evaluation.shots.definitions import Definitions as ImageDefinitions
 from ..schemas.base import Own
 from ..schemas.human import HumanRow
 from ..schemas.katha import Question

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.issue import Issue
-from .documents import tools
 from .form import ReleaseForm
 from .layout import DATA, files_in, parquet_path
+from .pack.documents import tools
 from .parquet import TableWriter, arrow_schema, batches, open_table
-from .read_back import Digests, digest_of, expected_rows
 from .tables import Table
+from .verify.read_back import Digests, digest_of, expected_rows
 
 _WRITTEN = {b"ARROW:schema"}
 """What the writer says about a file, beside its rows."""

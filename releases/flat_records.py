@@ -13,13 +13,13 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ..schemas.issue import Issue
 from ..schemas.paths import format_path
-from ..validators.dataset import as_user_error
+from ..validators.katha.dataset import as_user_error
 from ..validators.redacted import find_redacted
-from .croissant import UNSTATED, stated_languages
 from .form import Facts, LeftOut, ReleaseForm
 from .layout import CHANGES
 from .loading import read_rows
 from .options import Licence, PackOptions, one_licence
+from .pack.croissant import UNSTATED, stated_languages
 from .parquet import TableWriter
 from .run_folder import FinishedRun
 

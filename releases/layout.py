@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ..validators import dataset
+from ..validators.katha import dataset
 
 FORMAT = dataset.FORMAT
 KIND = "katha"

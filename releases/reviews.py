@@ -11,10 +11,10 @@ from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from ..schemas.vocabulary import vocabulary
 from ..validators.codes import issue, show
-from ..validators.dataset import as_user_error
+from ..validators.katha.dataset import as_user_error
+from ..validators.katha.set_rules import check_reviewers
 from ..validators.lines import read_objects
 from ..validators.schema_check import check_schema
-from ..validators.set_rules import check_reviewers
 from ..validators.view import Part
 from ..validators.word_rules import REVIEW_WORDS, check_values
 

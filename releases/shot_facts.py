@@ -8,8 +8,8 @@ from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.shots import ReferenceImage, StoryFacts
 from ..validators.rules import RuleSet
 from ..validators.shots.statistics import shot_statistics
-from .shot_references import Line, read_lines
-from .shot_tree import (
+from .shots.references import Line, read_lines
+from .shots.tree import (
     REFERENCES,
     STORIES,
     ShotSet,

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..baselines.copy_paste import write_copy_paste
-from ..evaluation.images.requests import ImageOptions, evaluate_images
-from ..releases.shot_tree import FOLDER, SCRIPT, read_shot_set
+from ..evaluation.shots.requests import ImageOptions, evaluate_images
+from ..releases.shots.tree import FOLDER, SCRIPT, read_shot_set
 from .drawn_shots import CAST, draw_shot_outputs, draw_shot_set
 from .table_detector import SETTINGS
 

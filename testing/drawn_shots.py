@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..releases.shot_tree import FOLDER, SCRIPT
+from ..releases.shots.tree import FOLDER, SCRIPT
 from ..schemas.canonical import Json
 from .drawn import picture_bytes
 

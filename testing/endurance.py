@@ -1,13 +1,13 @@
 """How often a test of kills, faults, load or hostile input repeats: in full, or a tenth of it.
 
-``make endurance`` sets ``FABULA_ENDURANCE`` and runs the tests marked ``endurance`` at full count; elsewhere
+``make endurance`` sets ``fabula.ENDURANCE`` and runs the tests marked ``endurance`` at full count; elsewhere
 a tenth has to do.
 """
 
 import math
 import os
 
-VARIABLE = "FABULA_ENDURANCE"
+VARIABLE = "fabula.ENDURANCE"
 SHARE = 10
 
 

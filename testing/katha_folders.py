@@ -10,7 +10,7 @@ from ..engine.manifest import Manifest, RunPart, SourceEntry, StageEntry, write_
 from ..engine.report import ItemReport, RunReport, read_report, write_report
 from ..engine.stage import Made
 from ..schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
-from ..validators.dataset import (
+from ..validators.katha.dataset import (
     ANNOTATIONS,
     ASSIGNMENTS,
     BALANCE,
@@ -21,9 +21,9 @@ from ..validators.dataset import (
     STATISTICS,
     VARIANTS,
 )
-from ..validators.set_splits import RunBalance
+from ..validators.katha.field_rules import record_hashes
+from ..validators.katha.set_splits import RunBalance
 from ..validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
-from ..validators.status_rules import record_hashes
 from .katha_samples import CREATED_AT
 
 

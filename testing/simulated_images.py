@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluation.archive.archive import write_archive
-from ..evaluation.images.found import IMAGES, packed
+from ..evaluation.shots.found import IMAGES, packed
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement
 

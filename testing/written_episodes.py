@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..releases.entity_tree import script_bytes
+from ..releases.entities.tree import script_bytes
 
 CAST: Mapping[str, tuple[str, str]] = {
     "Character 1": ("Ana", "Woman of forty in a green apron with rolled sleeves."),

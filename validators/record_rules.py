@@ -9,9 +9,16 @@ from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.issue import Issue
 from .codes import label
-from .question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
-from .redacted import check_redacted
-from .scene_rules import (
+from .katha.field_rules import (
+    check_bundle,
+    check_complete,
+    check_hashes,
+    check_review,
+    check_rights,
+    incomplete_reason,
+)
+from .katha.question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
+from .katha.scene_rules import (
     check_characters,
     check_entities,
     check_moral_target,
@@ -23,15 +30,8 @@ from .scene_rules import (
     check_variant_labels,
     check_variant_texts,
 )
+from .redacted import check_redacted
 from .schema_check import check_schema
-from .status_rules import (
-    check_bundle,
-    check_complete,
-    check_hashes,
-    check_review,
-    check_rights,
-    incomplete_reason,
-)
 from .view import Part, Story
 from .word_rules import check_ids, check_language, check_variant_id_forms, check_variant_words, check_words
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...releases.entity_tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
+from ...releases.entities.tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, TIERS
 from ..step import added_fields, keeping_added, with_packages

@@ -2,7 +2,7 @@
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.events import video_name
-from ...validators.suites.conditions import objections
+from ...validators.events.rules import objections
 from .settings import ConditionSettings
 
 SPEC = StageSpec(

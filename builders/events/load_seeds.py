@@ -8,12 +8,12 @@ from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
-from ...releases.suites import load_suite
+from ...releases.events.suites import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.events import video_name
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
-from ...validators.suites.conditions import participants_in
+from ...validators.events.rules import participants_in
 from .grade_prompts import read_results
 from .list_events import keyword_of
 from .settings import LoadSettings, Seed

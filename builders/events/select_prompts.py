@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from ...engine.stage import Item, StageSpec, Tools
 from ...schemas.canonical import Json
-from ...validators.suites.conditions import compared, nearest
+from ...validators.events.rules import compared, nearest
 from .settings import SelectSettings
 
 SPEC = StageSpec(

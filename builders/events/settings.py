@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...models.settings import ModelSettings
 from ...schemas.base import Own
-from ...validators.suites.conditions import MOST_PARTICIPANTS, MOST_WORDS, NEAR
+from ...validators.events.rules import MOST_PARTICIPANTS, MOST_WORDS, NEAR
 
 SILENT = {"more_than_two": 3, "at_least_two": 2}
 """Named definitions of the second filter -> how many methods without an answer a prompt goes with: section

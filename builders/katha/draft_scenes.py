@@ -13,7 +13,7 @@ from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.katha import Scene
 from ...schemas.text import normalize_answer
-from ...validators.scene_rules import without_article
+from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Drafted, Problems, ask, by_number, language, listed, needed, optional
 from ..step import PlannerSettings, Step, Unfit

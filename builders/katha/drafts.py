@@ -15,7 +15,7 @@ from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
-from ...validators.status_rules import is_settled, record_hashes
+from ...validators.katha.field_rules import is_settled, record_hashes
 from ..text.reading import StoryView
 
 LISTS = ("scenes", "transitions", "questions", "variants")

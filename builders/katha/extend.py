@@ -25,7 +25,7 @@ from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.plain_files import read_json
-from ...validators.dataset import BALANCE
+from ...validators.katha.dataset import BALANCE
 from ..rows import Reader
 from ..spending import tell_added, without_models
 from ..story_rows import Settings as LoadSettings

@@ -12,11 +12,11 @@ from ...engine.report import read_report
 from ...engine.sources import Source, fingerprint, place_of
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
-from ...releases.katha_form import FORM
+from ...releases.katha.form import FORM
 from ...releases.run_folder import finished_run
 from ...schemas.canonical import digest, sha256_file
 from ...schemas.values import Edit
-from ...validators.dataset import RECORDS, iter_bundles
+from ...validators.katha.dataset import RECORDS, iter_bundles
 from .pipeline import PIPELINE
 
 LOADED = ("story", "given", "edits", "withdrawn", "added_at")

@@ -15,7 +15,7 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.ids import primary_language
 from ...schemas.story import Story
 from ...schemas.values import Edit
-from ...validators.set_splits import SECTIONS
+from ...validators.katha.set_splits import SECTIONS
 from ...validators.similarity import near_duplicates, signature
 from ..rows import Reader, Row
 from ..story_rows import StoryRows

@@ -8,8 +8,8 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from ...validators.dataset import ASSIGNMENTS, BALANCE, RECORDS
-from ...validators.set_splits import RunBalance
+from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS
+from ...validators.katha.set_splits import RunBalance
 from ..step import added_fields, keeping_added, with_packages
 from .measure_edits import ROWS, SUMMARY, EditSummary
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ...validators.codes import label
-from ...validators.question_rules import answers_label
+from ...validators.katha.question_rules import answers_label
+from ...validators.katha.scene_rules import without_article
 from ...validators.record_rules import check_story
-from ...validators.scene_rules import without_article
 from ...validators.view import mentions
 from ..text.words import word_set
 from .drafts import make_bundle

@@ -11,7 +11,7 @@ from pydantic import Field
 from ...engine.asking import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ...validators.scene_rules import without_article
+from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step, Unfit

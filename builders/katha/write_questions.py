@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...engine.asking import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
-from ...validators.question_rules import (
+from ...validators.katha.question_rules import (
     check_answers,
     check_question_places,
     check_temporal,

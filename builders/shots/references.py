@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, Picture
 from ...releases.shot_facts import with_provenance, write_facts
-from ...releases.shot_references import (
+from ...releases.shots.references import (
     IMAGES,
     MOST_REFERENCES,
     PICTURES,
@@ -24,7 +24,7 @@ from ...releases.shot_references import (
     is_safe_name,
     read_reference,
 )
-from ...releases.shot_tree import REFERENCES, ShotSet, ShotStory, read_shot_set
+from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
 from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes, write_atomic
 from ...schemas.plain_files import open_plain

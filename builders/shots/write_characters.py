@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from ...releases.shot_references import is_safe_name
+from ...releases.shots.references import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...validators.view import mentions

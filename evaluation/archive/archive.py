@@ -181,8 +181,8 @@ def export_archive(source: str | Path, target: Path) -> Archive:
         InputError: as for :func:`read_archive`.
         TargetError: the new folder is not empty, or cannot be written.
     """
-    from ..images.found import read_found
-    from ..images.merging import write_found
+    from ..shots.found import read_found
+    from ..shots.merging import write_found
 
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)

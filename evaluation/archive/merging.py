@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import ConfigError, FabulaError, InputError, TargetError, UserError
+from ...releases.events.suites import load_suite, write_suite
 from ...releases.layout import SUITE
-from ...releases.suites import load_suite, write_suite
 from ...schemas.canonical import digest
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..images.merging import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
+from ..shots.merging import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
 from ..words import counted
 from .archive import (
     EVALUATION,

@@ -1,1 +1,1 @@
-"""StoryEval: event completion from archived replies."""
+"""evaluation/completion."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.score import Score
-from ..tables import read_table
+from ..events.votes import Definitions, Panel
+from ..stats.tables import read_table
 from ..words import counted
-from .votes import Definitions, Panel
 
 AVERAGE = "average"
 

@@ -1,1 +1,1 @@
-"""Judges: evidence packets, questions to models, and the archive of their replies."""
+"""evaluation/judges."""

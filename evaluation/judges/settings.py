@@ -9,7 +9,7 @@ from ...models.settings import ModelSettings
 from ...models.spec import ENCODES, parse_spec
 from ...schemas.base import Own
 from ...schemas.judgement import Judge
-from .presets import MAIN, PromptSet
+from ..judging.settings import MAIN, PromptSet
 
 
 class SelectionSettings(Own):

@@ -29,7 +29,7 @@ VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
 CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 """Names of folders with pictures of characters that a method drew itself."""
 REVIEW = "keyframes.json"
-"""File beside the stories of outputs that were taken from videos; see ``evaluation/images/keyframes.py``."""
+"""File beside the stories of outputs that were taken from videos; see ``evaluation/shots/keyframes.py``."""
 _STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
 # One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
 _NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...media.images import LIMITS, PictureLimits
 from ...media.problems import MediaProblem
-from ...releases.shot_tree import ShotSet, ShotStory
+from ...releases.shots.tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.issue import Issue, Level
 from ...validators.report import IssueBin

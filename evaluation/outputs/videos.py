@@ -17,7 +17,7 @@ from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
 from ...schemas.issue import Issue
 from ...validators.report import IssueBin
-from ..completion.settings import frame_count
+from ..events.settings import frame_count
 from ..words import counted
 from .checked import (
     NOTHING_FOUND,

@@ -7,8 +7,8 @@ import unicodedata
 from itertools import combinations
 
 from ...schemas.score import Score
-from ..completion.compare import comparable, event_comparisons
 from ..completion.scores import EventScores
+from ..events.compare import comparable, event_comparisons
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
 from ..words import plural

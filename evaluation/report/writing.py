@@ -19,7 +19,7 @@ from .page import render_page
 from .showing import interval_text, value_text
 
 if TYPE_CHECKING:
-    from .images import ImageReport
+    from ..shots.report.page import ImageReport
 
 SCORES = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
 VERDICTS = (
@@ -177,7 +177,7 @@ def make_report(
     """
     kind = read_manifest(folder).kind
     if kind == "images":
-        from .images import images_report
+        from ..shots.report.page import images_report
 
         return images_report(folder, release, outputs, images)
     if images is not None:
@@ -187,10 +187,10 @@ def make_report(
             fix="leave them out",
         )
     if kind == "katha":
-        from .katha import katha_report
+        from ..katha.report.page import katha_report
 
         return katha_report(folder, release, outputs)
-    from .events import events_report
+    from ..events.report import events_report
 
     if outputs:
         raise ConfigError(

@@ -12,8 +12,8 @@ from ...media.images import encode, open_picture
 from ...schemas.canonical import sha256_bytes
 from ...schemas.plain_files import parse_json, read_plain
 from ..layout import SHOT_SCRIPTS
-from ..shot_references import IMAGES
-from ..shot_tree import FOLDER, REFERENCES
+from ..shots.references import IMAGES
+from ..shots.tree import FOLDER, REFERENCES
 from .form import FileSection
 from .sides import Side
 from .version import Step

@@ -7,8 +7,8 @@ from pathlib import Path
 from ...schemas.canonical import Json
 from ...schemas.issue import Issue
 from ...schemas.plain_files import json_lines, read_json
-from ...validators.dataset import REVIEWS
-from ..composition import PARTS, SIZES
+from ...validators.katha.dataset import REVIEWS
+from ..katha.composition import PARTS, SIZES
 from ..layout import (
     ANNOTATIONS,
     CANARY,

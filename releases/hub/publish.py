@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
-from ...validators.dataset import IMPORTED, as_user_error
+from ...validators.katha.dataset import IMPORTED, as_user_error
 from ..form import ReleaseForm
 from ..layout import LICENSE, README, RELEASE, files_in
 from ..loading import read_release_document
 from ..options import SEMVER
-from ..verification import verify
+from ..verify.verification import verify
 from .address import checked_endpoint, checked_repo
 from .client import DATASET, MAIN, Hub, open_hub
 from .faults import HubFault, Retries

@@ -9,7 +9,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
 from ...schemas.issue import Issue
 from ...schemas.plain_files import json_lines, read_json, read_plain
-from ...validators.dataset import REVIEWS
+from ...validators.katha.dataset import REVIEWS
 from ...validators.statistics import NO_VALUE
 from ..layout import ANNOTATIONS, SUBSETS
 from ..reviews import NO_REVIEWS, Reviews, read_reviews, why_unbacked

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.releases.entity_page import write_page
-from fabula.releases.entity_tree import read_entity_set, statistics_of_set
+from fabula.releases.entities.page import write_page
+from fabula.releases.entities.tree import read_entity_set, statistics_of_set
 from fabula.testing.report_documents import HOSTILE
 from fabula.testing.written_episodes import write_episodes
 

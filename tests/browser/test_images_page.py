@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.simulated_images import Simulated, write_images
 

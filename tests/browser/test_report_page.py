@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.report.katha import katha_report
 from fabula.evaluation.report.writing import write_report
 from fabula.testing.report_documents import HOSTILE, made_report
 from fabula.testing.simulated_evaluations import write_simulated

@@ -17,8 +17,7 @@ from fabula.cli.folders import TAKES
 from fabula.testing.endurance import rounds
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
-
-from .test_wrong_folders import ARGUMENTS, filled, folders
+from fabula.tests.cli.test_wrong_folders import ARGUMENTS, filled, folders
 
 __all__ = ["folders"]
 MEMORY = 3 << 30

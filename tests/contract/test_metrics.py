@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from fabula.engine.pipeline import load_pipeline
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.pipeline import PIPELINE
-from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.metric import Metric
 from fabula.evaluation.metrics.registry import METRICS, registered
 from fabula.evaluation.metrics.story import FoundStory, Story
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.pipeline import PIPELINE
+from fabula.evaluation.shots.score import score_folder
 from fabula.testing.simulated_images import Simulated, write_images
 
 CARD = ("Question:", "Formula:", "Input:", "Output:", "Undefined when:", "Source:", "Departures", "Example:")

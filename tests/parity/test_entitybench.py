@@ -11,9 +11,9 @@ import pytest
 
 from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
 from fabula.builders.entities.windows import UNITS, ShotSlots, Weights, choose_windows, score_of
-from fabula.releases.entity_import import export_episodes, import_episodes
-from fabula.releases.entity_tables import episode_rows
-from fabula.releases.entity_tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set
+from fabula.releases.entities.imports import export_episodes, import_episodes
+from fabula.releases.entities.tables import episode_rows
+from fabula.releases.entities.tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set
 from fabula.schemas.canonical import Json
 from fabula.schemas.entities import TYPES, EntitySplits, EpisodeShot
 from fabula.validators.report import ValidationReport

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.releases.loading import Release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.report.writing import make_report, write_report
 from fabula.releases.loading import Release
 from fabula.testing.judge_model import JudgeModel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.judges.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.katha_samples import sample_bundles

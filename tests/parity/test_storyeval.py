@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.completion.published import Imported, Results, import_results
-from fabula.evaluation.completion.score import score_archive
 from fabula.evaluation.completion.scores import PanelScore
-from fabula.evaluation.completion.votes import Definitions
-from fabula.releases.suites import load_suite, read_named, suite_bytes, write_suite
+from fabula.evaluation.events.published import Imported, Results, import_results
+from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions
+from fabula.releases.events.suites import load_suite, read_named, suite_bytes, write_suite
 from fabula.schemas.events import Suite, video_name
 
 pytestmark = pytest.mark.parity

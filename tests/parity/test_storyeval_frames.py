@@ -6,8 +6,8 @@ from pathlib import Path
 import av
 import pytest
 
-from fabula.evaluation.completion.settings import frame_count, prepare_video
-from fabula.evaluation.judges.pictures import ImageSettings
+from fabula.evaluation.events.settings import frame_count, prepare_video
+from fabula.evaluation.judging.pictures import ImageSettings
 from fabula.media.video import probe, sample_frames
 
 pytestmark = pytest.mark.parity

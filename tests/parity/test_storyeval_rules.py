@@ -7,8 +7,8 @@ import pytest
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.builders.events.list_events import participants_of, split_events
 from fabula.kinds.verbs import validate
-from fabula.releases.suites import load_suite
-from fabula.validators.suites.conditions import facial_expression
+from fabula.releases.events.suites import load_suite
+from fabula.validators.events.rules import facial_expression
 
 pytestmark = pytest.mark.parity
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.tables import Pairing, correlate_tables, read_table
+from fabula.evaluation.stats.tables import Pairing, correlate_tables, read_table
 
 pytestmark = pytest.mark.parity
 

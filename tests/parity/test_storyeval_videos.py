@@ -6,9 +6,9 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.completion.requests import EventOptions, events_request, video_budget
-from fabula.evaluation.completion.score import score_folder
-from fabula.releases.suites import load_suite
+from fabula.evaluation.events.requests import EventOptions, events_request, video_budget
+from fabula.evaluation.events.score import score_folder
+from fabula.releases.events.suites import load_suite
 from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.evaluation.metrics.alignment import average
-from fabula.evaluation.tables import correlate_tables, read_table
+from fabula.evaluation.stats.tables import correlate_tables, read_table
 from fabula.schemas.score import Score
 
 ALIAS = {"MMSStoryAgent": "MMStoryAgent"}  # the table of the user study misspells one method

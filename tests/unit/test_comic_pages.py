@@ -11,7 +11,7 @@ import pytest
 
 import fabula
 from fabula.errors import InputError
-from fabula.evaluation.judges.requests import EvaluateOptions
+from fabula.evaluation.katha.requests import EvaluateOptions
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds import verbs

@@ -14,9 +14,8 @@ from fabula.engine.report import RunReport
 from fabula.engine.run_options import Sets
 from fabula.engine.running import RunKind
 from fabula.engine.stage import Item
+from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES
 from fabula.schemas.canonical import jsonl_lines, write_atomic
-
-from .records import COMICS, PAGES
 
 
 def _through(stage: str) -> tuple[str, ...]:

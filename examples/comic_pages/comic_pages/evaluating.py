@@ -7,10 +7,10 @@ from pathlib import Path
 from fabula.engine.progress import Reporter
 from fabula.engine.report import RunReport
 from fabula.engine.running import RunKind
-from fabula.evaluation.judges.pipeline import PIPELINE as STORIES
-from fabula.evaluation.judges.presets import JUDGES
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluation_request
-from fabula.evaluation.judges.spending import tell_judging
+from fabula.evaluation.judging.settings import JUDGES
+from fabula.evaluation.katha.pipeline import PIPELINE as STORIES
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluation_request
+from fabula.evaluation.katha.spending import tell_judging
 from fabula.evaluation.protocol import Protocol
 from fabula.evaluation.running import check_request, run_evaluation
 
@@ -31,7 +31,7 @@ def evaluate_comics(
         release: the released pages.
         outputs: a folder per method: ``PAGE_ID/01.png`` and so on, or with seeds ``PAGE_ID/seed_0/01.png``.
         out: the run folder.
-        options: whom to ask; see :class:`fabula.evaluation.judges.requests.EvaluateOptions`.
+        options: whom to ask; see :class:`fabula.evaluation.katha.requests.EvaluateOptions`.
         reporter: takes the progress, and what it is about to cost.
     """
     request = evaluation_request(release, outputs, out, options, PIPELINE)

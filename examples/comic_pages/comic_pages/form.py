@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.errors import InputError, UserError
+from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES, SPLIT, ComicPage, as_story
+from fabula.examples.comic_pages.comic_pages.rules import check_page
 from fabula.releases.diff.form import DiffForm, RecordFile
 from fabula.releases.flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from fabula.releases.form import LAST_FILES, Facts, ReleaseForm
@@ -17,9 +19,6 @@ from fabula.releases.tables import Column, PlacedRow, Table, read_lines, row_of
 from fabula.schemas.canonical import Json
 from fabula.validators.report import IssueBin
 from fabula.validators.rules import Opened, RuleSet
-
-from .records import COMICS, PAGES, SPLIT, ComicPage, as_story
-from .rules import check_page
 
 PAGE_TABLE = Table(
     "pages",

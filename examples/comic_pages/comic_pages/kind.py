@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
 
 def _release() -> "ReleaseForm":
-    from .form import FORM
+    from fabula.examples.comic_pages.comic_pages.form import FORM
 
     return FORM
 
 
 def _drafting() -> "Drafting":
-    from .building import DRAFTING
+    from fabula.examples.comic_pages.comic_pages.building import DRAFTING
 
     return DRAFTING
 
 
 def _protocol() -> "Protocol":
-    from .evaluating import PROTOCOL
+    from fabula.examples.comic_pages.comic_pages.evaluating import PROTOCOL
 
     return PROTOCOL
 
 
 def _rules() -> "RuleSet":
-    from .form import RULES
+    from fabula.examples.comic_pages.comic_pages.form import RULES
 
     return RULES
 
 
 def _stories(folder: Path) -> "Release":
-    from .form import load_comics
+    from fabula.examples.comic_pages.comic_pages.form import load_comics
 
     return load_comics(folder).stories
 

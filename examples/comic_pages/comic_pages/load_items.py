@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fabula.engine.stage import Child, Item, Tools
-from fabula.evaluation.judges import load_items as stories
-
-from .form import load_comics
+from fabula.evaluation.katha import load_items as stories
+from fabula.examples.comic_pages.comic_pages.form import load_comics
 
 SPEC = replace(stories.SPEC, version=1)
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
+from fabula.examples.comic_pages.comic_pages.records import ComicPage
 from fabula.schemas.issue import Issue
-
-from .records import ComicPage
 
 
 def check_page(page: ComicPage, where: str) -> Iterator[Issue]:

@@ -11,7 +11,7 @@ import pytest
 from fabula.baselines.copy_paste import HEIGHT, UNFINISHED, WIDTH, write_copy_paste
 from fabula.errors import TargetError
 from fabula.evaluation.outputs.shots import check_shots
-from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.endurance import rounds
 
@@ -57,7 +57,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fabula.baselines.copy_paste import write_copy_paste
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.tree import read_shot_set
 
 left, before = int(sys.argv[1]), sys.argv[2] == "before"
 real = Path.replace

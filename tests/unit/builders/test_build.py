@@ -44,7 +44,7 @@ def test_records_when_written_are_sorted_envelopes(run) -> None:
 
 
 def test_records_when_validated_have_no_findings(run) -> None:
-    from fabula.validators.validation import validate
+    from fabula.validators.katha.validation import validate
 
     report = validate(run)
     assert report.issues == ()
@@ -180,7 +180,7 @@ def test_near_duplicates_when_added_with_a_smaller_id_leave_the_story_that_was_m
 
 
 def test_moral_label_when_edited_in_a_run_leaves_records_that_validate(katha, tmp_path) -> None:
-    from fabula.validators.validation import validate
+    from fabula.validators.katha.validation import validate
 
     out = tmp_path / "r"
     build(katha.samples / "stories.jsonl", out, limit=3)

@@ -14,7 +14,7 @@ from fabula.engine.status import run_status
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
 from fabula.schemas.values import Edit
-from fabula.validators.validation import validate
+from fabula.validators.katha.validation import validate
 
 STORY = "kb25k_0001"
 SIGNED = {"who": "ana", "why": "clearer"}

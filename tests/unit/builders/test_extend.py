@@ -13,7 +13,7 @@ from fabula.engine.manifest import read_manifest
 from fabula.engine.status import run_status
 from fabula.errors import InputError, RunError
 from fabula.kinds.verbs import continue_run, pipeline_of, withdraw
-from fabula.validators.validation import validate
+from fabula.validators.katha.validation import validate
 
 GATHERED = ("load_stories", "find_duplicates", "assign_splits")
 NOW = ExtendOptions(created_at="2026-03-01T00:00:00Z", workers=0)

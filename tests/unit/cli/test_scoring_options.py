@@ -6,7 +6,7 @@ import pytest
 
 from fabula.cli.score import check_options, event_definitions, katha_definitions, suite_of
 from fabula.errors import ConfigError
-from fabula.evaluation.completion.votes import Definitions as EventDefinitions
+from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.recoverability.definitions import Definitions
 
 GIVEN = {

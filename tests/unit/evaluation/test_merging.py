@@ -10,7 +10,7 @@ import pytest
 from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.archive.merging import merge_archives
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder

@@ -14,17 +14,17 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import EVALUATION, Archive, read_archive
 from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.archive.replies import LATER, last_attempts
-from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
-from fabula.evaluation.completion.score import score_folder as score_events
-from fabula.evaluation.judges.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request
+from fabula.evaluation.events.score import score_folder as score_events
+from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import run_evaluation
 from fabula.kinds.verbs import continue_run, export_so_far
 from fabula.models.settings import ATTEMPT
+from fabula.releases.events.suites import suite_bytes
 from fabula.releases.loading import Release
-from fabula.releases.suites import suite_bytes
 from fabula.schemas.canonical import canonical_text, digest
 from fabula.schemas.judgement import Judgement
 from fabula.testing.asked_prompts import prompt_of

@@ -12,8 +12,8 @@ from fabula.evaluation import running
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.archive.keeping import EARLIER, write_so_far
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.judges.pipeline import PIPELINE
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.katha.pipeline import PIPELINE
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import check_intact

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.tables import Table, correlate_tables, read_table
+from fabula.evaluation.stats.tables import Table, correlate_tables, read_table
 
 FIRST = "model\tpa\tother\na\t1\tx\nb\t2\ty\nc\t3\tz\nd\t-\tw\ne\t9\tv\n"
 SECOND = "model\tlite\tpa\nb\t20\t2\na\t10\t1\nc\t35\t3\nd\t40\t4\nf\t1\t1\n"

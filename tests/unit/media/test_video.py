@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fabula.errors import MissingRequirement
-from fabula.media import packets
+from fabula.media import video_file
 from fabula.media.problems import MediaProblem
 from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
 from fabula.testing.drawn import frame_level, write_video
@@ -218,9 +218,9 @@ def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_change
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = []
-    plain = packets.index_video
+    plain = video_file.index_video
     monkeypatch.setattr(
-        packets, "index_video", lambda *given, **named: counted.append(1) or plain(*given, **named)
+        video_file, "index_video", lambda *given, **named: counted.append(1) or plain(*given, **named)
     )
     path = tmp_path / "film.mp4"
     for frames in (10, 20):

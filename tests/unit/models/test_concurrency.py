@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fabula.models.concurrency import RAISE_AFTER, AdaptiveLimit
+from fabula.models.limits import RAISE_AFTER, AdaptiveLimit
 
 
 def test_limit_when_refused_is_halved_once_for_calls_under_way_together() -> None:

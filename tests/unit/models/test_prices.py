@@ -11,7 +11,7 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from fabula.errors import ConfigError
-from fabula.models import anthropic_chat, google_chat, openai_chat, openai_embedding
+from fabula.models import anthropic_chat, google_chat, openai_embedding, openai_models
 from fabula.models.chat import Usage
 from fabula.models.options import ModelOptions, Prices
 from fabula.models.prices import NAMES, Price, book, check_extra, highest_cost, price_of
@@ -92,7 +92,7 @@ def test_cost_when_tokens_were_written_into_the_cache_charges_them_as_such() -> 
 
 
 DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
-    "openai": ("gpt-6-sol", "chat", openai_chat, {
+    "openai": ("gpt-6-sol", "chat", openai_models, {
         "choices": [{"message": {"content": "x"}}],
         "usage": {
             "prompt_tokens": 10_000, "completion_tokens": 70,
@@ -100,7 +100,7 @@ DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
             "completion_tokens_details": {"reasoning_tokens": 30},
         },
     }),
-    "openai without a cache": ("gpt-4.1-mini", "chat", openai_chat, {
+    "openai without a cache": ("gpt-4.1-mini", "chat", openai_models, {
         "choices": [{"message": {"content": "x"}}],
         "usage": {"prompt_tokens": 10_000, "completion_tokens": 70},
     }),

@@ -16,8 +16,8 @@ from fabula.evaluation.recoverability.score import read_weights
 from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
+from fabula.releases.events.suites import write_suite
 from fabula.releases.loading import Release
-from fabula.releases.suites import write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.human import HumanRow
 from fabula.schemas.judgement import EvaluationManifest, Judgement

@@ -14,9 +14,9 @@ from fabula.kinds.registry import form_of_release
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.diff.check import check_changes
 from fabula.releases.diff.since import options_since
-from fabula.releases.katha_form import FORM
+from fabula.releases.katha.form import FORM
 from fabula.releases.options import PackOptions
-from fabula.releases.packing import PackResult
+from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

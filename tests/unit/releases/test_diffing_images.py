@@ -15,8 +15,8 @@ from fabula.releases.diff.version import Step
 from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
 from fabula.releases.shot_facts import with_provenance, write_facts
-from fabula.releases.shot_import import import_set
-from fabula.releases.shot_tree import FOLDER, read_shot_set
+from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.tree import FOLDER, read_shot_set
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 
 CREATED = "2026-01-01T00:00:00Z"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, TargetError
-from fabula.releases.entity_requests import RequestOptions, entity_requests, write_requests
-from fabula.releases.entity_tree import EntitySet, read_entity_set
+from fabula.releases.entities.requests import RequestOptions, entity_requests, write_requests
+from fabula.releases.entities.tree import EntitySet, read_entity_set
 from fabula.testing.written_episodes import CAST, SHOTS, write_episodes
 
 ANA, CUP = CAST["Character 1"][1], CAST["Object 1"][1]

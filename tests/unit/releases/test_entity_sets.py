@@ -10,9 +10,9 @@ import pytest
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
 from fabula.kinds.verbs import diff, pack, verify
-from fabula.releases.entity_form import EntityRelease
-from fabula.releases.entity_import import export_episodes, import_episodes
-from fabula.releases.entity_tree import (
+from fabula.releases.entities.form import EntityRelease
+from fabula.releases.entities.imports import export_episodes, import_episodes
+from fabula.releases.entities.tree import (
     EntitySet,
     Episode,
     holds_episodes,

@@ -19,8 +19,7 @@ import pytest
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.documents import checksums, file_entries
-from fabula.releases.entity_import import import_episodes
+from fabula.releases.entities.imports import import_episodes
 from fabula.releases.layout import (
     CARD,
     CROISSANT,
@@ -32,9 +31,10 @@ from fabula.releases.layout import (
     SUMS,
 )
 from fabula.releases.options import PackOptions
+from fabula.releases.pack.documents import checksums, file_entries
 from fabula.releases.shot_facts import with_provenance, write_facts
-from fabula.releases.shot_import import import_set
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.tree import read_shot_set
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run

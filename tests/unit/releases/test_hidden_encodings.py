@@ -14,7 +14,7 @@ import pytest
 from fabula.releases.hidden.decodings import TooMuchEncoded, plain, readings
 from fabula.releases.hidden.marks import Marks, marks_of
 from fabula.releases.hidden.search import search
-from fabula.releases.packing import PackResult
+from fabula.releases.pack.packing import PackResult
 
 
 def units(letter: str) -> list[bytes]:

@@ -8,7 +8,7 @@ from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.status_rules import record_hashes
+from fabula.validators.katha.field_rules import record_hashes
 
 PREFACE = (
     "On the road the spirit on the king's back began a tale, as it had begun one every night before, "

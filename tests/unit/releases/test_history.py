@@ -10,7 +10,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.releases.layout import ANNOTATIONS, VARIANTS
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on
-from fabula.validators.dataset import iter_bundles
+from fabula.validators.katha.dataset import iter_bundles
 
 HISTORY = Path(fabula.__file__).parent / "releases" / "history"
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"

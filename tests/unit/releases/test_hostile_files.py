@@ -23,8 +23,7 @@ from fabula.releases.parquet import open_table
 from fabula.schemas.canonical import Json, pretty_bytes
 from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
 from fabula.testing.endurance import rounds
-
-from .test_hostile_texts import KINDS, packed
+from fabula.tests.unit.releases.test_hostile_texts import KINDS, packed
 
 TABLES = {"katha": "stories", "events": "prompts", "entities": "episodes", "shots": "stories"}
 MEMORY = 3 << 30
@@ -74,7 +73,7 @@ def in_little_memory(work: str, folder: Path) -> subprocess.CompletedProcess[str
     code = (
         "import resource, sys; from pathlib import Path; import fabula;"
         "from fabula.kinds.verbs import verify;"
-        "from fabula.releases.read_back import refused_tables;"
+        "from fabula.releases.verify.read_back import refused_tables;"
         f"resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}));"
         "from fabula.errors import FabulaError\n"
         "folder = Path(sys.argv[1])\n"

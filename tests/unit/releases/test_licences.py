@@ -7,7 +7,7 @@ from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.validation import validate
+from fabula.validators.katha.validation import validate
 
 OPTIONS = PackOptions("0.1.0")
 

@@ -5,11 +5,11 @@ import os
 import pytest
 
 from fabula.errors import ConfigError, InputError, TargetError
-from fabula.releases.official_export import export_package
-from fabula.releases.official_import import import_package
-from fabula.releases.official_lines import ImportOptions
+from fabula.releases.katha.package_export import export_package
+from fabula.releases.katha.package_import import import_package
+from fabula.releases.katha.package_lines import ImportOptions
 from fabula.testing.official_packages import package_rows, write_package
-from fabula.validators.validation import validate
+from fabula.validators.katha.validation import validate
 
 STORY = ImportOptions(fields={"source_text": "story"})
 
@@ -189,7 +189,7 @@ def test_disk_when_it_fills_leaves_nothing_behind(tmp_path, source, monkeypatch)
         copy.write(file.read(1))
         raise OSError(errno.ENOSPC, "No space left on device", str(copy.name))
 
-    monkeypatch.setattr("fabula.releases.official.shutil.copyfileobj", full)
+    monkeypatch.setattr("fabula.releases.katha.package.shutil.copyfileobj", full)
     with pytest.raises(TargetError, match="No space left on device"):
         import_package(source, tmp_path / "out", STORY)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["package"]

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases.official_export import export_package
-from fabula.releases.official_import import import_package
-from fabula.releases.official_lines import ImportOptions
+from fabula.releases.katha.package_export import export_package
+from fabula.releases.katha.package_import import import_package
+from fabula.releases.katha.package_lines import ImportOptions
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.official_packages import canonical_package, write_package
 

@@ -4,18 +4,18 @@ import json
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.load_items import chosen_records
 from fabula.evaluation.judges.settings import SelectionSettings
+from fabula.evaluation.katha.load_items import chosen_records
 from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.diff.render import lines as diff_lines
-from fabula.releases.official_export import export_package
-from fabula.releases.official_import import import_package
-from fabula.releases.official_lines import ImportOptions
+from fabula.releases.katha.package_export import export_package
+from fabula.releases.katha.package_import import import_package
+from fabula.releases.katha.package_lines import ImportOptions
 from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.text import normalize_text
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import canonical_package, package_rows, write_package
-from fabula.validators.validation import statistics_of, validate
+from fabula.validators.katha.validation import statistics_of, validate
 
 STORY = ImportOptions(fields={"source_text": "story"})
 

@@ -11,12 +11,13 @@ from fabula.engine.lock import hold
 from fabula.engine.report import ItemReport
 from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases import documents, target
+from fabula.releases import target
 from fabula.releases.options import PackOptions
+from fabula.releases.pack import documents
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
-from fabula.validators.status_rules import record_hashes
+from fabula.validators.katha.field_rules import record_hashes
 
 OPTIONS = PackOptions("0.1.0")
 
@@ -326,7 +327,7 @@ def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
 def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
     program = (
         "import sys; from pathlib import Path; from fabula import PackOptions, pack;"
-        "import fabula.releases.packing, fabula.validators.validation;"
+        "import fabula.releases.pack.packing, fabula.validators.katha.validation;"
         "print('ready', flush=True);"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
     )

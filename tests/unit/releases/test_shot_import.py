@@ -8,9 +8,9 @@ import pytest
 
 from fabula.errors import InputError, TargetError
 from fabula.releases.shot_facts import read_story_facts, with_provenance
-from fabula.releases.shot_import import REQUESTS, export_requests, import_set, is_shot_set
-from fabula.releases.shot_requests import RequestOptions
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.imports import REQUESTS, export_requests, import_set, is_shot_set
+from fabula.releases.shots.requests import RequestOptions
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 
 
@@ -80,7 +80,7 @@ def test_import_set_when_it_fails_on_the_way_leaves_nothing(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("fabula.releases.shot_import.write_imported_run", fail)
+    monkeypatch.setattr("fabula.releases.shots.imports.write_imported_run", fail)
     (tmp_path / "runs").mkdir()
     with pytest.raises(TargetError, match="No space left"):
         import_set(tree, tmp_path / "runs/vistory")

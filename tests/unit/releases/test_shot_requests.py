@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases.shot_requests import RequestOptions, shot_requests
-from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.releases.shots.requests import RequestOptions, shot_requests
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import InputError, TargetError
-from fabula.releases.shot_import import import_set
-from fabula.releases.shot_references import is_safe_name
-from fabula.releases.shot_tree import read_shot_set, write_shot_set
+from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.references import is_safe_name
+from fabula.releases.shots.tree import read_shot_set, write_shot_set
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 from fabula.validators.shots.codes import CODES

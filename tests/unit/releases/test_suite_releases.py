@@ -10,10 +10,10 @@ import fabula
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.event_form import SuiteRelease
+from fabula.releases.events.form import SuiteRelease
+from fabula.releases.events.suites import load_suite
 from fabula.releases.loading import load as load_stories
 from fabula.releases.options import PackOptions
-from fabula.releases.suites import load_suite
 
 SEEDS: list[dict[str, Any]] = [
     {"prompt": "A dog rolls over, begs for a treat, and then catches it.", "author": "ana"},

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import InputError
-from fabula.releases.suites import load_suite, suite_bytes, write_suite
+from fabula.releases.events.suites import load_suite, suite_bytes, write_suite
 from fabula.schemas.events import LONGEST_NAME, video_name
 
 ENTRY = {

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import TargetError
-from fabula.releases.entity_import import import_episodes
-from fabula.releases.official_import import import_package
-from fabula.releases.shot_import import import_set
-from fabula.releases.shot_tree import read_shot_set, write_shot_set
+from fabula.releases.entities.imports import import_episodes
+from fabula.releases.katha.package_import import import_package
+from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.tree import read_shot_set, write_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.official_packages import write_package
 from fabula.testing.written_episodes import write_episodes

@@ -11,8 +11,8 @@ from fabula.errors import InputError
 from fabula.kinds.verbs import verify
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.validation import validate
 from fabula.validators.report import CheckReport
-from fabula.validators.validation import validate
 
 
 def codes(report):

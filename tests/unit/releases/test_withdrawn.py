@@ -6,9 +6,9 @@ import pytest
 
 from fabula.engine.report import ItemReport
 from fabula.errors import InputError
-from fabula.releases.check_documents import check_left_out
-from fabula.releases.katha_form import withdrawn
-from fabula.releases.selection import LeftOut, Selection, require_records
+from fabula.releases.katha.form import withdrawn
+from fabula.releases.pack.selection import LeftOut, Selection, require_records
+from fabula.releases.verify.documents import check_left_out
 
 MEANING = "It was withdrawn; its id is not used again."
 

@@ -13,8 +13,8 @@ from fabula.schemas.paths import format_path, get_at, replace_at
 from fabula.schemas.vocabulary import NAMES, vocabulary
 from fabula.testing.katha_folders import rehash, write_records, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.validation import validate
 from fabula.validators.record_rules import check_story
-from fabula.validators.validation import validate
 
 BUNDLE = sample_bundles(2)[1]
 

@@ -15,7 +15,7 @@ from fabula.schemas.paths import get_at, replace_at
 from fabula.testing.endurance import rounds
 from fabula.testing.katha_folders import write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.validation import validate
+from fabula.validators.katha.validation import validate
 
 FILES = [
     *((write_run, name) for name in ("records.jsonl", "run.json", "assignments.jsonl", "balance.json")),

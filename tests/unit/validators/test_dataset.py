@@ -10,8 +10,8 @@ from fabula.schemas.canonical import canonical_bytes, jsonl_lines, pretty_bytes
 from fabula.schemas.issue import Issue
 from fabula.testing.katha_folders import write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.dataset import iter_bundles, open_dataset
-from fabula.validators.validation import validate
+from fabula.validators.katha.dataset import iter_bundles, open_dataset
+from fabula.validators.katha.validation import validate
 
 
 def test_open_dataset_when_run_folder_streams_bundles_with_their_variants(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.text import normalize_text
 from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.field_rules import record_hashes
+from fabula.validators.katha.scene_rules import without_article
+from fabula.validators.katha.set_splits import RunBalance
+from fabula.validators.katha.validation import validate
 from fabula.validators.record_rules import check_story
-from fabula.validators.scene_rules import without_article
-from fabula.validators.set_splits import RunBalance
-from fabula.validators.status_rules import record_hashes
-from fabula.validators.validation import validate
 from fabula.validators.view import first_difference
 
 

@@ -8,8 +8,8 @@ import pytest
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.validation import SET_RULES, statistics_of, validate
 from fabula.validators.record_rules import STORY_RULES, check_story, incomplete_reason
-from fabula.validators.validation import SET_RULES, statistics_of, validate
 
 
 @pytest.mark.parametrize("writer", [write_run, write_release])

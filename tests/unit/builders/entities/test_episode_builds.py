@@ -14,7 +14,7 @@ from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.engine.report import RunReport
 from fabula.errors import BelowThreshold, ConfigError
-from fabula.releases.entity_tree import read_entity_set
+from fabula.releases.entities.tree import read_entity_set
 from fabula.schemas.canonical import Json
 from fabula.testing.entities_model import answer
 from fabula.testing.load_films import film_request

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities.building import EntityOptions, build_entities
-from fabula.releases.entity_tree import read_entity_set
+from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_detections import write_detections
 from fabula.testing.drawn_videos import write_frames
 from fabula.testing.photograph import PEOPLE

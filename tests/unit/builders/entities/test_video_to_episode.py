@@ -19,7 +19,7 @@ from fabula.engine.execute import execute
 from fabula.engine.progress import PlainReporter
 from fabula.errors import BelowThreshold, ConfigError, InputError, MissingRequirement
 from fabula.kinds.verbs import continue_run
-from fabula.releases.entity_tree import read_entity_set
+from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.entities_model import answer
 from fabula.testing.load_films import film_request

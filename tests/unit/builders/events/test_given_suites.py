@@ -9,8 +9,8 @@ import pytest
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, validate, verify
+from fabula.releases.events.suites import load_suite, suite_bytes
 from fabula.releases.options import PackOptions
-from fabula.releases.suites import load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
 from fabula.testing.suite_model import answer
 

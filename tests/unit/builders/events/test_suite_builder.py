@@ -9,7 +9,7 @@ import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite, estimate_suite
 from fabula.errors import BelowThreshold, ConfigError, InputError, RunError
-from fabula.releases.suites import load_suite
+from fabula.releases.events.suites import load_suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.suite_model import answer

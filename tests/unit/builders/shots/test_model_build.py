@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.shots.building import ShotOptions, build_shots, estimate_shots
-from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference
 from fabula.testing.model_server import Answer, Asked, ModelServer

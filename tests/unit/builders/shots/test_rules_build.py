@@ -10,7 +10,7 @@ import pytest
 import fabula
 from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.errors import BelowThreshold, ConfigError, InputError
-from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.validators.report import ValidationReport
 from fabula.validators.shots.camera import read_camera
 

@@ -13,8 +13,8 @@ from fabula.engine.edits import NAME, edits_of
 from fabula.errors import BelowThreshold, ConfigError, RunError
 from fabula.kinds.verbs import continue_run, correct, pack, verify, withdraw
 from fabula.releases.options import PackOptions
-from fabula.releases.shot_import import import_set
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.model_server import ModelServer
 from fabula.testing.shots_model import answer

@@ -7,9 +7,9 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.completion.compare import compare_folders
-from fabula.evaluation.completion.votes import Definitions
-from fabula.releases.suites import write_suite
+from fabula.evaluation.events.compare import compare_folders
+from fabula.evaluation.events.votes import Definitions
+from fabula.releases.events.suites import write_suite
 from fabula.schemas.events import Suite
 
 Make = Callable[..., Archive]

@@ -11,14 +11,9 @@ import pytest
 from fabula.engine.execute import execute
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.completion.requests import (
-    EventOptions,
-    estimate_events,
-    events_request,
-    video_budget,
-)
-from fabula.evaluation.completion.score import score_folder
-from fabula.releases.suites import suite_bytes
+from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request, video_budget
+from fabula.evaluation.events.score import score_folder
+from fabula.releases.events.suites import suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import Fault, ModelServer, SafetyBlock, ServerError

@@ -8,9 +8,9 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.errors import InputError
-from fabula.evaluation.completion.requests import EventOptions, estimate_events, events_request
+from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request
 from fabula.evaluation.outputs.videos import check_videos
-from fabula.releases.suites import load_suite, suite_bytes
+from fabula.releases.events.suites import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.evaluation.completion.votes import Unreadable, parse_completion, parsed_completion
+from fabula.evaluation.events.votes import Unreadable, parse_completion, parsed_completion
 
 
 @pytest.mark.parametrize(

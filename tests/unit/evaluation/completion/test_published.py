@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.completion.published import Results, import_results
+from fabula.evaluation.events.published import Results, import_results
 from fabula.schemas.events import Suite
 
 BLOCKED = "Error: {'error': {'inner_error': {'code': 'ResponsibleAIPolicyViolation'}}}"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.completion.score import score_archive
 from fabula.evaluation.completion.scores import rates_of, read_rates
-from fabula.evaluation.completion.votes import Definitions
+from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions
 from fabula.schemas.events import Suite
 
 

@@ -10,9 +10,9 @@ import pytest
 from fabula.errors import BudgetStop
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.completion.requests import EventOptions, events_request
-from fabula.evaluation.completion.score import score_folder
-from fabula.evaluation.completion.votes import Definitions
+from fabula.evaluation.events.requests import EventOptions, events_request
+from fabula.evaluation.events.score import score_folder
+from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.running import check_request, run_evaluation
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel

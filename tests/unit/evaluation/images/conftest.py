@@ -8,8 +8,8 @@ import pytest
 
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.engine.report import RunReport
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
-from fabula.releases.shot_tree import read_shot_set
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.table_detector import SETTINGS
 

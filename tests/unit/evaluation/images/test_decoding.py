@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.images import found
 from fabula.evaluation.outputs import checked
+from fabula.evaluation.shots import found
 from fabula.media.images import Picture, open_picture
 
 Evaluate = Callable[..., Any]

@@ -13,14 +13,14 @@ from PIL import Image
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import export_archive, read_archive, read_manifest
-from fabula.evaluation.images.compare import compare_folders
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import packed, read_found
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
-from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.vectors import unpacked
+from fabula.evaluation.shots.compare import compare_folders
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import packed, read_found
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.score import score_folder
 from fabula.models.vision.store import VectorStore
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot_outputs

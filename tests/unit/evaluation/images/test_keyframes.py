@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 
 from fabula.errors import InputError, TargetError
-from fabula.evaluation.images.keyframe_files import Keyframes, take_keyframes
-from fabula.evaluation.images.keyframes import Finding
 from fabula.evaluation.outputs.shots import check_shots
+from fabula.evaluation.shots.keyframe_files import Keyframes, take_keyframes
+from fabula.evaluation.shots.keyframes import Finding
 from fabula.media.images import open_picture
 from fabula.media.video import frames_at
-from fabula.releases.shot_tree import read_shot_set
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.drawn_videos import Take, write_takes
 

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import pytest
 
-from fabula.evaluation.images.compare import Leaderboard, leaderboard
-from fabula.evaluation.images.compare import image_comparisons as paired
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.scores import MethodScores, StoryScore, pooled
 from fabula.evaluation.metrics.registry import in_order, judge_of, label_of, lead_of, metrics
+from fabula.evaluation.shots.compare import Leaderboard, leaderboard
+from fabula.evaluation.shots.compare import image_comparisons as paired
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.scores import MethodScores, StoryScore, pooled
 from fabula.schemas.score import Score
 
 FEW = Definitions(resamples=500)

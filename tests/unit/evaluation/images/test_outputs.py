@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.outputs.shot_folders import Choice, shot_number
 from fabula.evaluation.outputs.shots import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
-from fabula.releases.shot_tree import ShotSet, read_shot_set
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
 from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
 from fabula.testing.table_detector import SETTINGS

@@ -10,13 +10,13 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.protocols import protocol_differences
-from fabula.evaluation.images.definitions import Definitions, read_definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.per_shot import scored_shots, shot_rows
-from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.registry import names, registered
-from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.shots.definitions import Definitions, read_definitions
+from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.tables import scored_shots, shot_rows
 
 Evaluate = Callable[..., Any]
 PACKAGE = '''

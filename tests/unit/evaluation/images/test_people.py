@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.images.definitions import Definitions
+from fabula.evaluation.shots.definitions import Definitions
 from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import Exclusion, StudySettings

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.images.definitions import Definitions, read_definitions
-from fabula.evaluation.images.ratings import collect_panels, stability, story_ratings
 from fabula.evaluation.metrics.cids import DEFINITION, ENSEMBLE
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
+from fabula.evaluation.shots.definitions import Definitions, read_definitions
+from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
 from fabula.schemas.judgement import Judge, Judgement
 
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model=None)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import packed
-from fabula.evaluation.images.scores import score_story
 from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import packed
+from fabula.evaluation.shots.scores import score_story
 
 NAN = float("nan")
 

@@ -12,15 +12,15 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.merging import merge_archives
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import kinds_of_story, packed, read_found
-from fabula.evaluation.images.per_shot import scored_shots, write_scores
-from fabula.evaluation.images.ratings import actions_of, collect_panels
-from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.images.scores import Stratum, score_story, strata_of
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
-from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import kinds_of_story, packed, read_found
+from fabula.evaluation.shots.ratings import actions_of, collect_panels
+from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import Stratum, score_story, strata_of
+from fabula.evaluation.shots.tables import scored_shots, write_scores
 from fabula.schemas.judgement import Judge, Judgement
 
 Evaluate = Callable[..., Any]

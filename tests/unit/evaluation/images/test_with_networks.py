@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
-from fabula.evaluation.images.score import score_folder
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.score import score_folder
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.tiny_vision import tiny_settings
 

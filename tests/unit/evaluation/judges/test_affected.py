@@ -11,8 +11,8 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive, write_archive
-from fabula.evaluation.judges.affected import Affected, affected_judgements
-from fabula.evaluation.judges.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.katha.affected import Affected, affected_judgements
+from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_storyboards import draw_outputs, judged_release

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.errors import BudgetStop, ConfigError, InputError
 from fabula.evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judges.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from fabula.engine.asking import BadReply
-from fabula.evaluation.judges.packets import (
+from fabula.evaluation.judging.packets import (
     EVIDENCE,
     Packet,
     contrast_packets,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fabula.evaluation.judges.packets import EVIDENCE, label_packet, question_packets
-from fabula.evaluation.judges.presets import in_all_sets, judge_prompt, of_sets
+from fabula.evaluation.judging.packets import EVIDENCE, label_packet, question_packets
+from fabula.evaluation.judging.settings import in_all_sets, judge_prompt, of_sets
 from fabula.models.chat import Image
 from fabula.prompts.loader import prompt_ids, prompt_source
 from fabula.schemas.katha import StoryRecord

@@ -1,7 +1,7 @@
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.load_items import subset_ids
+from fabula.evaluation.katha.load_items import subset_ids
 
 
 @pytest.fixture

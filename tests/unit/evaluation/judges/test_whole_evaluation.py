@@ -12,17 +12,17 @@ import pytest
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judges import pictures as images_module
-from fabula.evaluation.judges import prepare_images
-from fabula.evaluation.judges.pictures import ImageSettings
-from fabula.evaluation.judges.pipeline import FRAMES
-from fabula.evaluation.judges.requests import (
+from fabula.evaluation.judging import pictures as images_module
+from fabula.evaluation.judging.pictures import ImageSettings
+from fabula.evaluation.katha import prepare_images
+from fabula.evaluation.katha.pipeline import FRAMES
+from fabula.evaluation.katha.requests import (
     EvaluateOptions,
     estimate_evaluation,
     evaluate_katha,
     evaluation_request,
 )
-from fabula.evaluation.judges.spending import judging_budget
+from fabula.evaluation.katha.spending import judging_budget
 from fabula.evaluation.outputs import checked as outputs_module
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.kinds.registry import foreign_sections
@@ -324,7 +324,7 @@ def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_gues
 def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
     evaluate: Evaluate, server: ModelServer, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fabula.evaluation.judges import packets
+    from fabula.evaluation.judging import packets
 
     titled = packets.labelled
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine
 
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import read_found
-from fabula.evaluation.images.requests import ImageOptions, evaluate_images
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
 from fabula.evaluation.metrics.vectors import Floats, unit
-from fabula.evaluation.report.images import ImageReport, images_report
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 
 ONE, SLANT, OTHER = np.array([1.0, 0.0]), np.array([0.6, 0.8]), np.array([0.0, 1.0])

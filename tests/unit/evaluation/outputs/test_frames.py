@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.completion.settings import frame_count, prepare_video
-from fabula.evaluation.judges.pictures import ImageSettings
+from fabula.evaluation.events.settings import frame_count, prepare_video
+from fabula.evaluation.judging.pictures import ImageSettings
 from fabula.media.problems import MediaProblem
 from fabula.testing.drawn import write_video
 

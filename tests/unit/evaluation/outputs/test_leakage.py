@@ -6,8 +6,8 @@ import pytest
 from PIL import Image as Images
 from PIL.PngImagePlugin import PngInfo
 
-from fabula.evaluation.judges.pictures import foreign_chunks
-from fabula.evaluation.judges.secrets import fixed_texts, scan_packet
+from fabula.evaluation.judging.leakage import fixed_texts, scan_packet
+from fabula.evaluation.judging.pictures import foreign_chunks
 from fabula.media.images import encode, open_picture
 from fabula.models.chat import Image, Part
 from fabula.prompts.filters import fenced

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.pictures import (
+from fabula.evaluation.judging.pictures import (
     ImageSettings,
     foreign_chunks,
     keep_pictures,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.outputs.named import read_manifest
 from fabula.evaluation.outputs.story_folders import find_story_folders, title_key
 from fabula.evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs

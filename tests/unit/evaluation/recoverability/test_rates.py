@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.evaluation.completion import votes
+from fabula.evaluation.events import votes
 from fabula.evaluation.recoverability import columns, recoverability
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.recoverability import Rate, values_of

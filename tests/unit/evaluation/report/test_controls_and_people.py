@@ -8,12 +8,12 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.completion.compare import compare_folders
-from fabula.evaluation.completion.votes import Definitions as EventDefinitions
+from fabula.evaluation.events.compare import compare_folders
+from fabula.evaluation.events.report import events_report
+from fabula.evaluation.events.votes import Definitions as EventDefinitions
+from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.report.events import events_report
-from fabula.evaluation.report.katha import katha_report
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
@@ -21,7 +21,7 @@ from fabula.evaluation.report.writing import scores_csv
 from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
-from fabula.releases.suites import SUITE, write_suite
+from fabula.releases.events.suites import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.testing.simulated_evaluations import Simulated, write_simulated

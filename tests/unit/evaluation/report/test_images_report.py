@@ -11,17 +11,17 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import export_archive
-from fabula.evaluation.images.compare import compare_folders
-from fabula.evaluation.images.definitions import Definitions
-from fabula.evaluation.images.found import IMAGES, read_found
-from fabula.evaluation.images.score import score_folder
-from fabula.evaluation.report.images import ImageReport, images_report
 from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import write_calibration
-from fabula.evaluation.report.shot_cards import GONE, SPENT
-from fabula.evaluation.report.shot_stories import CARDS, EACH, METHODS, Choice, covered
 from fabula.evaluation.report.writing import make_report, scores_csv, shots_csv, write_report
+from fabula.evaluation.shots.compare import compare_folders
+from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.found import IMAGES, read_found
+from fabula.evaluation.shots.report.cards import GONE, SPENT
+from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.report.stories import CARDS, EACH, METHODS, Choice, covered
+from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings

@@ -8,10 +8,10 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.katha.report.cases import ALL, TYPICAL, WORST
+from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.report.katha import katha_report
-from fabula.evaluation.report.katha_cases import ALL, TYPICAL, WORST
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.writing import make_report

@@ -9,8 +9,8 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.models.vision.crop import cut
+from fabula.models.vision.detectors import Asked, fitted, load_grounding_dino
 from fabula.models.vision.devices import Place
-from fabula.models.vision.grounding_dino import Asked, fitted, load_grounding_dino
 from fabula.models.vision.types import Box
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import tiny_settings
@@ -66,7 +66,7 @@ def test_grounding_dino_gives_what_the_library_makes_of_the_same_pixels(
     import torch
     from transformers import AutoTokenizer, GroundingDinoForObjectDetection
 
-    from fabula.models.vision.grounding_dino import _pixels
+    from fabula.models.vision.detectors import _pixels
 
     module = GroundingDinoForObjectDetection.from_pretrained(tiny["local"]).eval()
     words = AutoTokenizer.from_pretrained(tiny["local"])("character.", return_tensors="pt")

@@ -67,7 +67,7 @@ def head_state(names: tuple[int, ...] = (0, 2, 4, 6, 7)) -> dict[str, Any]:
 def test_aesthetic_gives_one_value_a_picture_and_says_which_definition(
     siglip: Path, tmp_path: Path, pictures: "list[Image]", definition: Any
 ) -> None:
-    from fabula.models.vision.aesthetic import PREPARATIONS, load_aesthetic
+    from fabula.models.vision.predictors import PREPARATIONS, load_aesthetic
 
     state = head_state()
     torch.save(state, tmp_path / "head.pth")
@@ -86,7 +86,7 @@ def test_aesthetic_gives_one_value_a_picture_and_says_which_definition(
 
 
 def test_aesthetic_when_the_head_is_missing_or_another_says_so(siglip: Path, tmp_path: Path) -> None:
-    from fabula.models.vision.aesthetic import load_aesthetic
+    from fabula.models.vision.predictors import load_aesthetic
 
     with pytest.raises(MissingRequirement, match=r"aesthetic_predictor_v2_5\.pth"):
         load_aesthetic(Place(), siglip)

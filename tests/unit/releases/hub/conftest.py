@@ -12,7 +12,7 @@ from fabula.releases.hub.faults import Retries
 from fabula.releases.hub.fetch import FetchOptions
 from fabula.releases.hub.publish import PublishOptions
 from fabula.releases.options import PackOptions
-from fabula.releases.packing import PackResult
+from fabula.releases.pack.packing import PackResult
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -17,7 +17,7 @@ from fabula.kinds.verbs import load, pack, publish, verify
 from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
 from fabula.releases.layout import RELEASE, SUMS
 from fabula.releases.options import PackOptions
-from fabula.releases.packing import PackResult
+from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
 

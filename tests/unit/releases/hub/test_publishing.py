@@ -13,7 +13,7 @@ from fabula.kinds.verbs import plan_publishing, publish
 from fabula.releases.hub.client import open_hub
 from fabula.releases.hub.plan import Local, look, require_same_benchmark
 from fabula.releases.layout import RELEASE
-from fabula.releases.packing import PackResult
+from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file
 from fabula.testing.hub import (
     TOKEN,

@@ -8,7 +8,7 @@ import pytest
 
 from fabula.errors import HubUnavailable, InputError
 from fabula.kinds.verbs import plan_publishing, publish
-from fabula.releases.official_import import import_package
+from fabula.releases.katha.package_import import import_package
 from fabula.testing.official_packages import package_rows, write_package
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fabula.models.secrets import MARK
-from fabula.releases.entity_tree import read_entity_set, script_bytes
+from fabula.releases.entities.tree import read_entity_set, script_bytes
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 from fabula.validators.entities.codes import CODES
 

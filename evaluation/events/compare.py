@@ -1,0 +1,127 @@
+"""Comparing two evaluations of videos made under the same protocol: paired over prompts."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, UserError
+from ..archive.archive import read_manifest
+from ..archive.protocols import Difference, check_alike
+from ..archive.replies import notes_of_both
+from ..completion.scores import PanelScore
+from ..stats.paired import Pair, Paired, paired
+from .score import score_folder
+from .votes import Definitions
+
+
+@dataclass(frozen=True)
+class EventComparisons:
+    """Methods of two evaluations against each other.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        comparisons: those of the same name if there are any, else each against each; per verifier.
+        differences: parts of the protocol that were allowed to differ.
+        notes: what a reader must know before trusting a number.
+    """
+
+    definitions: Definitions
+    comparisons: tuple[Paired, ...]
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON; values are fractions."""
+        return {
+            "kind": "events",
+            "definitions": vars(self.definitions),
+            "comparisons": [one.as_json() for one in self.comparisons],
+            "differences": [one.as_json() for one in self.differences],
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the comparison in percentage points."""
+        for difference in self.differences:
+            yield f"the protocols differ in {difference.path}"
+        yield "difference of completion rates (positive: the first completes more)"
+        yield from (f"  {one.line()}" for one in self.comparisons)
+        for note in self.notes:
+            yield f"note: {note}"
+
+
+def compare_folders(
+    first: Path, second: Path, suite: Path | None, definitions: Definitions, allowed: Collection[str] = ()
+) -> EventComparisons:
+    """Compare the methods of two evaluation folders of kind events.
+
+    Raises:
+        InputError: a folder cannot be read, their protocols differ, or they share no verifier.
+    """
+    manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
+    differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
+    ours, theirs = (score_folder(folder, suite, definitions).panels for folder in (first, second))
+    pairs = [(a, b) for a in ours for b in theirs if a.panel.judge == b.panel.judge]
+    if not pairs:
+        raise InputError(
+            [
+                UserError(
+                    str(second), what=f"no judge voted both here and in {first}",
+                    fix="compare evaluations with the same judges",
+                )
+            ]
+        )  # fmt: skip
+    same = [(a, b) for a, b in pairs if a.panel.method == b.panel.method]
+    found = event_comparisons(same or pairs, definitions)
+    return EventComparisons(definitions, found, differences, notes_of_both(manifests))
+
+
+def event_comparisons(
+    pairs: Sequence[tuple[PanelScore, PanelScore]], definitions: Definitions
+) -> tuple[Paired, ...]:
+    """Return the comparison of each pair, p-values corrected for the number of pairs.
+
+    Args:
+        pairs: two methods under the same verifier, each.
+        definitions: what a prompt without an answer counts as; how intervals and p-values are made.
+
+    Raises:
+        InputError: two methods have no prompt in common that counts.
+    """
+    return paired([_pair(a, b, definitions) for a, b in pairs], "prompt", definitions)
+
+
+def comparable(one: PanelScore, other: PanelScore, definitions: Definitions) -> bool:
+    """Whether two methods have a prompt in common that counts."""
+    return bool(_differences(one, other, definitions))
+
+
+def _differences(one: PanelScore, other: PanelScore, definitions: Definitions) -> list[float]:
+    """Return the differences over the prompts that both have, without an answer as defined."""
+    theirs = {video.unit: video.rate for video in other.videos}
+    values = []
+    for video in one.videos:
+        pair = [video.rate, theirs.get(video.unit)]
+        if video.unit not in theirs or (definitions.nonresponse == "excluded" and None in pair):
+            continue
+        values.append((pair[0] or 0.0) - (pair[1] or 0.0))
+    return values
+
+
+def _pair(one: PanelScore, other: PanelScore, definitions: Definitions) -> Pair:
+    differences = _differences(one, other, definitions)
+    if not differences:
+        raise InputError(
+            [
+                UserError(
+                    other.panel.method, what=f"it has no prompt in common with {one.panel.method}",
+                    fix="compare evaluations of the same prompts",
+                )
+            ]
+        )  # fmt: skip
+    return Pair(
+        one.panel.method, other.panel.method, np.array(differences), {"judge": one.panel.judge}
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""What an evaluation of videos says about itself: protocol, subject and environment (``evaluation.json``).
+
+The stages of judging videos, in order, and the files that a finished run holds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...engine.asking import UNASKED
+from ...engine.execute import STORE
+from ...engine.manifest import Manifest, read_manifest
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...releases.events.suites import SUITE, load_suite, write_suite
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ..archive.archive import merged, write_archive
+from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..judges.settings import public_judge
+from .load_videos import SUITE_ROLE, outputs_sha256
+from .settings import EventJudgeSettings
+from .votes import METRIC
+
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
+
+
+class About(ReplyTally):
+    """Collects what the manifest of an evaluation says, video by video.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        super().__init__(run)
+        self._outputs: dict[str, Json] = {}
+        self._videos: dict[str, list[Json]] = {}
+        self._invalid: dict[str, list[Json]] = {}
+        self._frames: Counter[str] = Counter()
+
+    def add(self, item: Item) -> None:
+        """Take in one video."""
+        video, taken = item["video"], item["taken"]
+        method = video["method"]
+        self._outputs[method] = item["outputs"]
+        self._videos.setdefault(method, []).append(video)
+        self._frames[method] += len(item["frames"])
+        if taken["invalid"]:
+            place = {"unit": video["unit"], "seed": video["seed"]}
+            self._invalid.setdefault(method, []).append({**place, "code": taken["invalid"]})
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        methods = {method: self._method(method) for method in sorted(self._videos)}
+        return EvaluationManifest(
+            kind="events",
+            protocol=self._protocol(),
+            subject={"methods": methods},
+            environment=self.environment("load_videos"),
+        )
+
+    def _method(self, method: str) -> dict[str, Any]:
+        videos, invalid = self._videos[method], self._invalid.get(method, [])
+        return {
+            "requested": len(videos),
+            "valid": len(videos) - len(invalid),
+            "invalid_rate": len(invalid) / len(videos),
+            "invalid": invalid,
+            "seeds": self._outputs[method]["seeds"],
+            "frames": self._frames[method],
+            "strays": self._outputs[method]["strays"],
+            "outputs_sha256": outputs_sha256(videos),
+        }
+
+    def _protocol(self) -> dict[str, Any]:
+        given = self._run.settings["judge_events"]
+        settings = EventJudgeSettings.model_validate(given)
+        one: Json = next(iter(self._outputs.values()), {"suite": None, "units": None})
+        models = self._run.models
+        return {
+            "suite": one["suite"],
+            "units": one["units"],
+            "judges": sorted(public_judge(spec).spec for spec in settings.judges),
+            "votes": {public_judge(spec).spec: settings.votes_of(spec) for spec in sorted(settings.judges)},
+            "retries": settings.retries,
+            "decoding": {name: given[name] for name in DECODING},
+            "models": {
+                public_judge(spec).spec: identity_of(models.get(spec, {})) for spec in sorted(settings.judges)
+            },
+            "prompts": labels_of(self._run.prompts),
+            "frames": self._run.settings["take_frames"],
+            "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
+            "metrics": {METRIC.name: METRIC.version},
+        }
+
+
+KIND = "evaluate-events"
+FRAMES = "frames.jsonl"
+"""One line per video: its frames in the run's store, or why there are none."""
+
+PIPELINE = Pipeline(
+    name=KIND,
+    stages=tuple(f"{__package__}.{name}" for name in ("load_videos", "take_frames", "judge_events")),
+    finish=f"{__name__}:finish",
+    final_fields=("frames", "outputs", "taken", "video"),
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write archive, manifest, frames and a copy of the suite into the run folder."""
+    run = read_manifest(folder)
+    about = About(run)
+    frames: list[Json] = []
+
+    def judgements() -> Iterator[Judgement]:
+        for item in items:
+            about.add(item)
+            frames.append(_frames_line(item))
+            video = item["video"]
+            for row in item["votes"]:
+                if row["outcome"] == UNASKED:
+                    about.leave(row)
+                    continue
+                yield Judgement.model_validate(
+                    {
+                        "protocol": "events", "kind": "completion", "condition": "video",
+                        "method": video["method"], "unit": video["unit"], "item": video["unit"],
+                        "seed": video["seed"], "time": run.created_at, **row,
+                    }
+                )  # fmt: skip
+
+    kept = merged([("the run", judgements())])
+    for judgement in kept:
+        about.count(judgement)
+    source = next(one for one in run.source_list(folder) if one.role == SUITE_ROLE)
+    write_suite(folder / SUITE, load_suite(source.path))
+    write_archive(folder, about.manifest(), kept)
+    write_atomic(folder / FRAMES, jsonl_lines(frames))
+
+
+def _frames_line(item: Item) -> Json:
+    video, taken = item["video"], item["taken"]
+    pictures = [{**frame, "file": f"{STORE}/{frame['file']}"} for frame in item["frames"]]
+    return {
+        "method": video["method"], "unit": video["unit"], "seed": video["seed"], "frames": pictures, **taken,
+    }  # fmt: skip

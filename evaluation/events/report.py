@@ -1,0 +1,311 @@
+"""The prompts behind completion rates: which are shown, with their frames, events and votes.
+
+The report on an evaluation of videos by the events that they complete.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...releases.events.suites import SUITE, load_suite
+from ...schemas.canonical import digest
+from ...schemas.events import Suite
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.plain_files import read_plain
+from ...schemas.score import Score
+from ..archive.archive import EVALUATION
+from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
+from ..report.accounts import Accounts, read_lines
+from ..report.model import (
+    Case,
+    CaseItem,
+    Cases,
+    Comparison,
+    CountRow,
+    CountTable,
+    Definition,
+    Measure,
+    Plot,
+    PlotPoint,
+    ReportDocument,
+    ScoreRow,
+    ScoreTable,
+    Verdict,
+)
+from ..report.people import people_of
+from ..report.pictures import Pictures, pictures_of_run
+from ..report.showing import label_text, resampling_definition, video_comparisons
+from ..words import counted
+from .score import score_folder
+from .votes import METRIC, NONRESPONSE, Definitions
+
+CONDITION = "video"
+EACH = 8
+"""How many of the worst, typical and best prompts are shown."""
+
+Chosen = tuple[PanelScore, Video, str]
+Votes = Mapping[tuple[str | None, str], Sequence[Judgement]]
+
+
+def chosen_prompts(panels: Sequence[PanelScore]) -> list[Chosen]:
+    """Return the prompts that are shown and why: so many of each kind, spread over methods and judges.
+
+    The worst have the lowest rates, the best the highest, the typical those nearest to the mean. Among
+    prompts with the same rate a hash decides, so that not the first of the suite are shown only.
+    """
+    share = max(1, EACH // max(1, len(panels)))
+    picked: dict[str, list[Chosen]] = {"worst": [], "typical": [], "best": []}
+    for panel in panels:
+        left = [one for one in panel.videos if one.rate is not None]
+        mean = sum(one.rate or 0.0 for one in left) / max(1, len(left))
+        for why, target in (("worst", 0.0), ("best", 1.0), ("typical", mean)):
+            left = _nearest_first(left, target)
+            picked[why] += [(panel, one, why) for one in left[:share]]
+            left = left[share:]
+    return [one for chosen in picked.values() for one in chosen]
+
+
+def _nearest_first(videos: Sequence[Video], target: float) -> list[Video]:
+    return sorted(videos, key=lambda one: (abs((one.rate or 0.0) - target), digest(one.unit)))
+
+
+def prompt_case(
+    chosen: Chosen,
+    suite: Suite,
+    votes: Votes,
+    pictures: Pictures,
+) -> Case:
+    """Return one prompt with frames, events and votes."""
+    panel, video, why = chosen
+    method = panel.panel.method
+    said = [one for one in votes.get((method, video.unit), ()) if one.judge.spec == panel.panel.judge]
+    seed = said[0].seed if said else None
+    events = suite.prompts[video.unit].event_list
+    return Case(
+        unit=video.unit,
+        title=suite.prompts[video.unit].prompt,
+        place="",
+        method=method,
+        seed=seed,
+        why=why,
+        score=Score(value=video.rate, status="ok")
+        if video.rate is not None
+        else Score(value=None, status="undefined", reason="no answer"),
+        frames=pictures.every((method, video.unit, seed)),
+        items=tuple(
+            CaseItem(
+                id=f"event {number + 1}",
+                group=f"event {number + 1}",
+                text=text,
+                verdicts=tuple(_verdict(one, number) for one in said),
+                combined={CONDITION: None if video.events is None else video.events[number] >= 0.5},
+            )
+            for number, text in enumerate(events)
+        ),
+    )
+
+
+def _verdict(one: Judgement, number: int) -> Verdict:
+    parsed = one.parsed or {}
+    listed = parsed.get("completion")
+    known = isinstance(listed, list) and number < len(listed)
+    return Verdict(
+        judge=one.judge.spec, condition=CONDITION, vote=one.vote, outcome=one.outcome,
+        answer=str(parsed["description"]) if parsed.get("description") else one.reason,
+        correct=bool(listed[number]) if known and listed is not None else None,
+    )  # fmt: skip
+
+
+READING = (
+    "A judge describes the frames of each video, and says for each event whether it is completed.",
+    "The completion rate of a prompt is the share of its events that the votes together call completed; that "
+    "of a class is the mean over its prompts. Higher is better.",
+)
+AVERAGE_MEASURE = Measure.of(METRIC, name=AVERAGE, label="All prompts")
+
+
+def events_report(
+    folder: Path, suite: Path | None = None, definitions: Definitions | None = None
+) -> ReportDocument:
+    """Return the report on an evaluation folder of kind events.
+
+    Args:
+        folder: the evaluation folder.
+        suite: the suite's file; None for the copy in the folder.
+        definitions: how votes are joined; None for the paper's.
+
+    Raises:
+        InputError: the archive or the suite cannot be read, or they do not belong together.
+    """
+    used = definitions or Definitions()
+    people = people_of(folder, "events")
+    scores = score_folder(folder, suite, used)
+    loaded = load_suite(folder / SUITE if suite is None else suite)
+    chosen = chosen_prompts(scores.panels)
+    units = {(panel.panel.method, video.unit) for panel, video, _ in chosen}
+    accounts, votes = Accounts(), defaultdict[tuple[str | None, str], list[Judgement]](list)
+    for judgement in read_lines(folder):
+        accounts.add(judgement)
+        if (judgement.method, judgement.unit) in units and judgement.kind == "completion":
+            votes[judgement.method, judgement.unit].append(judgement)
+    manifest = EvaluationManifest.model_validate_json(read_plain(folder / EVALUATION, follow=True))
+    pictures = pictures_of_run(folder)
+    total = sum(len(panel.videos) for panel in scores.panels)
+    comparisons = video_comparisons(scores)
+    return ReportDocument(
+        kind="events",
+        title=_title(scores),
+        facts=_facts(scores, accounts, loaded, manifest),
+        warnings=(*_warnings(scores, accounts), *people.warnings),
+        reading=READING,
+        headline=_headline(scores),
+        plots=(_plot(scores, loaded),),
+        details=(_votings(scores),),
+        comparisons=comparisons,
+        people=people.tables,
+        people_note=people.note,
+        comparison_note=_comparison_note(scores, comparisons),
+        accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
+        cases=Cases(
+            title="Prompts",
+            note=f"{len(chosen)} of {total:,}: with the lowest completion rates, with rates nearest to the "
+            "mean, and with the highest, of each method and judge.",
+            measure=Measure.of(METRIC),
+            total=total,
+            conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
+            shown=tuple(prompt_case(one, loaded, votes, pictures) for one in chosen),
+        ),
+        agreement_note="fabula correlate compares verifiers with each other; fabula calibrate compares "
+            "them with "
+        "people.",
+        cost=accounts.cost_table(),
+        definitions=(
+            *(
+                Definition(name=name, value=str(getattr(scores.definitions, name)))
+                for name in ("voting", "nonresponse", "partial")
+            ),
+            resampling_definition(scores.definitions, "prompt"),
+        ),
+        manifest=manifest.as_json(),
+    )  # fmt: skip
+
+
+def _named(panel: PanelScore) -> str:
+    return f"{panel.panel.method} · {panel.panel.judge}"
+
+
+def _title(scores: EventScores) -> str:
+    methods = list(dict.fromkeys(panel.panel.method for panel in scores.panels))
+    name = methods[0] if len(methods) == 1 else f"{len(methods)} methods"
+    return f"Events completed by {name}"
+
+
+def _facts(
+    scores: EventScores, accounts: Accounts, suite: Suite, manifest: EvaluationManifest
+) -> dict[str, str]:
+    created = manifest.environment.get("created_at")
+    return {
+        "Prompts": f"{len(suite.prompts):,}",
+        "Methods": str(len({panel.panel.method for panel in scores.panels})),
+        "Judges": str(len({panel.panel.judge for panel in scores.panels})),
+        "Replies": f"{accounts.total:,}",
+        **({"Judged": str(created)[:10]} if created else {}),
+    }
+
+
+def _comparison_note(scores: EventScores, found: Sequence[Comparison]) -> str:
+    if len({panel.panel.method for panel in scores.panels}) < 2:
+        return "There is only one method; fabula compare compares it with other evaluations."
+    if not found:
+        return "No two methods have a prompt in common that counts."
+    return (
+        "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
+        f"{scores.definitions.correction.capitalize()} for {counted(len(found), 'comparison')}."
+    )
+
+
+def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
+    for panel in scores.panels:
+        missing = sum(not video.seen for video in panel.videos)
+        silent = sum(video.seen and video.rate is None for video in panel.videos)
+        if missing:
+            yield f"{missing:,} of {len(panel.videos):,} prompts have no video by {panel.panel.method}."
+        if silent:
+            method, judge = panel.panel
+            yield f"{judge} answered nothing about {silent:,} of {len(panel.videos):,} prompts of {method}."
+    if not accounts.total:
+        yield "The archive has no replies."
+
+
+def _headline(scores: EventScores) -> ScoreTable:
+    labels = list(dict.fromkeys(label for panel in scores.panels for label in panel.classes))
+    measures = [AVERAGE_MEASURE] if AVERAGE in labels else []
+    measures += [
+        Measure.of(METRIC, name=label, label=label_text(label)) for label in labels if label != AVERAGE
+    ]
+    silent = Measure.of(NONRESPONSE)
+    return ScoreTable(
+        name="headline", title="Completion rate by class", heading="Method and judge",
+        note="In brackets 95 % bootstrap intervals over prompts, where they were computed.",
+        measures=(*measures, silent),
+        rows=tuple(
+            ScoreRow(label=_named(panel), scores={**panel.classes, "non_response": panel.nonresponse})
+            for panel in scores.panels
+        ),
+    )  # fmt: skip
+
+
+def _plot(scores: EventScores, suite: Suite) -> Plot:
+    labels = [*suite.labels(), AVERAGE]
+    return Plot(
+        name="completion", title="Completion rate by class", note="In %, with 95 % intervals.",
+        groups={
+            "All prompts" if label == AVERAGE else label_text(label): tuple(
+                PlotPoint(series=_named(panel), score=panel.classes[label])
+                for panel in scores.panels if label in panel.classes
+            )
+            for label in labels
+        },
+    )  # fmt: skip
+
+
+def _votings(scores: EventScores) -> ScoreTable:
+    names = list(dict.fromkeys(name for panel in scores.panels for name in panel.alternatives))
+    return ScoreTable(
+        name="votings", title="All prompts, with other ways to combine votes", heading="Method and judge",
+        measures=tuple(Measure.of(METRIC, name=name, label=label_text(name)) for name in names),
+        rows=tuple(ScoreRow(label=_named(panel), scores=dict(panel.alternatives)) for panel in scores.panels),
+    )  # fmt: skip
+
+
+def _coverage(scores: EventScores) -> CountTable:
+    columns = {
+        "prompts": "Prompts",
+        "answered": "Answered",
+        "silent": "Without answer",
+        "missing": "No video",
+    }
+    rows = []
+    for panel in scores.panels:
+        videos = panel.videos
+        answered = sum(video.rate is not None for video in videos)
+        missing = sum(not video.seen for video in videos)
+        values = {"prompts": len(videos), "answered": answered, "missing": missing}
+        silent = len(videos) - answered - missing
+        rows.append(CountRow(label=_named(panel), values={**values, "silent": silent}))
+    return CountTable(
+        name="prompts", title="Prompts", heading="Method and judge", columns=columns, rows=tuple(rows)
+    )
+
+
+def _reasons(scores: EventScores) -> Iterator[CountTable]:
+    reasons = Counter[str]()
+    for panel in scores.panels:
+        reasons.update(panel.outcomes.get("reasons", {}))
+    if reasons:
+        rows = tuple(CountRow(label=why, values={"votes": count}) for why, count in reasons.most_common(20))
+        yield CountTable(
+            name="reasons", title="Why votes have no answer", heading="Outcome and reason",
+            columns={"votes": "Votes"}, rows=rows,
+        )  # fmt: skip

@@ -1,0 +1,139 @@
+"""What judging videos asks of the engine: sources, settings and options in its terms; and how many calls."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...builders.spending import tell_plan
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.running import RunKind
+from ...errors import ConfigError
+from ...releases.events.suites import load_suite
+from ..judging.settings import JUDGES, judges_of
+from ..katha.spending import without_judges
+from ..outputs.videos import check_methods, videos_of
+from ..protocol import Protocol
+from ..running import run_evaluation
+from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
+from .pipeline import PIPELINE
+from .settings import EventJudgeSettings, VideoSelection
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+
+REHEARSED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions(RunOptions):
+    """How to judge videos. What every run may choose comes as keywords.
+
+    Attributes:
+        judges: a judge: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section ``[judges]`` of
+            the settings file gives.
+        votes: votes of each judge on each video [as set, else 3; 2 for a model on your own server].
+        labels: only prompts with this label.
+        units: only the prompt with this file name.
+        limit: only the first so many prompts.
+        replace: remove earlier replies from the folder that this evaluation does not ask for.
+    """
+
+    judges: Sequence[str] = ()
+    votes: Annotated[int | None, Sets("judge_events.votes")] = None
+    labels: Annotated[Sequence[str], Sets("load_videos.label")] = ()
+    units: Annotated[Sequence[str], Sets("load_videos.units")] = ()
+    limit: Annotated[int | None, Sets("load_videos.limit")] = None
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VideoBudget:
+    """How much judging asks for, before anything is asked.
+
+    Attributes:
+        videos: videos that are requested, over all methods and seeds.
+        present: those that are there.
+        judges: verifiers.
+        calls: calls of all verifiers: two for each vote on a video that is there.
+    """
+
+    videos: int
+    present: int
+    judges: int
+    calls: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def lines(self) -> Iterator[str]:
+        """Return the numbers as lines for people."""
+        yield f"{self.videos} videos requested, {self.present} there"
+        judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
+        yield f"{self.calls} calls of {judges}: each vote describes and then scores"
+
+
+def events_request(
+    suite: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EventOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no judge is named.
+    """
+    judges = judges_of(options, options.judges)
+    sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
+    texts = setting_texts({"judge_events.judges": judges}) if judges else []
+    request = options.request(PIPELINE, out, sources, texts, {JUDGES})
+    if not request.config.models:
+        raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
+    return request
+
+
+def video_budget(request: RunRequest) -> VideoBudget:
+    """Return what an evaluation of videos asks for; no video is opened.
+
+    Raises:
+        FabulaError: the suite, a folder or the choice of prompts is wrong.
+    """
+    selection, asking = (request.config.stages[name] for name in ("load_videos", "judge_events"))
+    assert isinstance(selection, VideoSelection)
+    assert isinstance(asking, EventJudgeSettings)
+    suite = load_suite(next(one.path for one in request.sources if one.role == SUITE_ROLE))
+    units = list(chosen_prompts(suite, selection).prompts)
+    folders = [one.path for one in request.sources if one.role == OUTPUTS]
+    check_methods(folders)
+    methods = [videos_of(folder, suite.prompts) for folder in folders]
+    places = [videos.path(unit, seed) for videos in methods for seed in videos.seeds for unit in units]
+    present = sum(place.is_file() for place in places)
+    votes = sum(asking.votes_of(spec) for spec in asking.judges)
+    return VideoBudget(len(places), present, len(asking.judges), 2 * votes * present)
+
+
+def estimate_events(request: RunRequest) -> "CallPlan":
+    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
+
+    Frames are taken from the first :data:`REHEARSED` items, and the numbers are scaled up from these; where
+    no more videos than that are there, all items are gone through, as most of the first may lack theirs.
+
+    Raises:
+        FabulaError: the suite, a folder or a setting is wrong.
+    """
+    from ...engine.estimate import plan_calls
+
+    return plan_calls(request, without_judges(request.config), sample=_rehearsed(request))
+
+
+def tell_events(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_judges, _rehearsed(request))
+
+
+def _rehearsed(request: RunRequest) -> int | None:
+    return REHEARSED if video_budget(request).present > REHEARSED else None
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_events, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -1,0 +1,245 @@
+"""Which prompts of an unfinished evaluation can be scored: those with all their votes, or without a video.
+
+The others were not asked about yet, which is no silence of the judge: they count as nothing, not as zero.
+
+Bootstrap intervals of completion rates: prompts are drawn, videos and votes stay as they are.
+
+Scoring an archive of event judgements: completion rates per class and overall, and what is missing.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import InputError, UserError
+from ...releases.events.suites import SUITE, load_suite
+from ...schemas.events import Suite
+from ...schemas.judgement import EvaluationManifest
+from ...schemas.score import Score
+from ..archive.archive import Archive, check_hash, read_archive
+from ..archive.replies import incomplete_notes, lacks, last_attempts
+from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
+from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
+
+
+def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Suite:
+    """Return the prompts of a suite that are done for one method and verifier.
+
+    Args:
+        archive: of the evaluation.
+        panel: method and verifier.
+        scope: the prompts that are to be judged.
+        required: how many votes a video needs.
+    """
+    votes = Counter(
+        (one.unit, one.seed)
+        for one in last_attempts(archive.judgements)
+        if (one.kind, one.method, one.judge.spec) == ("completion", panel.method, panel.judge)
+    )
+    methods = archive.manifest.subject.get("methods")
+    about = methods.get(panel.method) if isinstance(methods, Mapping) else None
+    told = about if isinstance(about, Mapping) else {}
+    listed = told.get("invalid")
+    invalid = {
+        (one.get("unit"), one.get("seed"))
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping)
+    }
+    seeds = told.get("seeds") or [None]
+    return Suite({
+        unit: prompt
+        for unit, prompt in scope.prompts.items()
+        if all(votes[unit, seed] >= required or (unit, seed) in invalid for seed in seeds)
+    })  # fmt: skip
+
+
+SILENT = "non_response"
+"""Name of the share of prompts without any answer, which needs no members."""
+
+
+def with_intervals(
+    scores: Mapping[str, Score],
+    videos: Sequence[Video],
+    members: Mapping[str, Sequence[bool]],
+    definitions: Definitions,
+) -> dict[str, Score]:
+    """Return scores with their 95 % intervals over drawings of the prompts.
+
+    All scores see the same drawings.
+
+    Args:
+        scores: score by name; one that is not ok stays as it is.
+        videos: the prompts.
+        members: name -> for each prompt whether it belongs to that score's class; of :data:`SILENT` unused.
+        definitions: how prompts without an answer count.
+    """
+    import numpy as np
+
+    from ..stats.bootstrap import divided, resampled_sums
+
+    answered = np.array([one.rate is not None for one in videos])
+    rates = np.array([one.rate or 0.0 for one in videos])
+    counted = np.ones(len(videos)) if definitions.nonresponse == "zero" else answered.astype(float)
+    columns = []
+    for name in scores:
+        member = np.ones(len(videos)) if name == SILENT else np.array(members[name], dtype=float)
+        top, bottom = (~answered, member) if name == SILENT else (rates * member, counted * member)
+        columns += [np.asarray(top, dtype=float), bottom]
+    if not videos or not definitions.resamples:
+        return dict(scores)
+    sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
+    replicates = divided(sums[:, ::2], sums[:, 1::2])
+    values = np.array([np.nan if one.value is None else one.value for one in scores.values()])
+    prompts = (np.stack(columns[1::2], axis=1) > 0).sum(axis=0)
+    low, high = definitions.ends(values, replicates, prompts, (0.0, 1.0))
+    ends = {name: (low[place], high[place]) for place, name in enumerate(scores)}
+    return {
+        name: score
+        if score.status != "ok" or np.isnan(ends[name][0])
+        else score.model_copy(update={"low": float(ends[name][0]), "high": float(ends[name][1])})
+        for name, score in scores.items()
+    }
+
+
+NO_PROMPT = "no prompt of this class was judged"
+
+
+def score_folder(
+    folder: str | Path, suite: str | Path | None = None, definitions: Definitions | None = None
+) -> EventScores:
+    """Score an evaluation folder of kind events; pure: archive and suite in, numbers out.
+
+    Args:
+        folder: the folder with the archive.
+        suite: the suite's file; None for the copy in the folder.
+        definitions: how votes and gaps are treated; None for the paper's.
+
+    Raises:
+        InputError: the archive or the suite cannot be read, or they do not belong together.
+    """
+    archive = read_archive(folder)
+    if archive.manifest.kind != "events":
+        raise InputError([_problem(str(folder), "an evaluation of kind events", archive.manifest.kind)])
+    place = Path(folder) / SUITE if suite is None else Path(suite)
+    loaded = load_suite(place)
+    check_hash(archive, "suite", loaded.sha256(), str(place))
+    return score_archive(archive, loaded, definitions or Definitions())
+
+
+def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> EventScores:
+    """Score an archive with its suite.
+
+    Raises:
+        InputError: a judgement does not fit the suite.
+    """
+    protocol = archive.manifest.protocol
+    votes = protocol.get("votes")
+    units = protocol.get("units")
+    scope = Suite({name: suite.prompts[name] for name in units if name in suite.prompts}) if units else suite
+    required = votes if isinstance(votes, dict) else {}
+    panels = collect_votes(archive.judgements, scope, required)
+    for method in subject_methods(archive.manifest):
+        for judge in protocol.get("judges", ()):
+            panels.setdefault(Panel(method, str(judge)), Votes())
+    unfinished = any(lacks(archive.manifest.environment))
+    scored = []
+    for panel in sorted(panels):
+        seeds = _seeds(archive.manifest, panel.method)
+        asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
+        scored.append(_score_panel(panel, panels[panel], asked, seeds, definitions))
+    notes = (*incomplete_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
+    return EventScores(definitions, suite.sha256(), tuple(scored), notes)
+
+
+def subject_methods(manifest: EvaluationManifest) -> tuple[str, ...]:
+    """Return the methods that an evaluation of events is about."""
+    methods = manifest.subject.get("methods", {})
+    return tuple(sorted(methods)) if isinstance(methods, dict | list) else ()
+
+
+def _seeds(manifest: EvaluationManifest, method: str) -> tuple[int, ...] | None:
+    """Return the seeds that every video of a method was to have; None where it has one generation each."""
+    methods = manifest.subject.get("methods", {})
+    about = methods.get(method, {}) if isinstance(methods, dict) else {}
+    return tuple(about.get("seeds") or ()) or None
+
+
+def _score_panel(
+    panel: Panel, votes: Votes, suite: Suite, wanted: tuple[int, ...] | None, definitions: Definitions
+) -> PanelScore:
+    videos = _videos(votes, suite, wanted, definitions)
+    most = max((len(lists) for lists in votes.lists.values()), default=0)
+    others = ("average", *(f"at_least_{k}" for k in range(1, most)), "unanimous")
+    alternatives = {
+        name: _mean(_videos(votes, suite, wanted, replace(definitions, voting=name)), definitions)
+        for name in others
+    }
+    labels = {unit: prompt.labels for unit, prompt in suite.prompts.items()}
+    classes = {
+        label: _mean([one for one in videos if label in labels[one.unit]], definitions)
+        for label in suite.labels()
+    }
+    silent = sum(one.rate is None for one in videos)
+    scores = {
+        **classes,
+        AVERAGE: _mean(videos, definitions),
+        SILENT: Score.ratio(silent, len(videos), NO_PROMPT, **_counts(videos)),
+    }
+    members = {name: [name == AVERAGE or name in labels[one.unit] for one in videos] for name in scores}
+    scores = with_intervals(scores, videos, members, definitions)
+    return PanelScore(
+        panel=panel,
+        classes={name: score for name, score in scores.items() if name != SILENT},
+        nonresponse=scores[SILENT],
+        alternatives=alternatives,
+        outcomes={"votes": dict(votes.outcomes), "reasons": dict(votes.silent)},
+        videos=tuple(videos),
+    )
+
+
+def _videos(
+    votes: Votes, suite: Suite, wanted: tuple[int, ...] | None, definitions: Definitions
+) -> list[Video]:
+    seeds_of: dict[str, list[int | None]] = {}
+    for unit, seed in votes.lists:
+        seeds_of.setdefault(unit, []).append(seed)
+    found: list[Video] = []
+    for unit, prompt in suite.prompts.items():
+        there = seeds_of.get(unit, [])
+        seeds = list(wanted) if wanted is not None and there != [None] else there
+        rates: list[float | None] = []
+        events: tuple[float, ...] | None = None
+        for seed in seeds:
+            lists = votes.lists.get((unit, seed), [])
+            rate, combined = completion_rate(lists, len(prompt.event_list), definitions)
+            rates.append(rate.value)
+            events = combined if events is None else events
+        found.append(Video(unit, _over_seeds(rates, definitions), events, bool(there)))
+    return found
+
+
+def _over_seeds(rates: Sequence[float | None], definitions: Definitions) -> float | None:
+    """Return the mean over seeds, null where none has an answer; single gaps are treated as prompts are."""
+    answered = [rate for rate in rates if rate is not None]
+    if not answered:
+        return None
+    return sum(answered) / (len(rates) if definitions.nonresponse == "zero" else len(answered))
+
+
+def _mean(videos: Sequence[Video], definitions: Definitions) -> Score:
+    answered = [one.rate for one in videos if one.rate is not None]
+    count = len(videos) if definitions.nonresponse == "zero" else len(answered)
+    return Score.ratio(sum(answered), count, NO_PROMPT, **_counts(videos))
+
+
+def _counts(videos: Sequence[Video]) -> dict[str, int]:
+    return {
+        "prompts": len(videos),
+        "answered": sum(one.rate is not None for one in videos),
+        "missing": sum(not one.seen for one in videos),
+    }
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="give the folder of fabula evaluate events")

@@ -1,0 +1,118 @@
+"""Settings of judging events.
+
+Frames of a generated video for judges: how many (Eq. 2 of the StoryEval paper), which, and encoded.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from ...media.images import Picture
+from ...media.video import LIMITS, VideoInfo, VideoLimits, probe, sample_frames
+from ...models.spec import parse_spec
+from ...schemas.base import Own
+from ..judges.settings import JudgeSettings
+from ..judging.pictures import ImageSettings, PreparedPicture, prepare_picture
+
+SERVICE_VOTES, OWN_VOTES = 3, 2
+"""Votes of a judge behind a public service, and of one that the user serves: the paper's N for its closed and
+for its open verifier."""
+
+
+class VideoSelection(Own):
+    """Which prompts of a suite are judged; every condition must hold."""
+
+    units: tuple[str, ...] = Field(default=(), description="Only these file names; none: all.")
+    label: tuple[str, ...] = Field(
+        default=(), description="Only prompts with one of these labels; none: all."
+    )
+    limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
+
+    @field_validator("units", "label", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+
+class FrameSettings(ImageSettings):
+    """How many frames judges see, and how they are encoded."""
+
+    count: int | None = Field(
+        default=None, ge=1, le=256, description="Frames of every video; null takes as many as Eq. 2 says."
+    )
+
+
+class EventJudgeSettings(JudgeSettings):
+    """Who is asked about videos, and how often.
+
+    The votes of a judge are meant to differ, so the temperature is the service's own unless it is set; each
+    vote has a sampling seed of its own.
+    """
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    votes: int = Field(
+        default=0, ge=0, le=100,
+        description="Votes of each judge on each video; 0: three from a service, two from a server of yours.",
+    )  # fmt: skip
+    retries: int = Field(
+        default=2, ge=0, le=20,
+        description="Most additional votes of a judge on a video in place of refused and blocked ones.",
+    )  # fmt: skip
+    reply: Literal["mark", "structured"] = Field(
+        default="mark", description="Whether the flags stand in a marked line, or the reply is structured."
+    )
+
+    def votes_of(self, spec: str) -> int:
+        """Return how many votes of a judge count on each video."""
+        if self.votes:
+            return self.votes
+        return SERVICE_VOTES if parse_spec(spec).base_url is None else OWN_VOTES
+
+
+FEWEST, MOST, EVERY = 4, 32, 4
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedVideo:
+    """The frames of one video, as judges get them.
+
+    Attributes:
+        info: what the video is.
+        indices: which frames were taken, from 0.
+        times: their seconds after the first frame, exact.
+        pictures: the frames, encoded, in order.
+    """
+
+    info: VideoInfo
+    indices: tuple[int, ...]
+    times: tuple[Fraction, ...]
+    pictures: tuple[PreparedPicture, ...]
+
+
+def frame_count(frames: int) -> int:
+    """Return how many of K frames judges see: ``max(min(32, floor(K / 4)), 4)`` (Eq. 2)."""
+    return max(min(MOST, frames // EVERY), FEWEST)
+
+
+def prepare_video(
+    path: Path, settings: ImageSettings, limits: VideoLimits = LIMITS, count: int | None = None
+) -> PreparedVideo:
+    """Take frames evenly from a video, as many as Eq. 2 says or as stated, and encode each once.
+
+    The first and the last frame are among them. A video with fewer frames than are wanted (fewer than four
+    under Eq. 2) cannot be judged.
+
+    Raises:
+        MediaProblem: the video cannot be used (see :mod:`fabula.media.video`).
+        MissingRequirement: the extra ``video`` is not installed.
+    """
+    info = probe(path, limits)
+    indices, times, pictures = [], [], []
+    for frame in sample_frames(path, frame_count(info.frames) if count is None else count, limits):
+        indices.append(frame.index)
+        times.append(frame.time)
+        pictures.append(prepare_picture(Picture(frame.image, "VIDEO"), settings))
+    return PreparedVideo(info, tuple(indices), tuple(times), tuple(pictures))

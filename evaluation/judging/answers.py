@@ -1,0 +1,217 @@
+"""Asking judges, and what the archive keeps of each reply. A judge never fails an item.
+
+Where a run allows several attempts, each has a row: those after the first say their number. The last counts.
+
+The prepared pictures of a storyboard, as stages behind ``prepare_images`` get them.
+
+The answers that judges gave to the questions of a storyboard: what matchers compare with accepted ones.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ...engine.asking import UNASKED, Ask, NoAnswer, Receipt
+from ...engine.stage import Item, Tools
+from ...errors import InputError, RunError
+from ...models.chat import Image
+from ...schemas.canonical import Json
+from ...schemas.katha import Question, StoryRecord, Variant
+from ..judges.settings import JudgeSettings, public_judge
+from .packets import Packet
+from .pictures import absent_picture, kept_picture
+
+OUTCOMES = {
+    "refused": "refused",
+    "blocked": "blocked",
+    "truncated": "truncated",
+    "malformed": "malformed",
+    "empty": "failed",
+    "too_long": "failed",
+    "bad_request": "failed",
+    UNASKED: UNASKED,
+}
+"""Code of a missing answer -> outcome in the archive; what was not asked yet is counted, and not archived.
+Any other code is raised: the judge had no part in it, and the item is run again."""
+
+
+async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
+    """Return one row per packet, judge, vote and attempt: what :func:`judgement_of` completes.
+
+    All are asked at the same time; no reply is sent back for repair.
+
+    Raises:
+        NoAnswer: a judge could not be reached; whatever it answered before is kept in the journal.
+    """
+    settings = tools.settings
+    assert isinstance(settings, JudgeSettings)
+    if tools.asker is None:
+        return []
+    rows = await asyncio.gather(
+        *(
+            _rows(packet, spec, vote, settings, tools)
+            for packet in packets
+            for spec in settings.judges
+            for vote in range(settings.votes)
+        ),
+        return_exceptions=True,
+    )
+    made: list[Json] = []
+    for row in rows:
+        if isinstance(row, BaseException):
+            raise row
+        made.extend(row)
+    return made
+
+
+def last_attempts(rows: Iterable[Json]) -> list[Json]:
+    """Return those rows that count: of several attempts at an answer the last."""
+    last = {}
+    for row in rows:
+        last[row["kind"], row["item"], row["condition"], row["judge"]["spec"], row["vote"]] = row
+    return list(last.values())
+
+
+async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, tools: Tools) -> list[Json]:
+    assert tools.asker is not None
+    request = packet.request(settings.for_judge(spec), tools.seed)
+    question = Ask(request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote)
+    came: list[tuple[Receipt | None, dict[str, Json]]]
+    try:
+        answer = await tools.asker.ask(question)
+    except NoAnswer as none:
+        if none.code not in OUTCOMES:
+            raise
+        came = [(one.receipt, _why_not(one)) for one in (*none.missed, none)]
+    else:
+        came = [(one.receipt, _why_not(one)) for one in answer.missed]
+        came.append((answer.receipt, _said("answered", None, answer.value)))
+    place = {"kind": packet.kind, "item": packet.item, "condition": packet.condition}
+    rows = []
+    for number, (receipt, said) in enumerate(came, 1):
+        judge = public_judge(spec).model_copy(
+            update={"reported_model": None if receipt is None else receipt.reply.reported_model}
+        )
+        row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.prompt.label, **attempt(number)}
+        rows.append(clean({**place, **row, **said, **_used(receipt)}))
+    return rows
+
+
+def attempt(number: int) -> dict[str, Json]:
+    """Return the part of a row that says which attempt it is; the first does not say so."""
+    return {} if number == 1 else {"attempt": number}
+
+
+def _why_not(none: NoAnswer) -> dict[str, Json]:
+    outcome = OUTCOMES[none.code]
+    named = outcome != "failed" or none.reason.startswith(f"{none.code}: ")
+    return _said(outcome, none.reason if named else f"{none.code}: {none.reason}", None)
+
+
+def _said(outcome: str, reason: str | None, parsed: Json) -> dict[str, Json]:
+    return {"outcome": outcome, "reason": reason, "parsed": parsed}
+
+
+def _used(receipt: Receipt | None) -> dict[str, Json]:
+    reply = None if receipt is None else receipt.reply
+    usage = None if reply is None else reply.usage
+    return {
+        "raw": None if reply is None else reply.text,
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+        "cost": None if receipt is None else receipt.cost,
+    }
+
+
+def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a JSON value that can be stored: lone surrogates, as a hostile reply may carry, are replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [clean(entry) for entry in value]
+    if isinstance(value, dict):
+        return {clean(key): clean(entry) for key, entry in value.items()}
+    return value
+
+
+def judgement_of(row: Json, shown: Json, time: str) -> Json:
+    """Return a line of the archive from a row and the generation that was shown.
+
+    Text-only replies do not depend on any generation: they have neither method nor seed.
+    """
+    is_text = row["condition"] == "text"
+    return {
+        "schema_version": "1", "protocol": "katha", "unit": shown["story_id"], "time": time,
+        "method": None if is_text else shown["method"], "seed": None if is_text else shown["seed"], **row,
+    }  # fmt: skip
+
+
+def pictures_of(frames: Json, store: Path | None) -> tuple[Image, ...]:
+    """Return the pictures of a storyboard, in story order.
+
+    Where there is no store, as in a rehearsal, each picture is stood for by its name and hash.
+
+    Raises:
+        RunError: a picture is no longer in the store.
+    """
+    if store is None:
+        return tuple(absent_picture(frame["file"]) for frame in frames)
+    try:
+        return tuple(kept_picture(store, frame["file"]) for frame in frames)
+    except InputError as error:
+        raise RunError(
+            error.where, expected=error.expected, found=error.found,
+            fix="judge into a new folder, with --reuse and this one: nothing that was answered is paid again",
+        ) from error  # fmt: skip
+
+
+def record_of(item: Item) -> StoryRecord:
+    """Return the story record of an item."""
+    return StoryRecord.model_validate(item["record"])
+
+
+def variants_of(item: Item) -> tuple[Variant, ...]:
+    """Return the contrastive variants of an item's story."""
+    return tuple(Variant.model_validate(variant) for variant in item["variants"])
+
+
+FIELDS = ("text_answers", "image_answers", "text_image_answers")
+"""The fields that hold the judges' answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """One answer of a judge to a question.
+
+    Attributes:
+        question: what was asked.
+        condition: under which evidence.
+        place: its place among all answers to the question under that condition; the vote number of a
+            matcher's verdict on it.
+        text: the answer.
+    """
+
+    question: Question
+    condition: str
+    place: int
+    text: str
+
+
+def given_answers(item: Item) -> Iterator[GivenAnswer]:
+    """Yield every answer to a question that could be read, by condition and question."""
+    questions = {question.question_id: question for question in record_of(item).questions}
+    for name in FIELDS:
+        asked = last_attempts(row for row in item[name] if row["kind"] == "question")
+        rows = sorted(asked, key=_by_question)
+        for question_id, group in groupby(rows, key=lambda row: row["item"]):
+            for place, row in enumerate(group):
+                if row["parsed"] is not None:
+                    key = "final_answer" if row["condition"] == "text_image" else "answer"
+                    yield GivenAnswer(questions[question_id], row["condition"], place, row["parsed"][key])
+
+
+def _by_question(row: Json) -> Any:  # noqa: ANN401 - something to sort by
+    return row["item"], row["judge"]["spec"], row["vote"]

@@ -1,0 +1,174 @@
+"""Evidence packets: exactly what a judge is sent for one question under one condition (Table 34).
+
+Pictures come first, each after its index label, in story order; then the prompt's text with the question.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from ...engine.asking import BadReply
+from ...models.chat import ChatRequest, Image, Message, Part
+from ...models.settings import ModelSettings
+from ...prompts.filters import fenced
+from ...prompts.loader import Prompt
+from ...schemas.canonical import Json, digest
+from ...schemas.katha import Question, StoryRecord, Variant
+from ...schemas.text import normalize_answer
+from ...schemas.vocabulary import vocabulary
+from .settings import MAIN, PromptSet, judge_prompt
+
+Evidence = Literal["text", "image", "text_image"]
+EVIDENCE: tuple[Evidence, ...] = ("text", "image", "text_image")
+UNCLEAR = "unclear"
+
+Reader = Callable[[Json], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One question under one condition, before it is known who is asked.
+
+    Attributes:
+        kind: ``question``, ``moral_label``, ``contrast``, ``match`` for a verdict on an answer, or
+            ``alignment`` for a rating of a shot.
+        item: question id, story id, pair id, or what of a shot is rated.
+        condition: which evidence is shown.
+        prompt: the prompt.
+        inputs: what is filled into it.
+        pictures: the pictures, in story order; none under text-only evidence.
+        read: makes what the archive keeps of a reply that satisfies the prompt's schema.
+        asked: the texts of the question itself, options included; everything else is evidence.
+    """
+
+    kind: Literal["question", "moral_label", "contrast", "match", "alignment"]
+    item: str
+    condition: Evidence
+    prompt: Prompt
+    inputs: Mapping[str, Json]
+    pictures: tuple[Image, ...] = field(repr=False)
+    read: Reader = field(repr=False)
+    asked: tuple[str, ...] = ()
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return everything that is sent, in order: the texts and pictures of all messages."""
+        return tuple(part for message in self.messages() for part in message.parts)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return the messages."""
+        *system, user = self.prompt.messages(**self.inputs)
+        return (*system, Message(user.role, (*labelled(self.pictures), *user.parts)))
+
+    def request(self, settings: ModelSettings, seed: int | None) -> ChatRequest:
+        """Return the request to the model that the settings name."""
+        plain = self.prompt.request(settings, seed, **self.inputs)
+        return replace(plain, messages=self.messages())
+
+
+def labelled(pictures: Sequence[Image]) -> Iterator[Part]:
+    """Yield each picture after its index label, which says its number and nothing else."""
+    for number, picture in enumerate(pictures, start=1):
+        yield f"Image {number}"
+        yield picture
+
+
+def question_packets(
+    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int, prompts: PromptSet = MAIN
+) -> Iterator[Packet]:
+    """Yield one packet per recoverability question of a story, in the record's order."""
+    prompt = judge_prompt(f"question_{condition}", prompts)
+    for question in record.questions:
+        instruction = dimension_instruction(question, seed, prompts)
+        inputs = {"instruction": instruction, "question": question.question}
+        asked = (question.question, fenced(question.question), instruction)
+        yield Packet(
+            "question", question.question_id, condition, prompt,
+            inputs | _evidence(record, condition, pictures), _shown(condition, pictures), dict, asked,
+        )  # fmt: skip
+
+
+def label_packet(
+    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int, prompts: PromptSet = MAIN
+) -> Packet | None:
+    """Return the packet that asks for a story's moral target (Eq. 39); None where the story has none."""
+    if record.moral_label is None:
+        return None
+    options = shuffled(vocabulary("moral_label").values, seed, record.story_id)
+    inputs = {"options": options, **_evidence(record, condition, pictures)}
+    return Packet(
+        "moral_label", record.story_id, condition, judge_prompt(f"label_{condition}", prompts), inputs,
+        _shown(condition, pictures), read_label, tuple(options),
+    )  # fmt: skip
+
+
+def contrast_packets(
+    record: StoryRecord, variants: Sequence[Variant], pictures: Sequence[Image], seed: int,
+    prompts: PromptSet = MAIN,
+) -> Iterator[Packet]:  # fmt: skip
+    """Yield one packet per contrastive variant: do the pictures show the story or the variant (C.8)."""
+    prompt = judge_prompt("contrast_image", prompts)
+    for variant in variants:
+        if not variant.has_variant:
+            continue
+        order = shuffled(("source", "contrastive"), seed, variant.pair_id)
+        texts = {"source": record.story_text, "contrastive": variant.contrastive_story_text}
+        first, second = (texts[name] for name in order)
+        inputs = {"count": len(pictures), "first": first, "language": record.language, "second": second}
+        yield Packet(
+            "contrast", variant.pair_id, "image", prompt, inputs, tuple(pictures), contrast_reader(order),
+            (first, second, fenced(first), fenced(second)),
+        )  # fmt: skip
+
+
+def dimension_instruction(question: Question, seed: int, prompts: PromptSet = MAIN) -> str:
+    """Return what a judge is told about the kind of answer that a question wants (Table 35).
+
+    Raises:
+        ValueError: the question's type is no scored dimension.
+    """
+    if question.question_type not in vocabulary("question_type").values:
+        raise ValueError(f"{question.question_id}: {question.question_type!r} is no scored dimension")
+    labels = shuffled(vocabulary("moral_label").values, seed, question.question_id)
+    return judge_prompt("dimension", prompts).render(dimension=question.question_type, labels=labels)
+
+
+def shuffled(values: Sequence[str], seed: int, item: str) -> list[str]:
+    """Return values in an order that depends on seed and item alone, the same on every machine."""
+    return sorted(values, key=lambda value: digest([seed, item, value]))
+
+
+def read_label(reply: Json) -> dict[str, Any]:
+    """Return a reply with the label that its answer stands for, whatever its case and punctuation.
+
+    Raises:
+        BadReply: the answer is none of the labels.
+    """
+    labels = vocabulary("moral_label")
+    said = normalize_answer(reply["answer"])
+    answer = labels.resolve(said.replace(" ", "_"))
+    if answer not in (*labels.values, UNCLEAR):
+        raise BadReply(f"$.answer: expected one of the labels or {UNCLEAR}, found {reply['answer']!r}")
+    return {**reply, "answer": answer}
+
+
+def contrast_reader(order: Sequence[str]) -> Reader:
+    """Return what maps the answer back from the order in which the two texts were shown."""
+
+    def read(reply: Json) -> dict[str, Any]:
+        meant = {"first": order[0], "second": order[1]}
+        return {**reply, "answer": meant.get(reply["answer"], UNCLEAR), "first": order[0]}
+
+    return read
+
+
+def _shown(condition: Evidence, pictures: Sequence[Image]) -> tuple[Image, ...]:
+    return () if condition == "text" else tuple(pictures)
+
+
+def _evidence(record: StoryRecord, condition: Evidence, pictures: Sequence[Image]) -> dict[str, Json]:
+    inputs: dict[str, Json] = {}
+    if condition != "image":
+        inputs |= {"language": record.language, "story": record.story_text}
+    if condition != "text":
+        inputs["count"] = len(pictures)
+    return inputs

@@ -1,0 +1,215 @@
+"""Stage: one item per story, method and seed: the record, and the files of the storyboard that is shown.
+
+Which stories of a release are judged is said here. Files are found and read, not decoded: that is done once,
+where they are encoded (:mod:`.prepare_images`). Generations that cannot be judged are items too: they are
+counted, and their stories are still asked about under text-only evidence.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...errors import ConfigError, InputError, UserError
+from ...releases.layout import JSONL_FILES, VOTE_FILES
+from ...releases.loading import Release, load
+from ...releases.subsets.requests import FOLDER
+from ...schemas.canonical import Json, digest
+from ...schemas.katha import StoryRecord
+from ...schemas.plain_files import parse_json, read_plain
+from ..archive.protocols import release_sha256
+from ..judges.settings import SelectionSettings
+from ..outputs.checked import nothing_to_judge
+from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
+
+_NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
+"""JSON Lines files of a release that list something else than chosen stories."""
+
+
+def chosen_records(release: Release, settings: SelectionSettings) -> tuple[StoryRecord, ...]:
+    """Return the records that the settings choose, in id order.
+
+    Raises:
+        ConfigError: a split or story is not in the release, or nothing is left.
+        InputError: the release has no such subset, or it cannot be read.
+    """
+    chosen = sorted(release.records, key=lambda record: record.story_id)
+    if settings.split:
+        _check("--split", settings.split, list(release.splits))
+        chosen = [record for record in chosen if record.split in settings.split]
+    if settings.stories:
+        _check("--story", settings.stories, list(release.by_id))
+        chosen = [record for record in chosen if record.story_id in settings.stories]
+    if settings.subset is not None:
+        listed = subset_ids(release.path, settings.subset)
+        chosen = [record for record in chosen if record.story_id in listed]
+    if not chosen:
+        raise ConfigError(
+            f"{release.path}", what="no story is left to judge",
+            fix="choose another split, subset or story",
+        )  # fmt: skip
+    return tuple(chosen[: settings.limit])
+
+
+def subset_ids(folder: Path, name: str) -> frozenset[str]:
+    """Return the story ids that a subset file of a release lists.
+
+    That is ``subsets/NAME.jsonl``, or ``NAME.jsonl`` for those that the paper names, such as
+    ``strict_gold_400``.
+
+    Raises:
+        InputError: there is no such file, or a line of it has no ``story_id``.
+    """
+    places = (*folder.glob("*.jsonl"), *folder.glob(f"{FOLDER}/*.jsonl"))
+    files = {one.stem: one for one in places if one.name not in _NO_SUBSETS}
+    path = files.get(name)
+    if path is None:
+        there = ", ".join(sorted(files)) or "none"
+        raise InputError(
+            [
+                UserError(
+                    f"--subset {name}",
+                    what=f"the release has no such subset: {folder} has no such file",
+                    fix=f"use one of: {there}",
+                )
+            ]
+        )
+    ids, problems = set(), []
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            ids.add(str(parse_json(line)["story_id"]))
+        except (ValueError, TypeError, KeyError) as error:
+            problems.append(
+                UserError(
+                    f"{path}:{number}",
+                    what=f"the line is not a JSON object with story_id: {str(error)[:100]}",
+                    fix="choose another subset, or fetch the release again",
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    return frozenset(ids)
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return read_plain(path, follow=True).splitlines()
+    except OSError as error:
+        fix = "choose another subset"
+        raise InputError(
+            [UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=fix)]
+        ) from error
+
+
+def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        there = ", ".join(known[:10]) + (" ..." if len(known) > 10 else "")
+        raise ConfigError(
+            option,
+            what=f"the release has no {', '.join(missing)}",
+            fix=f"use some of: {there}",
+        )
+
+
+RELEASE, OUTPUTS = "release", "outputs"
+"""Roles of the sources."""
+
+SPEC = StageSpec(
+    name="load_items",
+    version=3,
+    shape="expand",
+    reads=("sources",),
+    writes=("record", "variants", "shown", "about"),
+    settings=SelectionSettings,
+)
+
+
+def run(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per story, method and seed, by method.
+
+    Raises:
+        InputError: the release or a folder of outputs cannot be read.
+        ConfigError: nothing is chosen, or two folders are of one method.
+    """
+    return generations(item, tools, load)
+
+
+def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> Iterator[Child]:
+    """Yield what :func:`run` yields; ``read`` reads a release of any kind as stories with questions."""
+    settings = tools.settings
+    assert isinstance(settings, SelectionSettings)
+    roles = [source["role"] for source in item["sources"]]
+    paths = list(zip(roles, tools.paths, strict=True))
+    release = read(next(path for role, path in paths if role == RELEASE))
+    records = chosen_records(release, settings)
+    identity = {"sha256": release_sha256(release.path, release.asked), "version": release.version}
+    folders = [path for role, path in paths if role == OUTPUTS]
+    content = [source["sha256"] for source in item["sources"]]
+    reports = _checked_once(release, records, folders, content)
+    for report in reports:
+        about = {"release": identity, "outputs": report.about() | {"path": None}}
+        for shown in _generations(report):
+            record = release.by_id[shown["story_id"]]
+            fields = {
+                "record": record.as_json(),
+                "variants": [one.as_json() for one in release.variants_of[record.story_id]],
+                "shown": shown,
+                "about": about,
+            }
+            yield Child(item_id(shown), Made(fields))
+
+
+_LAST: dict[str, list[Storyboards]] = {}
+
+
+def _checked_once(
+    release: Release, records: Sequence[StoryRecord], folders: Sequence[Path], content: Sequence[str]
+) -> list[Storyboards]:
+    """Check the outputs, unless this process has just done so: a run is rehearsed before it is executed."""
+    ids = [record.story_id for record in records]
+    key = digest([ids, list(content), [str(folder) for folder in folders]])
+    if key not in _LAST:
+        reports = checked_outputs(release, records, folders)
+        _LAST.clear()
+        _LAST[key] = reports
+    return _LAST[key]
+
+
+def checked_outputs(
+    release: Release, records: Sequence[StoryRecord], folders: Sequence[Path]
+) -> list[Storyboards]:
+    """Return the reports on the outputs of every method, sorted by method; no picture is decoded.
+
+    Raises:
+        InputError: a folder cannot be read, or no storyboard can be judged.
+        ConfigError: two folders are of one method.
+    """
+    reports = [check_outputs(folder, records, known=release, decode=False) for folder in folders]
+    methods = [report.method for report in reports]
+    twice = sorted({method for method in methods if methods.count(method) > 1})
+    if twice:
+        raise ConfigError(
+            "--outputs", what=f"several folders give outputs of the method {', '.join(twice)}",
+            fix="rename a folder, or name the method in its outputs.json",
+        )  # fmt: skip
+    if not any(can_be_shown(board) for report in reports for board in report.valid):
+        looked = [check_outputs(folder, records, known=release) for folder in folders]
+        raise nothing_to_judge("storyboard", looked)
+    return sorted(reports, key=lambda report: report.method)
+
+
+def _generations(report: Storyboards) -> Iterator[dict[str, Json]]:
+    for board in (*report.valid, *report.invalid):
+        yield {
+            "method": report.method, "story_id": board.unit, "seed": board.seed,
+            "invalid": list(board.codes) or None,
+            "files": [str(panel.file.absolute()) for panel in board.files],
+            "sha256": [panel.sha256 for panel in board.files],
+            "scenes": [panel.scene for panel in board.files],
+        }  # fmt: skip
+
+
+def item_id(shown: Mapping[str, Json]) -> str:
+    """Return the id of the item for one generation: method, story and, where there are several, seed."""
+    seed = "" if shown["seed"] is None else f"/seed_{shown['seed']}"
+    return f"{shown['method']}/{shown['story_id']}{seed}"

@@ -1,0 +1,249 @@
+"""How many generations of each method can be judged (Table 57), with the pictures that cannot be decoded.
+
+Layout and files are checked before anything else runs; whether a file holds a picture shows where it is
+decoded, once. Both together say the same as ``fabula outputs check``.
+
+What an evaluation says about itself: protocol, subject and environment (``evaluation.json``).
+
+The stages of judging storyboards, in order, and the files that a finished run holds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...engine.asking import UNASKED
+from ...engine.execute import STORE
+from ...engine.manifest import Manifest, read_manifest
+from ...engine.pipeline import Pipeline
+from ...engine.stage import Item
+from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ..archive.archive import write_judgements, write_manifest
+from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..judges.settings import public_judge
+from ..judging.answers import judgement_of
+from ..judging.settings import of_sets
+from ..recoverability.method import versions
+
+KEPT = (
+    "stories_requested",
+    "stories_valid",
+    "generations_requested",
+    "generations_valid",
+    "generations_invalid",
+    "invalid_rate",
+    "seeds",
+)
+
+
+class Accounting:
+    """Counts the generations of one method.
+
+    Args:
+        outputs: what checking the layout of its outputs found.
+    """
+
+    def __init__(self, outputs: Json) -> None:
+        self._outputs = outputs
+        self._good: list[tuple[str, int | None, Json]] = []
+        self._unusable: Counter[str] = Counter()
+        self.invalid: list[Json] = []
+        """Generations that cannot be judged, each with the codes of what is wrong with it."""
+
+    def add(self, item: Item) -> None:
+        """Take in one generation."""
+        shown, unusable = item["shown"], item["unusable"]
+        story, seed = shown["story_id"], shown["seed"]
+        codes = shown["invalid"] or unusable
+        if codes:
+            self.invalid.append({"story_id": story, "seed": seed, "codes": codes})
+        else:
+            self._good.append((story, seed, shown["sha256"]))
+        if unusable:
+            self._unusable[story] += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts, and the hash of the content of all valid storyboards."""
+        told = {name: self._outputs[name] for name in KEPT}
+        told["outputs_sha256"] = self._outputs["sha256"]
+        if not self._unusable:
+            return told
+        count = self._unusable.total()
+        told["generations_valid"] -= count
+        told["generations_invalid"] += count
+        told["invalid_rate"] = told["generations_invalid"] / told["generations_requested"]
+        told["stories_valid"] -= len(set(self._unusable) - {story for story, _, _ in self._good})
+        ordered = sorted(self._good, key=lambda one: (one[0], one[1] is not None, one[1]))
+        told["outputs_sha256"] = digest([list(one) for one in ordered])
+        return told
+
+
+ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
+MATCHING = ("match_answers", "match_vectors")
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
+
+
+class About(ReplyTally):
+    """Collects what the manifest of an evaluation says, item by item.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        super().__init__(run)
+        self._stories: set[str] = set()
+        self._methods: dict[str, dict[str, Any]] = {}
+        self._counts: dict[str, Accounting] = {}
+        self._release: Json = {}
+        self._unasked_texts: set[tuple[str, str, str, str, int]] = set()
+
+    def add(self, item: Item) -> None:
+        """Take in one generation."""
+        shown, outputs = item["shown"], item["about"]["outputs"]
+        self._release = item["about"]["release"]
+        self._stories.add(shown["story_id"])
+        counted = self._counts.setdefault(shown["method"], Accounting(outputs))
+        counted.add(item)
+        method = self._methods.setdefault(shown["method"], _method())
+        method["panels"] += len(item["frames"])
+        place = {"story_id": shown["story_id"], "seed": shown["seed"]}
+        if item["scan"]["leaks"]:
+            method["leaks"].append({**place, "leaks": item["scan"]["leaks"]})
+        method["packets_scanned"] += item["scan"]["packets"]
+        odd = sum(bool(frame["notes"]) for frame in item["frames"])
+        method["pictures_with_notes"] += odd
+
+    def leave_once(self, row: Json, story_id: str) -> None:
+        """Take in one question that was not asked yet; one without pictures counts once for all methods."""
+        if row["condition"] == "text":
+            key = (row["judge"]["spec"], story_id, row["kind"], row["item"], row["vote"])
+            if key in self._unasked_texts:
+                return
+            self._unasked_texts.add(key)
+        self.leave(row)
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        return EvaluationManifest(
+            kind="katha",
+            protocol=self._protocol(),
+            subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
+            environment={
+                **self.environment("load_items"),
+                "release": {"version": self._release.get("version")},
+            },
+        )
+
+    def _about(self, name: str) -> dict[str, Any]:
+        counted = self._counts[name]
+        return {**counted.as_json(), **self._methods[name], "invalid": counted.invalid}
+
+    def _protocol(self) -> dict[str, Any]:
+        settings = self._run.settings
+        judges = {spec for name in ASKING for spec in settings[name]["judges"]}
+        asked = {
+            "text": settings["judge_text"]["judges"],
+            "image": settings["judge_images"]["judges"],
+            "text_image": settings["judge_both"]["judges"],
+            "contrast": settings["judge_contrasts"]["judges"],
+        }
+        return {
+            "release": {"sha256": self._release.get("sha256")},
+            "stories": {"count": len(self._stories), "sha256": digest(sorted(self._stories))},
+            "judges": sorted(public_judge(spec).spec for spec in judges),
+            "conditions": [name for name, specs in asked.items() if specs],
+            "matcher": [*self._matchers()],
+            "labels": settings["judge_images"]["labels"],
+            "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
+            "models": {
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {}))
+                for spec in sorted(judges)
+            },
+            "prompts": labels_of(
+                of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
+            ),
+            "images": settings["prepare_images"],
+            "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
+            "metrics": versions(),
+        }
+
+    def _matchers(self) -> Iterator[str]:
+        """Yield who compared answers; of an encoder also how near an answer had to be."""
+        for name in MATCHING:
+            given = self._run.settings[name]
+            above = f" above {given['threshold']:g}" if "threshold" in given else ""
+            yield from (public_judge(spec).spec + above for spec in given["judges"])
+
+
+def _method() -> dict[str, Any]:
+    return {"panels": 0, "packets_scanned": 0, "pictures_with_notes": 0, "leaks": []}
+
+
+KIND = "evaluate-katha"
+FRAMES = "frames.jsonl"
+"""One line per generation: its pictures in the run's store, and why there are none."""
+
+STAGES = (
+    "load_items",
+    "prepare_images",
+    "scan_packets",
+    "judge:JUDGE_TEXT",
+    "judge:JUDGE_IMAGES",
+    "judge:JUDGE_BOTH",
+    "judge:JUDGE_CONTRASTS",
+    "match_answers",
+    "match_vectors",
+)
+ANSWERS = (
+    "text_answers",
+    "image_answers",
+    "text_image_answers",
+    "contrast_answers",
+    "match_answers",
+    "match_vectors",
+)
+
+PIPELINE = Pipeline(
+    name=KIND,
+    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    finish=f"{__name__}:finish",
+    final_fields=("about", "frames", "scan", "shown", "unusable", *ANSWERS),
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write archive, manifest and frames into the run folder."""
+    run = read_manifest(folder)
+    about = About(run)
+    frames: list[Json] = []
+
+    def judgements() -> Iterator[Judgement]:
+        for item in items:
+            about.add(item)
+            frames.append(_frames_line(item))
+            for answers in ANSWERS:
+                for row in item[answers]:
+                    if row["outcome"] == UNASKED:
+                        about.leave_once(row, item["shown"]["story_id"])
+                        continue
+                    yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
+
+    # Text-only answers stand in the items of every method; each is kept and counted once.
+    write_judgements(folder, judgements(), about.count)
+    write_manifest(folder, about.manifest())
+    write_atomic(folder / FRAMES, jsonl_lines(frames))
+
+
+def _frames_line(item: Item) -> Json:
+    shown = item["shown"]
+    invalid = shown["invalid"] or item["unusable"] or None
+    pictures = [{**frame, "file": f"{STORE}/{frame['file']}"} for frame in item["frames"]]
+    return {
+        "method": shown["method"], "unit": shown["story_id"], "seed": shown["seed"],
+        "scenes": [] if invalid else shown["scenes"], "frames": pictures, "invalid": invalid,
+        "leaks": item["scan"]["leaks"],
+    }  # fmt: skip

@@ -1,0 +1,295 @@
+"""The transitions behind the scores: which are shown, with their frames, questions, replies and verdicts.
+
+Which transitions a report shows: groups of scenes with questions, the worst first.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ....schemas.judgement import Judgement
+from ....schemas.katha import Question
+from ....schemas.score import Score
+from ...recoverability import recoverability
+from ...recoverability.definitions import Definitions
+from ...recoverability.items import CONDITIONS, Items
+from ...recoverability.matchers import is_rule, matcher_of
+from ...recoverability.matching import Key, Marker
+from ...recoverability.method import Method
+from ...recoverability.pooling import IMAGE, TEXT
+from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
+from ...report.model import Case, CaseItem, Cases, Measure, Verdict
+from ...report.pictures import Pictures
+
+ALL, WORST, TYPICAL = 48, 12, 12
+"""Up to how many transitions all are shown; else how many of the worst, and how many typical ones."""
+NO_QUESTION = "no question of it is valid"
+
+Scenes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Some scenes of one generation, and the questions about them.
+
+    Attributes:
+        method: place of the method.
+        seed: place of the seed.
+        story: place of the story.
+        scenes: from the first to the last, as numbers; empty for the story as a whole.
+        questions: places of the questions.
+        score: its gap.
+    """
+
+    method: int
+    seed: int
+    story: int
+    scenes: Scenes
+    questions: tuple[int, ...]
+    score: Score
+    why: str = "all"
+
+
+def spots_of(methods: Sequence[Method], items: Items) -> list[Spot]:
+    """Return every group of scenes that has questions, for every valid generation."""
+    groups: dict[tuple[int, Scenes], list[int]] = defaultdict(list)
+    questions = _questions(items)
+    for place, question in enumerate(questions):
+        groups[int(items.story[place]), scenes_of(question)].append(place)
+    found = []
+    for number, method in enumerate(methods):
+        for (story, scenes), places in sorted(groups.items()):
+            for seed in range(len(method.outcomes.requested)):
+                if method.outcomes.valid[seed, places[0]]:
+                    score = _gap(method, seed, places)
+                    found.append(Spot(number, seed, story, scenes, tuple(places), score))
+    return found
+
+
+def scenes_of(question: Question) -> Scenes:
+    """Return the scenes that a question is about, from the first to the last; empty for the whole story."""
+    if question.target_transition is not None:
+        return (question.target_transition[0], question.target_transition[1])
+    if question.target_scene is not None:
+        return (question.target_scene,)
+    if len(question.evidence_scenes) in (1, 2):
+        return tuple(sorted(question.evidence_scenes))
+    return ()
+
+
+def chosen_spots(spots: Sequence[Spot]) -> list[Spot]:
+    """Return what is shown, the worst first: all if there are few, else the worst and typical ones.
+
+    Typical are those whose gap is nearest to the median. Those without a gap come last.
+    """
+    known = sorted((one for one in spots if one.score.value is not None), key=_badness)
+    if len(spots) <= ALL:
+        return [*known, *(one for one in spots if one.score.value is None)]
+    worst = [_because(one, "worst") for one in known[:WORST]]
+    rest = known[WORST:]
+    if not rest:
+        return worst
+    middle = statistics.median(_value(one) for one in known)
+    near = sorted(rest, key=lambda one: (abs(_value(one) - middle), _badness(one)))[:TYPICAL]
+    return [*worst, *(_because(one, "typical") for one in sorted(near, key=_badness))]
+
+
+def _gap(method: Method, seed: int, places: Sequence[int]) -> Score:
+    outcomes = method.outcomes
+    valid = [place for place in places if outcomes.sets["filtered"][seed, place]]
+    right = outcomes.verdicts[seed] == RIGHT_VERDICT
+    lost = int(right[TEXT, valid].sum()) - int(right[IMAGE, valid].sum())
+    return Score.ratio(lost, len(valid), NO_QUESTION, questions=len(places), valid=len(valid))
+
+
+def _questions(items: Items) -> list[Question]:
+    known = {one.question_id: one for record in items.records for one in record.questions}
+    return [known[key.question_id] for key in items.keys]
+
+
+def _value(spot: Spot) -> float:
+    assert spot.score.value is not None
+    return spot.score.value
+
+
+def _badness(spot: Spot) -> tuple[float, int, int, Scenes, int, int]:
+    """Return what spots are sorted by: the largest gap, of those the one with most questions, then order."""
+    return (-_value(spot), -len(spot.questions), spot.story, spot.scenes, spot.method, spot.seed)
+
+
+def _because(spot: Spot, why: str) -> Spot:
+    return replace(spot, why=why)
+
+
+NAMES = {"text": "Text", "image": "Images", "text_image": "Text and images"}
+ReplyKey = tuple[str | None, int | None, str]
+
+
+@dataclass
+class Replies:
+    """The judgements about the questions that are shown.
+
+    Attributes:
+        wanted: ids of the questions.
+        rows: (method, seed, question id) -> replies; text-only ones under method and seed null.
+    """
+
+    wanted: frozenset[str]
+    rows: dict[ReplyKey, list[Judgement]] = field(default_factory=lambda: defaultdict(list))
+    matches: dict[str, dict[tuple[str, str], bool]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, judgement: Judgement) -> None:
+        """Keep a judgement if it is about a question that is shown."""
+        if judgement.item not in self.wanted:
+            return
+        if judgement.kind == "match" and judgement.parsed is not None:
+            said = judgement.parsed
+            self.matches[str(said.get("matcher"))][judgement.item, str(said.get("answer"))] = bool(
+                said.get("matched")
+            )
+        elif judgement.kind == "question":
+            is_text = judgement.condition == "text"
+            place = (None, None) if is_text else (judgement.method, judgement.seed)
+            self.rows[*place, judgement.item].append(judgement)
+
+    def marker(self, definitions: Definitions) -> Marker:
+        """Return what decides whether a reply is right."""
+        named = {} if is_rule(definitions.matcher) else self.matches
+        return Marker(matcher_of(definitions.matcher, named), definitions.support)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the cases are filled with.
+
+    Attributes:
+        replies: the judgements.
+        pictures: the pictures.
+        seeds: seeds by place.
+        definitions: how replies count.
+    """
+
+    replies: Replies
+    pictures: Pictures
+    seeds: tuple[int | None, ...]
+    definitions: Definitions
+
+
+def cases_of(
+    spots: Sequence[Spot],
+    total: int,
+    methods: Sequence[Method],
+    items: Items,
+    shown: Shown,
+) -> Cases:
+    """Return the transitions that a report shows."""
+    note = f"All {total} groups of scenes with questions, the largest gap first."
+    if len(spots) < total:
+        note = (
+            f"{len(spots)} of {total} groups of scenes with questions: the {WORST} with the largest gap, and "
+            f"{TYPICAL} whose gap is nearest to the median."
+        )
+    return Cases(
+        title="Transitions",
+        note=f"{note} The gap is the share of valid questions recovered from text, minus that from images. "
+        "Judges saw pictures and questions only; the words under a picture are for readers.",
+        measure=Measure.of(recoverability.GAP, label="Gap"),
+        total=total,
+        conditions=NAMES,
+        shown=tuple(_case(spot, methods[spot.method], items, shown) for spot in spots),
+    )
+
+
+def _case(spot: Spot, method: Method, items: Items, shown: Shown) -> Case:
+    record, seed = items.records[spot.story], shown.seeds[spot.seed] if shown.seeds else None
+    texts = {scene.scene_index: scene.scene_text for scene in record.scenes}
+    place = (method.name, record.story_id, seed)
+    scenes = spot.scenes
+    frames = shown.pictures.of_scenes(place, scenes, texts) if scenes else shown.pictures.every(place)
+    marker = shown.replies.marker(shown.definitions)
+    questions = {question.question_id: question for question in record.questions}
+    return Case(
+        unit=record.story_id,
+        title=record.title,
+        place=_place(scenes),
+        method=method.name,
+        seed=seed,
+        why=spot.why,
+        score=spot.score,
+        frames=frames,
+        items=tuple(
+            _item(
+                questions[items.keys[number].question_id],
+                _Marking(spot, number, method, items.keys[number], marker),
+                shown,
+            )
+            for number in spot.questions
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Marking:
+    """How one question was marked."""
+
+    spot: Spot
+    number: int
+    method: Method
+    key: Key
+    marker: Marker
+
+
+def _item(question: Question, marking: _Marking, shown: Shown) -> CaseItem:
+    spot, outcomes = marking.spot, marking.method.outcomes
+    verdicts = outcomes.verdicts[spot.seed, :, marking.number]
+    others = [answer for answer in question.accepted_answers if answer != question.gold_answer]
+    place = (marking.method.name, shown.seeds[spot.seed] if shown.seeds else None)
+    return CaseItem(
+        id=question.question_id,
+        group=question.question_type,
+        text=question.question,
+        accepted=(question.gold_answer, *others),
+        verdicts=tuple(
+            _verdict(one, marking, shown.definitions)
+            for one in _about(shown.replies, place, question.question_id)
+        ),
+        combined={
+            name: None if verdicts[number] == UNJUDGED else bool(verdicts[number] == RIGHT_VERDICT)
+            for number, name in enumerate(CONDITIONS)
+        },
+        valid=bool(outcomes.sets["filtered"][spot.seed, marking.number]),
+    )
+
+
+def _verdict(judgement: Judgement, marking: _Marking, definitions: Definitions) -> Verdict:
+    parsed: Mapping[str, object] = judgement.parsed or {}
+    both = judgement.condition == "text_image"
+    correct: bool | None = False if definitions.nonresponse == "incorrect" else None
+    if judgement.outcome == "answered":
+        correct = marking.marker.marks(marking.key, judgement.condition, parsed)[0]
+    return Verdict(
+        judge=judgement.judge.spec,
+        condition=judgement.condition,
+        vote=judgement.vote,
+        outcome=judgement.outcome,
+        answer=_text(parsed.get("final_answer" if both else "answer")) or judgement.reason,
+        status=_text(parsed.get("image_support" if both else "evidence_status")),
+        confidence=_text(parsed.get("confidence")),
+        correct=correct,
+    )
+
+
+def _about(replies: Replies, place: "tuple[str, int | None]", question: str) -> Iterator[Judgement]:
+    yield from replies.rows.get((None, None, question), ())
+    yield from replies.rows.get((*place, question), ())
+
+
+def _place(scenes: Scenes) -> str:
+    if not scenes:
+        return "whole story"
+    return f"scene {scenes[0]}" if len(scenes) == 1 else f"scene {scenes[0]} to {scenes[-1]}"
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

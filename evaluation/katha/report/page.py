@@ -1,0 +1,328 @@
+"""What else than lost meaning could explain the gap, and what the data say to it (Tables 4 and 72).
+
+Only controls that need no new generation; the table of Table 73 is among the details.
+
+The report on an evaluation of storyboards.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....schemas.score import Score
+from ...recoverability.definitions import NONRESPONSES, SUPPORTS, Definitions
+from ...recoverability.items import CONDITIONS
+from ...recoverability.score import Judged, judged_folder, scores_of
+from ...recoverability.scores import KathaScores
+from ...report.accounts import Accounts, read_lines
+from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
+from ...report.people import people_of
+from ...report.pictures import pictures_of_outputs, pictures_of_run
+from ...report.showing import DASH, label_text, resampling_definition, value_text
+from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ...words import counted
+from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, spots_of
+from .tables import accounting, comparisons, details, headline, judges_table, plots
+
+CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
+
+
+def controls(scores: KathaScores, subject: Mapping[str, Any]) -> CountTable:
+    """Return the controls as a table.
+
+    Args:
+        scores: the scores of the evaluation.
+        subject: of its manifest, where the leakage scan is accounted for.
+    """
+    rows = [
+        *_filtering(scores), *_families(scores), *_judges(scores), _halves(scores), *_surface(scores),
+        *_moral(scores), *_narrative(scores), *_leakage(subject),
+    ]  # fmt: skip
+    return CountTable(
+        name="controls", title="Other explanations of the gap", heading="Threat",
+        note="Rank correlations are Spearman's, between methods unless stated otherwise; they need three"
+        " methods. Wording of prompts: fabula compare compares evaluations with two prompt"
+        " sets.",
+        columns={"control": "Control", "found": "Found"}, rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _row(threat: str, control: str, found: str) -> CountRow:
+    return CountRow(label=threat, values={"control": control, "found": found})
+
+
+def _filtering(scores: KathaScores) -> Iterator[CountRow]:
+    for pair, found in scores.robustness["filtering"].items():
+        first, second = (CONTROL_NAMES[name] for name in pair.split("_"))
+        yield _row("Filtering artifact", f"Ranking by {first} and by {second} STG", _rho(found))
+
+
+def _families(scores: KathaScores) -> Iterator[CountRow]:
+    for method, found in scores.robustness["source_family"].items():
+        if found["groups"] > 1:
+            families = counted(found["groups"], "source family")
+            yield _row("Source-family artifact", f"STG of {method} over {families}", _range(found))
+
+
+def _judges(scores: KathaScores) -> Iterator[CountRow]:
+    for one in scores.robustness["judges"]:
+        first, second = one["judges"]
+        for of in ("methods", "stories"):
+            yield _row("Single-judge artifact", f"Gaps of {of} by {first} and by {second}", _rho(one[of]))
+
+
+def _halves(scores: KathaScores) -> CountRow:
+    found = scores.robustness["half_data"]
+    told = f"{DASH} ({found['reason']})"
+    if found["mean"] is not None:
+        told = f"mean {found['mean']:.2f}, lowest {found['lowest']:.2f}"
+    halves = counted(found.get("halves", 0), "random half")
+    return _row("Dataset-size artifact", f"Ranking by {halves} of the stories and by all", told)
+
+
+def _surface(scores: KathaScores) -> Iterator[CountRow]:
+    for name, method in scores.methods.items():
+        other = method.pairs.get("gap")
+        if other is not None and other.value is not None:
+            found = f"{_points(method.gaps['question']['filtered'].gap)}, and {_points(other)}"
+            yield _row("Surface appearance", f"STG of {name} to the story, and to contrastive labels", found)
+
+
+def _moral(scores: KathaScores) -> Iterator[CountRow]:
+    for name, method in scores.methods.items():
+        main = method.gaps["question"]["filtered"]
+        found = f"{_points(main.latent_gap)}, and {_points(main.latent_gap_without_moral)}"
+        yield _row("Moral-target-only effect", f"Latent STG of {name}, and without moral questions", found)
+
+
+def _narrative(scores: KathaScores) -> Iterator[CountRow]:
+    for name, method in scores.methods.items():
+        groups = {
+            group: one
+            for group, one in method.groups.get("narrative_type", {}).items()
+            if one.gaps["filtered"].gap.value is not None
+        }
+        if len(groups) < 2:
+            continue
+        order = sorted(groups, key=lambda group: (groups[group].gaps["filtered"].gap.value or 0.0, group))
+        told = [
+            f"{label_text(group)} {_points(groups[group].gaps['filtered'].gap)}"
+            f" with {_percent(groups[group].ambiguity)} ambiguous"
+            for group in (order[0], order[-1])
+        ]
+        yield _row(
+            "Scope and ambiguity", f"STG of {name}, lowest and highest narrative type", "; ".join(told)
+        )
+
+
+def _leakage(subject: Mapping[str, Any]) -> Iterator[CountRow]:
+    methods = subject.get("methods")
+    for name, about in sorted(methods.items()) if isinstance(methods, Mapping) else ():
+        scanned = about.get("packets_scanned") if isinstance(about, Mapping) else None
+        if isinstance(scanned, int):
+            leaks = about.get("leaks")
+            stopped = counted(len(leaks) if isinstance(leaks, list) else 0, "storyboard")
+            yield _row(
+                "Source-side leakage", f"Scan of {counted(scanned, 'packet')} of {name}", f"{stopped} stopped"
+            )
+
+
+def _rho(found: Mapping[str, Any]) -> str:
+    if found["value"] is None:
+        return f"{DASH} ({found['reason']})"
+    ends = "" if found["low"] is None else f" [{found['low']:.2f}, {found['high']:.2f}]"
+    return f"\N{GREEK SMALL LETTER RHO} = {found['value']:.2f}{ends}, {counted(found['pairs'], 'pair')}"
+
+
+def _range(found: Mapping[str, Any]) -> str:
+    if found["lowest"] is None:
+        return DASH
+    return f"{value_text(found['lowest'], 'points')} to {value_text(found['highest'], 'points')}"
+
+
+def _points(score: Score) -> str:
+    return value_text(score.value, "points")
+
+
+def _percent(score: Score) -> str:
+    return DASH if score.value is None else f"{value_text(score.value, 'percent')} %"
+
+
+FEW_ANSWERS = 0.95
+"""Share of answers of a judge below which the page says so at its top."""
+READING = (
+    "Judges answer fixed questions from the story's text alone, from the images alone, and from both.",
+    "STG, the Semantic Trajectory Gap, is what is recovered from text minus what is recovered from "
+    "images, in "
+    "percentage points: lower is better. Latent STG is its mean over causal, emotional, consequence and "
+    "moral.",
+    "Questions that are not answered as accepted even with text and images together are ambiguous; they are "
+    "counted, but left out of STG.",
+)
+
+
+def katha_report(
+    folder: Path,
+    release: Path | None = None,
+    outputs: Sequence[Path] = (),
+    definitions: Definitions | None = None,
+) -> ReportDocument:
+    """Return the report on an evaluation folder of kind katha.
+
+    Args:
+        folder: the evaluation folder.
+        release: the release that was judged; None for the place that the manifest names.
+        outputs: folders with the generated storyboards; none for the pictures that the run keeps.
+        definitions: how replies become numbers; None for the paper's.
+
+    Raises:
+        InputError: archive, release or outputs cannot be read, or do not belong together.
+        ConfigError: the release is not to be found.
+    """
+    used = definitions or Definitions()
+    people = people_of(folder, "katha")
+    judged = judged_folder(folder, release, used)
+    scores = scores_of(judged, used)
+    records = judged.items.records
+    spots = spots_of(judged.methods, judged.items)
+    chosen = chosen_spots(spots)
+    questions = {judged.items.keys[place].question_id for spot in chosen for place in spot.questions}
+    accounts, replies = Accounts(), Replies(frozenset(questions))
+    for judgement in read_lines(folder):
+        accounts.add(judgement)
+        replies.add(judgement)
+    told = judged.manifest.subject.get("methods") or {}
+    pictures = pictures_of_outputs(outputs, records, told) if outputs else pictures_of_run(folder)
+    shown = Shown(replies, pictures, judged.replies.seeds, used)
+    return ReportDocument(
+        kind="katha",
+        title=_title(scores),
+        facts=_facts(scores, accounts, judged),
+        warnings=(*_warnings(scores, accounts, judged), *people.warnings),
+        reading=READING,
+        headline=headline(scores),
+        plots=plots(scores),
+        details=tuple(details(scores)),
+        comparisons=comparisons(scores),
+        comparison_note=_comparison_note(scores),
+        controls=(controls(scores, judged.manifest.subject),),
+        people=people.tables,
+        people_note=people.note,
+        accounting=(*accounting(scores), accounts.outcome_table()),
+        cases=cases_of(chosen, len(spots), judged.methods, judged.items, shown) if chosen else None,
+        agreement=(_agreement(judged), judges_table(scores)),
+        agreement_note="Agreement on whether answers are correct, after matching; 1 is perfect, 0 is chance.",
+        cost=accounts.cost_table(),
+        definitions=_definitions(used),
+        manifest=judged.manifest.as_json(),
+    )
+
+
+def _title(scores: KathaScores) -> str:
+    methods = list(scores.methods)
+    if len(methods) == 1:
+        return f"How much of the story {methods[0]} shows"
+    return f"How much of the story {len(methods)} methods show"
+
+
+def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str, str]:
+    created = judged.manifest.environment.get("created_at")
+    return {
+        "Release": str(scores.release["version"]),
+        "Stories": f"{scores.scope['stories']:,}",
+        "Questions": f"{scores.scope['questions']:,}",
+        "Methods": f"{len(scores.methods):,}",
+        "Judges": f"{len(scores.scope['judges']):,}",
+        "Replies": f"{accounts.total:,}",
+        **({"Judged": str(created)[:10]} if created else {}),
+    }
+
+
+def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:
+    if judged.manifest.environment.get("simulation"):
+        yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
+    for judge, count in sorted(accounts.replies.items()):
+        answered = accounts.outcomes[judge]["answered"]
+        if answered < FEW_ANSWERS * count:
+            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    for name, method in scores.methods.items():
+        invalid, requested = (method.generations[f"generations_{one}"] for one in ("invalid", "requested"))
+        if invalid:
+            yield f"{invalid:,} of {requested:,} generations of {name} are invalid and could not be judged."
+        leaks = _about(judged, name).get("leaks") or ()
+        if leaks:
+            yield f"The leakage scan kept {len(leaks):,} storyboards of {name} from judges; see the manifest."
+        below = [one for one in method.negative["scores"] if one.startswith("question.filtered.")]
+        if below:
+            named = ", ".join(one.removeprefix("question.filtered.").replace("_", " ") for one in below)
+            yield f"{name} has a negative gap ({named}): more is recovered from images than from text."
+
+
+def _about(judged: Judged, method: str) -> Mapping[str, Any]:
+    """Return what the manifest says of a method."""
+    methods = judged.manifest.subject.get("methods")
+    told = methods.get(method) if isinstance(methods, Mapping) else None
+    return told if isinstance(told, Mapping) else {}
+
+
+def _comparison_note(scores: KathaScores) -> str:
+    if len(scores.methods) < 2:
+        return "There is only one method; fabula compare compares it with other evaluations."
+    return (
+        "The first method minus the second on the questions that are valid for all methods, paired by story. "
+        f"p-values are corrected by {scores.definitions.correction.capitalize()} for the number of "
+        "comparisons."
+    )
+
+
+def _agreement(judged: Judged) -> ScoreTable:
+    measures = (
+        Measure(name="observed", label="Agreement"),
+        Measure(name="fleiss", label="Fleiss' kappa", unit="number"),
+        Measure(name="alpha", label="Krippendorff's alpha", unit="number"),
+    )
+    rows = []
+    for place, condition in enumerate(CONDITIONS):
+        for method in judged.methods[:1] if condition == "text" else judged.methods:
+            single = method.board.single[:, :1] if condition == "text" else method.board.single
+            shown = single[:, :, place]
+            codes = shown.reshape(len(shown), int(np.prod(shown.shape[1:]))).astype(np.int64)
+            label = NAMES[condition] if condition == "text" else f"{NAMES[condition]} · {method.name}"
+            rows.append(ScoreRow(label=label, scores=_agreed(codes)))
+    return ScoreTable(
+        name="agreement", title="Agreement between judges", heading="Condition", measures=measures,
+        note="Over questions with a verdict of at least two judges.", rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _agreed(codes: np.ndarray) -> dict[str, Score]:
+    counts = counts_of(codes, 2)
+    units = int((counts.sum(axis=1) > 1).sum())
+    values = {
+        "observed": observed_agreement(counts),
+        "fleiss": fleiss_kappa(counts),
+        "alpha": krippendorff_alpha(counts),
+    }
+    why = "all verdicts are the same" if units else "fewer than two judges"
+    return {
+        name: Score(value=None, status="undefined", reason=why, counts={"questions": units})
+        if np.isnan(value)
+        else Score(value=value, status="ok", counts={"questions": units})
+        for name, value in values.items()
+    }
+
+
+def _definitions(used: Definitions) -> tuple[Definition, ...]:
+    weights = "one vote each" if used.weights is None else "weights fitted on people's answers"
+    return (
+        Definition(name="matcher", value=used.matcher, meaning="How answers are compared with the "
+            "accepted ones."),
+        Definition(name="nonresponse", value=used.nonresponse, meaning=NONRESPONSES[used.nonresponse]),
+        Definition(name="support", value=used.support, meaning=SUPPORTS[used.support]),
+        Definition(name="aggregation", value="majority" if used.weights is None else "weighted",
+                   meaning=f"Judges are combined by majority, {weights}; a tie counts as incorrect."),
+        resampling_definition(used, "story"),
+    )  # fmt: skip

@@ -1,0 +1,278 @@
+"""Tables and plots of an evaluation of storyboards, made from its scores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ....schemas.score import Score
+from ...recoverability import columns, recoverability
+from ...recoverability.items import DIMENSIONS
+from ...recoverability.recoverability import Rate
+from ...recoverability.scores import GapScores, KathaScores, MethodScores
+from ...report.model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
+from ...report.showing import comparison, label_text
+from ...words import counted
+
+TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
+AMBIGUITY = Measure.of(columns.AMBIGUITY)
+FILTERED = "Over the valid questions of each method, equal weight per dimension."
+
+
+def headline(scores: KathaScores) -> ScoreTable:
+    """Return the main numbers: filtered, at question level."""
+    rows = []
+    for name, method in scores.methods.items():
+        main = _main(method)
+        values = {"text": main.text, "image": main.image, "gap": main.gap, "latent_gap": main.latent_gap}
+        negative = main.gap.value is not None and main.gap.value < 0
+        note = "negative gap: inspect the judging before concluding anything" if negative else None
+        rows.append(ScoreRow(label=name, scores={**values, "ambiguity": method.ambiguity}, note=note))
+    return ScoreTable(
+        name="headline",
+        title="Recoverability and Semantic Trajectory Gap",
+        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
+        "bootstrap intervals over stories.",
+        measures=(TEXT, IMAGE, GAP, LATENT, AMBIGUITY),
+        rows=tuple(rows),
+    )
+
+
+def plots(scores: KathaScores) -> tuple[Plot, ...]:
+    """Return what text and images tell by method, and the gap by dimension."""
+    recovered = {
+        name: (
+            PlotPoint(series="Images", score=_main(method).image),
+            PlotPoint(series="Text", score=_main(method).text),
+        )
+        for name, method in scores.methods.items()
+    }
+    gaps = {
+        label_text(dimension): tuple(
+            PlotPoint(series=name, score=_main(method).dimensions[dimension]["gap"])
+            for name, method in scores.methods.items()
+        )
+        for dimension in DIMENSIONS
+    }
+    return (
+        Plot(
+            name="recovered",
+            title="What text tells, and what the images tell",
+            note="Valid questions answered as accepted, in %. The line between the marks is the gap.",
+            joined=True,
+            groups=recovered,
+        ),
+        Plot(
+            name="gaps",
+            title="STG per dimension",
+            note="Text minus images, in percentage points, with 95 % intervals. Further left is better.",
+            unit="points",
+            groups=gaps,
+        ),
+    )
+
+
+def details(scores: KathaScores) -> Iterator[ScoreTable]:
+    """Yield the scores by dimension, set and level, group, label, pair and judge."""
+    yield _by_dimension(scores)
+    yield _by_set(scores)
+    for grouping in ("source_family", "narrative_type", "split"):
+        table = _by_group(scores, grouping)
+        if table is not None:
+            yield table
+    yield from _moral(scores)
+    yield from _pairs(scores)
+    yield _evidence(scores)
+
+
+def judges_table(scores: KathaScores) -> ScoreTable:
+    """Return the scores of every judge alone, over its own valid questions."""
+    rows = [
+        ScoreRow(label=f"{name} · {judge}", scores=dict(sets["filtered"]))
+        for name, method in scores.methods.items()
+        for judge, sets in method.judges.items()
+    ]
+    return ScoreTable(
+        name="single_judges", title="Each judge alone", heading="Method and judge",
+        note="Over the questions that are valid according to that judge alone.",
+        measures=(TEXT, IMAGE, GAP), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def comparisons(scores: KathaScores) -> tuple[Comparison, ...]:
+    """Return the comparisons of methods."""
+    return tuple(
+        comparison(one, "STG, valid for all methods", higher=False, better="loses less")
+        for one in scores.comparisons
+    )
+
+
+def accounting(scores: KathaScores) -> Iterator[CountTable]:
+    """Yield what became of the generations and questions, and the combinations of verdicts."""
+    methods = scores.methods.items()
+    yield CountTable(
+        name="generations", title="Generations",
+        note="A generation is invalid if its pictures are missing, unreadable or not as many as planned.",
+        columns={
+            "stories_requested": "Stories requested", "stories_valid": "Stories valid",
+            "generations_requested": "Generations requested", "generations_invalid": "Generations invalid",
+        },
+        rows=tuple(
+            CountRow(label=name, values={key: value for key, value in method.generations.items()
+                                         if key != "invalid_rate"})
+            for name, method in methods
+        ),
+    )  # fmt: skip
+    yield CountTable(
+        name="questions", title="Questions",
+        note="Ambiguous: not answered as accepted even with text and images. Several seeds are counted "
+            "separately.",
+        columns={
+            "total": "Asked about", "valid": "Valid", "ambiguous": "Ambiguous",
+            "invalid_generation": "Of invalid generations", "unjudged": "Without a verdict",
+        },
+        rows=tuple(CountRow(label=name, values=dict(method.questions)) for name, method in methods),
+    )  # fmt: skip
+    yield _triples(scores)
+
+
+def _main(method: MethodScores) -> GapScores:
+    return method.gaps["question"]["filtered"]
+
+
+def _by_dimension(scores: KathaScores) -> ScoreTable:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {label_text(dimension)}",
+            scores={
+                **_main(method).dimensions[dimension],
+                "ambiguity": method.ambiguity_by_dimension[dimension],
+            },
+        )
+        for name, method in scores.methods.items()
+        for dimension in DIMENSIONS
+    ]
+    return ScoreTable(
+        name="by_dimension", title="By dimension", heading="Method and dimension",
+        note="Over the valid questions of each method.",
+        measures=(TEXT, IMAGE, GAP, AMBIGUITY), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _by_set(scores: KathaScores) -> ScoreTable:
+    names = {"raw": "All questions", "filtered": "Valid", "common": "Valid for all methods"}
+    measures = tuple(
+        Measure.of(recoverability.GAP, name=f"{level}_{name}", label=f"STG, {label.lower()}, by {level}")
+        for level in ("question", "story")
+        for name, label in names.items()
+    )
+    rows = tuple(
+        ScoreRow(
+            label=one,
+            scores={
+                f"{level}_{name}": gaps.gap
+                for level, sets in method.gaps.items()
+                for name, gaps in sets.items()
+            },
+        )
+        for one, method in scores.methods.items()
+    )  # fmt: skip
+    return ScoreTable(
+        name="by_set", title="STG by set of questions and by weight", measures=measures, rows=rows,
+        note="By question: each question has the same weight in its dimension. By story: each story has "
+            "the same weight.",
+    )  # fmt: skip
+
+
+def _by_group(scores: KathaScores, grouping: str) -> ScoreTable | None:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {label_text(group)}",
+            scores={
+                "text": one.gaps["filtered"].text,
+                "image": one.gaps["filtered"].image,
+                "gap": one.gaps["filtered"].gap,
+                "ambiguity": one.ambiguity,
+            },
+            note=counted(one.stories, "story"),
+        )
+        for name, method in scores.methods.items()
+        for group, one in method.groups.get(grouping, {}).items()
+    ]
+    if len(rows) <= len(scores.methods):
+        return None
+    return ScoreTable(
+        name=f"by_{grouping}", title=f"By {label_text(grouping).lower()}",
+        heading=f"Method and {label_text(grouping).lower()}", note=FILTERED,
+        measures=(TEXT, IMAGE, GAP, AMBIGUITY), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
+    yield from _if_known(
+        scores.methods, "moral_target", columns.MORAL, columns.BESIDE,
+        title="Moral target, among twelve labels",
+        note="Stories whose moral label is named; separate from the scored dimension moral.",
+    )  # fmt: skip
+
+
+def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
+    yield from _if_known(
+        scores.methods, "pairs", columns.PAIRS, {},
+        title="Contrastive pairs",
+        note="Pairs for which judges say that the images show the source story and not the contrastive one.",
+    )  # fmt: skip
+
+
+def _if_known(
+    methods: Mapping[str, MethodScores], part: str, rates: Sequence[Rate], beside: Mapping[str, str],
+    **words: str,
+) -> Iterator[ScoreTable]:  # fmt: skip
+    own = [Measure.of(rate, better=None) for rate in rates if rate.shown]
+    measures = (*own, *(Measure(name=name, label=label) for name, label in beside.items()))
+    rows = []
+    for name, method in methods.items():
+        values: Mapping[str, Score] = getattr(method, part)
+        if any(values[one.name].value is not None for one in own):
+            rows.append(ScoreRow(label=name, scores={one.name: values[one.name] for one in measures}))
+    if rows:
+        yield ScoreTable(name=part, measures=measures, rows=tuple(rows), **words)
+
+
+def _evidence(scores: KathaScores) -> ScoreTable:
+    rows = [
+        ScoreRow(
+            label=f"{name} · {row['setting']}",
+            scores={key: _plain(row[key]) for key in ("valid_share", "image", "gap") if row[key] is not None},
+        )
+        for name, method in scores.methods.items()
+        for row in method.evidence
+    ]
+    return ScoreTable(
+        name="evidence", title="How the numbers change with more evidence", heading="Method and setting",
+        note="What the filter by text and images does to the numbers.",
+        measures=(Measure(name="valid_share", label="Questions used"), IMAGE, GAP), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _plain(value: float) -> Score:
+    return Score(value=value, status="ok")
+
+
+def _triples(scores: KathaScores) -> CountTable:
+    methods = list(scores.methods)
+    first = scores.methods[methods[0]].triples
+    rows = []
+    for place, triple in enumerate(first):
+        marks = " ".join(
+            f"{name}\N{NO-BREAK SPACE}{'✓' if right else '✗'}"
+            for name, right in (("text", triple.text), ("images", triple.image), ("both", triple.text_image))
+        )
+        counts = {name: scores.methods[name].triples[place].count for name in methods}
+        rows.append(
+            CountRow(label=marks, values={**counts, "in": "yes" if triple.included else "no",
+                                          "meaning": triple.meaning})
+        )  # fmt: skip
+    return CountTable(
+        name="triples", title="Combinations of the three verdicts", heading="Verdicts",
+        note="Questions with a verdict under all three conditions, by which of them was correct.",
+        columns={**{name: name for name in methods}, "in": "In STG", "meaning": "What it says"},
+        rows=tuple(rows),
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""Judging storyboards: what may be chosen, what that asks of the engine, evaluating, estimating."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from ...engine.estimate import CallPlan, plan_calls
+from ...engine.execute import RunRequest, Source
+from ...engine.pipeline import Pipeline
+from ...engine.report import RunReport
+from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.running import RunKind
+from ...errors import ConfigError
+from ...models.spec import parse_spec
+from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of
+from ..protocol import Protocol
+from ..running import check_request, run_evaluation
+from .load_items import OUTPUTS, RELEASE
+from .pipeline import PIPELINE
+from .spending import tell_judging, without_judges
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+LABELLED = ("judge_text", "judge_images", "judge_both")
+ASKING = (*LABELLED, "judge_contrasts")
+MATCHING = {"match_answers": False, "match_vectors": True}
+"""Stage that compares answers -> whether it asks for vectors."""
+
+
+def _each(setting: str) -> list[str]:
+    """Return a setting of each stage that asks judges."""
+    return [f"{stage}.{setting}" for stage in ASKING]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateOptions(RunOptions):
+    """How to judge. What every run may choose comes as keywords.
+
+    Attributes:
+        judges: a judge: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section ``[judges]`` of
+            the settings file gives.
+        preset: a published ensemble of judges: {evaluation.judging.settings:PRESETS}.
+        votes: how often each judge answers each question [as set, else 1].
+        split: only stories of this split.
+        subset: only the stories that this file of the release lists, such as ``strict_gold_400``.
+        stories: only this story id.
+        limit: only the first so many of those stories.
+        matcher: also compare answers with accepted ones by a model, or by the vectors of an encoder
+            (``embedding:SPEC``); one of each.
+        prompts: the judges' prompts: ``main``, or ``heldout`` for another wording [as set, else main].
+        questions_only: leave out moral targets and contrastive pairs.
+        items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
+        replace: remove earlier replies from the folder that this evaluation does not ask for.
+    """
+
+    judges: Sequence[str] = ()
+    preset: str | None = None
+    votes: Annotated[int | None, Sets(*_each("votes"))] = None
+    split: Annotated[Sequence[str], Sets("load_items.split")] = ()
+    subset: Annotated[str | None, Sets("load_items.subset")] = None
+    stories: Annotated[Sequence[str], Sets("load_items.stories")] = ()
+    limit: Annotated[int | None, Sets("load_items.limit")] = None
+    matcher: Sequence[str] | str | None = None
+    prompts: Annotated[str | None, Sets("scan_packets.prompts", *_each("prompts"))] = None
+    questions_only: bool = False
+    items: Sequence[str] = ()
+    replace: bool = False
+
+
+def evaluation_request(
+    release: Path | str,
+    outputs: Sequence[Path | str],
+    out: Path | str,
+    options: EvaluateOptions,
+    pipeline: Pipeline = PIPELINE,
+) -> RunRequest:
+    """Return what the engine is to execute; another kind's pipeline reads its releases with its own stage.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or no judge is named.
+    """
+    judges = judges_of(options, options.judges, options.preset)
+    given: dict[str, object] = {f"{stage}.judges": judges for stage in ASKING if judges}
+    if options.matcher is not None:
+        named = [options.matcher] if isinstance(options.matcher, str) else options.matcher
+        matchers = specs_of(options, named)
+        for stage, encodes in MATCHING.items():
+            if chosen := [spec for spec in matchers if parse_spec(spec).encodes == encodes]:
+                given[f"{stage}.judges"] = chosen
+    if options.prompts is not None:
+        check_set(options.prompts)
+    if options.questions_only:
+        given["judge_contrasts.judges"] = ()
+        given |= {f"{stage}.labels": False for stage in LABELLED}
+    sources = [Source(RELEASE, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
+    request = options.request(
+        pipeline, out, sources, setting_texts(given), {JUDGES}, items=tuple(options.items)
+    )
+    if not request.config.models:
+        raise ConfigError(
+            "--judge", what="no judge is named",
+            fix=f"name models with --judge, or an ensemble with --preset: {', '.join(PRESETS)}",
+        )  # fmt: skip
+    return request
+
+
+def evaluate_katha(
+    release: Path | str,
+    outputs: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: EvaluateOptions,
+    *,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Have judges answer the questions of a release about generated storyboards; a run is continued.
+
+    Where it is stopped, ``judgements.jsonl`` holds what was answered so far, and ``evaluation.json`` says
+    what it lacks.
+
+    Args:
+        release: the release folder.
+        outputs: a folder of generated storyboards for each method.
+        out: the run folder; ``judgements.jsonl`` and ``evaluation.json`` are written there.
+        options: who judges, and what.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit
+            was reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    request = evaluation_request(release, _listed(outputs), out, options)
+    check_request(request)
+    if reporter is not None:
+        tell_judging(request, reporter)
+    return run_evaluation(request, reporter, replace=options.replace)
+
+
+def estimate_evaluation(
+    release: Path | str, outputs: Sequence[Path | str] | Path | str, out: Path | str, options: EvaluateOptions
+) -> CallPlan:
+    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing.
+
+    Raises:
+        FabulaError: as :func:`evaluate_katha`.
+    """
+    request = evaluation_request(release, _listed(outputs), out, options)
+    return plan_calls(request, without_judges(request.config))
+
+
+def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
+    return [outputs] if isinstance(outputs, str | Path) else list(outputs)
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -1,0 +1,155 @@
+"""What judging asks for: panels and calls by rule, before anything is asked, and what calls cost."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...builders.spending import tell_plan
+from ...engine.config import RunConfig
+from ...engine.execute import RunRequest
+from ...releases.loading import Release, load
+from ...schemas.base import Own
+from ...schemas.katha import StoryRecord
+from ..judges.settings import JudgeSettings, LabelledSettings, SelectionSettings
+from ..judging.packets import EVIDENCE
+from ..outputs.named import read_manifest
+from ..outputs.story_folders import find_story_folders
+from ..outputs.storyboards import OutputsManifest, list_folder
+from .load_items import OUTPUTS, RELEASE, chosen_records
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+STAGE_OF = {"text": "judge_text", "image": "judge_images", "text_image": "judge_both"}
+"""Evidence condition -> the stage that asks under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingBudget:
+    """How much a set of stories asks for (Eq. 67 and Tables 47 and 48 of the KathaTrace paper).
+
+    Attributes:
+        stories: stories that are judged.
+        generations: storyboards that are judged, over all methods and seeds.
+        panels: pictures that they must have.
+        questions: recoverability questions of the stories.
+        labels: stories with a moral target, asked for once per condition.
+        pairs: contrastive pairs.
+        judges: how many judges are asked; the largest number of any condition.
+        calls: what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the
+            methods, the others once per generation. Without invalid generations these are exact.
+        one_judge: calls of one judge for the questions of one generation per story: three per question.
+        there: pictures that lie in the folders, whatever they hold; None without outputs.
+    """
+
+    stories: int
+    generations: int
+    panels: int
+    questions: int
+    labels: int
+    pairs: int
+    judges: int
+    calls: dict[str, int]
+    one_judge: int
+    there: int | None = None
+
+    @property
+    def total(self) -> int:
+        """Calls in all."""
+        return sum(self.calls.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON."""
+        return {**asdict(self), "total": self.total}
+
+    def lines(self) -> list[str]:
+        """Return the numbers as lines for people."""
+        asked = ", ".join(f"{count} {name.replace('_', '+')}" for name, count in self.calls.items())
+        lines = [
+            f"{self.stories} stories, {self.generations} storyboards of {self.panels} panels,"
+            f" {self.questions} questions, {self.labels} moral targets, {self.pairs} contrastive pairs",
+            f"{self.one_judge} calls of one judge for the questions of one storyboard per story",
+            f"{self.total} calls of {self.judges} judge{'' if self.judges == 1 else 's'}: {asked}",
+        ]
+        if self.there is not None and self.there != self.panels:
+            lines.append(f"but {self.there} pictures are there: fabula outputs check says which are amiss")
+        return lines
+
+
+def judging_budget(request: RunRequest) -> JudgingBudget:
+    """Return what an evaluation asks for, from the release and the folders' layout; no picture is opened.
+
+    Where there are no outputs yet: what one method with one generation per story is asked.
+
+    Raises:
+        FabulaError: the release, a folder or the choice of stories is wrong.
+    """
+    settings = request.config.stages["load_items"]
+    assert isinstance(settings, SelectionSettings)
+    release = load(next(source.path for source in request.sources if source.role == RELEASE))
+    records = chosen_records(release, settings)
+    folders = [source.path for source in request.sources if source.role == OUTPUTS]
+    shown = [_generations(folder, records, release) for folder in folders]
+    if not shown:
+        return _budget(release, records, [(1, sum(len(record.scenes) for record in records))], request.config)
+    there = sum(pictures for _, _, pictures in shown)
+    budget = _budget(release, records, [(seeds, panels) for seeds, panels, _ in shown], request.config)
+    return replace(budget, there=there)
+
+
+def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> tuple[int, int, int]:
+    """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
+    manifest = read_manifest(folder, OutputsManifest)
+    panels = sum(manifest.panels_of(record) for record in records)
+    places = find_story_folders(folder, manifest.folders, release).places
+    listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]
+    seeds = {seed for one in listed for seed, _ in one.seeds}
+    wanted = seeds if manifest.seeds is None else set(manifest.seeds)
+    pictures = sum(len(one.panels) for one in listed) + sum(
+        len(list_folder(place, with_seeds=False).panels)
+        for one in listed
+        for seed, place in one.seeds
+        if seed in wanted
+    )
+    return max(1, len(wanted)), panels, pictures
+
+
+def _budget(
+    release: Release, records: Sequence[StoryRecord], shown: Sequence[tuple[int, int]], config: RunConfig
+) -> JudgingBudget:
+    questions = sum(len(record.questions) for record in records)
+    labels = sum(record.moral_label is not None for record in records)
+    pairs = sum(one.has_variant for record in records for one in release.variants_of[record.story_id])
+    seeds = sum(count for count, _ in shown)
+    calls: dict[str, int] = {}
+    most = 0
+    for condition in EVIDENCE:
+        settings = config.stages[STAGE_OF[condition]]
+        assert isinstance(settings, LabelledSettings)
+        items = questions + (labels if settings.labels else 0)
+        answers = len(settings.judges) * settings.votes
+        calls[condition] = items * answers * (1 if condition == "text" else seeds)
+        most = max(most, len(settings.judges))
+    contrasts = config.stages["judge_contrasts"]
+    assert isinstance(contrasts, JudgeSettings)
+    calls["contrast"] = pairs * len(contrasts.judges) * contrasts.votes * seeds
+    return JudgingBudget(
+        len(records), len(records) * seeds, sum(count * panels for count, panels in shown),
+        questions, labels, pairs, most, calls, len(EVIDENCE) * questions,
+    )  # fmt: skip
+
+
+def without_judges(config: RunConfig) -> RunConfig:
+    """Return settings under which nobody is asked."""
+    stages = {name: _without_judges(settings) for name, settings in config.stages.items()}
+    return replace(config, stages=stages, models={})
+
+
+def _without_judges(settings: Own) -> Own:
+    return settings.model_copy(update={"judges": ()}) if isinstance(settings, JudgeSettings) else settings
+
+
+def tell_judging(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_judges)

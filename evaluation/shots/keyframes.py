@@ -1,0 +1,295 @@
+"""One video per story: its shots are found, matched to the script's in order, and listed for review.
+
+A generator of multi-shot videos is evaluated by keyframes: the middle frame of every shot that is found
+(ViStoryBench supplement, section F.5.5: TransNetV2, then manual verification). Shots are matched by order,
+which is right only where as many are found as the script has: so every match, missing and surplus shot goes
+into a review file, which a person corrects.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from ...errors import InputError, UserError
+from ...media.problems import MediaProblem
+from ...media.shot_detection import Method, ShotBoundaries, detect
+from ...releases.shots.tree import ShotSet, ShotStory
+from ...schemas.base import Own
+from ...schemas.canonical import sha256_file
+from ..outputs.shot_folders import VIDEOS, shot_number
+
+
+class Found(Own):
+    """A shot that was found in a video.
+
+    Attributes:
+        number: from 1, in the video.
+        first: its first frame, counted from 0.
+        last: its last frame.
+        start: when it begins, in seconds; ``end``, when it ends.
+        keyframe: its middle frame.
+    """
+
+    number: int = Field(ge=1)
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+    start: float
+    end: float
+    keyframe: int = Field(ge=0)
+
+
+class Match(Own):
+    """Which picture stands for a shot of the script.
+
+    Attributes:
+        shot: number of the shot in the script.
+        text: what the script says of it, to compare with.
+        found: number of the shot in the video whose keyframe it is; null: the shot is missing.
+        frame: a frame of the video that is taken instead; null: the keyframe of ``found``.
+    """
+
+    shot: int
+    text: str = ""
+    found: int | None = None
+    frame: int | None = Field(default=None, ge=0)
+
+
+class StoryReview(Own):
+    """The shots of one story's video against its script.
+
+    Attributes:
+        video: file of the video, by its path in the folder of videos; null: there is none.
+        sha256: of the video.
+        problem: why there are no shots, as a code such as ``missing`` or ``truncated``; null: there are.
+        method: what found the shots.
+        frames: how many frames the video has.
+        found: the shots of the video.
+        shots: the shots of the script, each with its match. This is what a person corrects.
+        surplus: shots of the video that stand for no shot of the script.
+        reviewed: whether a person has looked at it.
+    """
+
+    video: str | None = None
+    sha256: str | None = None
+    problem: str | None = None
+    method: str | None = None
+    frames: int = 0
+    found: tuple[Found, ...] = ()
+    shots: tuple[Match, ...] = ()
+    surplus: tuple[int, ...] = ()
+    reviewed: bool = False
+
+    def frame_of(self, match: Match) -> int | None:
+        """Return the frame that stands for a shot; None for a missing one."""
+        if match.frame is not None:
+            return match.frame
+        return None if match.found is None else self.found[match.found - 1].keyframe
+
+    def settled(self) -> "StoryReview":
+        """Return the review with ``surplus`` as its matches now have it."""
+        used = {match.found for match in self.shots if match.frame is None}
+        surplus = tuple(one.number for one in self.found if one.number not in used)
+        return self.model_copy(update={"surplus": surplus})
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Shots of the script without a picture."""
+        return tuple(match.shot for match in self.shots if self.frame_of(match) is None)
+
+
+class Review(Own):
+    """The review file of one method.
+
+    Attributes:
+        kind: ``keyframes``.
+        version: of the format.
+        stories: story id -> its review; every story of the set has one.
+    """
+
+    kind: Literal["keyframes"] = "keyframes"
+    version: Literal[1] = 1
+    stories: dict[str, StoryReview]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How shots are found.
+
+    Attributes:
+        method: ``transnetv2``, or ``histogram``, which needs no network.
+        threshold: None for that of the method.
+        device: where the network runs.
+    """
+
+    method: Method = "transnetv2"
+    threshold: float | None = None
+    device: str = "cpu"
+
+    def shots_of(self, path: Path) -> ShotBoundaries:
+        """Return the shots of a video."""
+        return detect(path, self.method, threshold=self.threshold, device=self.device)
+
+
+def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
+    """Return the video of each story: ``01.mp4``, ``story_01.mp4``, or the only video in a folder ``01``.
+
+    Raises:
+        InputError: there is no such folder, no video of any story in it, or a story has several.
+    """
+    if not folder.is_dir():
+        raise InputError(
+            [_problem(str(folder), "a folder with one video per story", "none", "check the path")]
+        )
+    numbers = {int(story.story_id): story.story_id for story in shot_set.stories}
+    videos: dict[str, Path] = {}
+    problems = []
+    for number, path in _numbered(folder):
+        story_id = None if number is None else numbers.get(number)
+        if story_id is None:
+            continue
+        if story_id in videos:
+            found = f"{videos[story_id].name} and {path.name}"
+            problems.append(_problem(f"story {story_id}", "one video", found, "keep one of them"))
+        videos.setdefault(story_id, path)
+    if not videos and not problems:
+        expected = "videos named by their story, such as 01.mp4"
+        problems.append(_problem(str(folder), expected, "none", "name each by the number of its story"))
+    if problems:
+        raise InputError(problems)
+    return videos
+
+
+def videos_left_out(folder: Path, shot_set: ShotSet) -> list[str]:
+    """Return the videos of a folder that are of no story of the set, by their paths in it."""
+    numbers = {int(story.story_id) for story in shot_set.stories}
+    return [
+        path.relative_to(folder).as_posix() for number, path in _numbered(folder) if number not in numbers
+    ]
+
+
+def _numbered(folder: Path) -> Iterator[tuple[int | None, Path]]:
+    """Yield every video with the number of its story; None where its name says none."""
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir() and entry.name.isdecimal():
+            for file in sorted(entry.iterdir()):
+                if file.suffix.lower() in VIDEOS and not file.name.startswith("."):
+                    yield int(entry.name), file
+        elif entry.suffix.lower() in VIDEOS:
+            yield shot_number(entry), entry
+
+
+def review_videos(
+    folder: Path,
+    shot_set: ShotSet,
+    finding: Finding,
+    known: Review | None = None,
+    tell: Callable[[str, Review], None] = lambda *_: None,
+) -> Review:
+    """Return which frames stand for which shots, for every story of a set.
+
+    Args:
+        folder: the videos.
+        shot_set: the scripts.
+        finding: how shots are found.
+        known: what was found and corrected before: it stands for every video that is still the same.
+        tell: is given the id of every story whose video was looked at, and all that is known by then.
+
+    Raises:
+        InputError: the folder cannot be used, or what is known does not fit the scripts and videos.
+        MissingRequirement: a library is not installed. ConfigError: there is no such method.
+    """
+    videos = story_videos(folder, shot_set)
+    hashes = {story_id: sha256_file(path) for story_id, path in videos.items()}
+    before = {} if known is None else known.stories
+    check_known(before, shot_set, hashes)
+    stories = {}
+    for story in shot_set.stories:
+        path, old = videos.get(story.story_id), before.get(story.story_id)
+        if path is None:
+            missing = StoryReview(problem="missing", shots=matches_of(story, 0))
+            stories[story.story_id] = missing
+        elif old is not None and old.sha256 == hashes[story.story_id] and old.problem is None:
+            stories[story.story_id] = old.settled()
+        else:
+            where = path.relative_to(folder).as_posix()
+            found = drafted(story, path, finding)
+            about = {"video": where, "sha256": hashes[story.story_id]}
+            stories[story.story_id] = found.model_copy(update=about)
+            tell(story.story_id, Review(stories={**before, **stories}))
+    return Review(stories=stories)
+
+
+def drafted(story: ShotStory, path: Path, finding: Finding) -> StoryReview:
+    """Return the shots of a video, matched to those of a script by their order."""
+    try:
+        shots = finding.shots_of(path)
+    except MediaProblem as problem:
+        return StoryReview(problem=problem.code, shots=matches_of(story, 0))
+    found = tuple(
+        Found(
+            number=number, first=one.first, last=one.last, start=round(float(one.start), 3),
+            end=round(float(one.end), 3), keyframe=one.middle,
+        )
+        for number, one in enumerate(shots.spans, 1)
+    )  # fmt: skip
+    matches = matches_of(story, len(found))
+    review = StoryReview(method=shots.method, frames=shots.frames, found=found, shots=matches)
+    return review.settled()
+
+
+def matches_of(story: ShotStory, found: int) -> tuple[Match, ...]:
+    """Return the shots of a script, the first so many of them matched to the shots found, in order."""
+    return tuple(
+        Match(shot=shot.index, text=_text(shot), found=place if place <= found else None)
+        for place, shot in enumerate(story.script.shots, 1)
+    )
+
+
+def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[str, str]) -> None:
+    """Check that a review fits the scripts and the videos.
+
+    Raises:
+        InputError: it names shots or frames that there are not, or was made of another video by a person; all
+            problems are listed.
+    """
+    problems = []
+    for story_id, review in sorted(known.items()):
+        story = shot_set.by_id.get(story_id)
+        if story is None:
+            continue
+        where = f"keyframes of story {story_id}"
+        if review.reviewed and review.sha256 is not None and hashes.get(story_id) != review.sha256:
+            other = "another one" if story_id in hashes else "none"
+            fix = "put the old video back, or remove the story from the file and review it again"
+            problems.append(_problem(where, "the video that was reviewed", other, fix))
+        wanted = [shot.index for shot in story.script.shots]
+        if [match.shot for match in review.shots] != wanted:
+            found = f"shots {[match.shot for match in review.shots]}"
+            problems.append(_problem(where, f"shots {wanted}, each once", found, "list each shot once"))
+        for match in review.shots:
+            if match.found is not None and not 1 <= match.found <= len(review.found):
+                expected = f"a shot of the video, 1 to {len(review.found)}, or null"
+                problems.append(
+                    _problem(f"{where}, shot {match.shot}", expected, str(match.found), "correct it")
+                )
+            if match.frame is not None and match.frame >= review.frames:
+                expected = f"a frame of the video, 0 to {review.frames - 1}, or null"
+                problems.append(
+                    _problem(f"{where}, shot {match.shot}", expected, str(match.frame), "correct it")
+                )
+    if problems:
+        raise InputError(problems)
+
+
+def _text(shot: object) -> str:
+    texts = getattr(shot, "static", None)
+    return "" if texts is None else (texts.of("en") or texts.of("ch")).strip()
+
+
+def _problem(where: str, expected: str, found: str, fix: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix=fix)

@@ -1,0 +1,297 @@
+"""Pictures of a report on shot images: small JPEGs of shots, crops and references, within a budget.
+
+Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....errors import UserError
+from ....media.images import encode_image, fitted
+from ....releases.shots.tree import SCRIPT
+from ....schemas.plain_files import read_plain
+from ....schemas.shots import Shot, ShotScript, TwoTexts
+from ...metrics.story import FoundStory
+from ...report.model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
+from ..found import crop_of, open_shot
+from ..scores import ImageScores
+from ..tables import Key, ShotScore, style_table
+from .files import ShotFiles
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SHOT_SIDE, CROP_SIDE, QUALITY = 240, 96, 70
+"""Longer sides in pixels of shots and of crops, and quality, of embedded pictures."""
+MEGABYTES = 12.0
+"""Size of all embedded pictures together, where no other is asked for."""
+GONE, SPENT = "picture not available", "left out: there is no room for more pictures in this page"
+
+
+@dataclass
+class Snaps:
+    """Makes small pictures until their budget is spent.
+
+    Attributes:
+        budget: characters of data that are left.
+        made: pictures that were embedded.
+        gone: pictures that were not at hand.
+        spent: pictures that the budget left out.
+    """
+
+    budget: int = int(MEGABYTES * 1_000_000)
+    made: int = 0
+    gone: int = 0
+    spent: int = 0
+    _last: "tuple[Path, Image] | None" = field(default=None, repr=False)
+
+    def whole(self, file: Path | None) -> tuple[Snap, tuple[int, int] | None]:
+        """Return a shot's picture, and its size before it was made small; None where there is none."""
+        image = self.open(file)
+        if image is None:
+            return self.none(), None
+        return self._small(image, SHOT_SIDE), (image.width, image.height)
+
+    def crop(self, file: Path | None, box: Sequence[float] | None) -> Snap:
+        """Return the part of a picture in a box; all of it without one."""
+        image = self.open(file)
+        part = image if image is None or box is None else crop_of(image, box)
+        return self.none() if part is None else self._small(part, CROP_SIDE)
+
+    def none(self) -> Snap:
+        """Return the place of a picture that is not at hand."""
+        self.gone += 1
+        return Snap(lost=GONE)
+
+    def open(self, file: Path | None) -> "Image | None":
+        """Return a picture; None where it is gone or cannot be opened."""
+        if file is None:
+            return None
+        if self._last is None or self._last[0] != file:
+            try:
+                self._last = file, open_shot(file)
+            except UserError:
+                return None
+        return self._last[1]
+
+    def _small(self, image: "Image", side: int) -> Snap:
+        small = fitted(image, side)
+        data = encode_image(small, format="jpeg", quality=QUALITY)
+        text = f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"
+        if len(text) > self.budget:
+            self.budget, self.spent = 0, self.spent + 1
+            return Snap(lost=SPENT)
+        self.budget -= len(text)
+        self.made += 1
+        return Snap(width=small.width, height=small.height, data=text)
+
+
+LANGUAGE = "en"
+BOX = 5
+"""Numbers of a box: left, top, right, bottom, score."""
+
+
+@dataclass
+class Looked:
+    """An evaluation as its report looks at it.
+
+    Attributes:
+        scores: the scores.
+        found: method and story -> the line of the archive.
+        shots: method and story -> its shots.
+        files: where the pictures are.
+        snaps: makes them small.
+        side: pictures that judges saw are smaller than the evaluated ones if a side is as long as this;
+            0 where that is not known.
+    """
+
+    scores: ImageScores
+    found: Mapping[Key, FoundStory]
+    shots: Mapping[Key, tuple[ShotScore, ...]]
+    files: ShotFiles
+    snaps: Snaps
+    side: int = 0
+    _scripts: dict[str, ShotScript | None] = field(default_factory=dict, repr=False)
+
+    def by_method(self) -> dict[str, list[ShotScore]]:
+        """Return method -> all its shots."""
+        every: dict[str, list[ShotScore]] = {one.method: [] for one in self.scores.methods}
+        for (method, _), some in self.shots.items():
+            every[method].extend(some)
+        return every
+
+    def card(self, shot: ShotScore) -> ShotCard:
+        """Return one shot."""
+        found = self.found[shot.method, shot.story_id]
+        file, whole = self._picture(shot, found)
+        picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
+        who = {match.crop: match.character for match in shot.matches if match.crop is not None}
+        boxes = []
+        if size is not None and whole and picture.data is not None:
+            for place, box in enumerate(shot.boxes or ()):
+                drawn = _drawn(box, size, place + 1, who.get(place))
+                boxes.extend([drawn] if drawn is not None else [])
+        return ShotCard(
+            method=shot.method,
+            story_id=shot.story_id,
+            number=shot.number,
+            picture=picture,
+            boxes=tuple(boxes),
+            onstage=shot.onstage,
+            found=None if shot.boxes is None else len(shot.boxes),
+            cast=tuple(
+                Onstage(
+                    character=match.character,
+                    box=None if match.crop is None else match.crop + 1,
+                    similarity=match.cross,
+                    missed=None if match.missed is None else match.missed.replace("image", "picture"),
+                )
+                for match in shot.matches
+            ),
+            values=dict(shot.values),
+            missing=dict(shot.missing),
+            texts=self._texts(found, shot.number),
+        )
+
+    def wall(self, found: FoundStory) -> tuple[WallRow, ...]:
+        """Return the characters of a story, each with its references and crops."""
+        if found.crops is None:
+            return ()
+        shots = self.shots[found.method, found.story_id]
+        return tuple(self._row(found, key, tag, shots) for key, tag in found.characters.items())
+
+    def _row(self, found: FoundStory, key: str, tag: str | None, shots: tuple[ShotScore, ...]) -> WallRow:
+        boxes = reference_boxes(found, key)
+        references = []
+        for place, sha256 in enumerate(found.references.get(key, ())):
+            box = boxes[place] if place < len(boxes) else None
+            references.append(self.snaps.crop(self.files.reference(found, sha256), box))
+        crops, missed = [], []
+        for shot in shots:
+            for match in shot.matches:
+                if match.character != key:
+                    continue
+                if match.crop is None:
+                    missed.append(f"{shot.number} ({(match.missed or '').replace('image', 'picture')})")
+                    continue
+                crops.append(
+                    WallCrop(
+                        shot=shot.number,
+                        picture=self._crop(found, shot, key, match.crop),
+                        similarity=match.cross,
+                    )
+                )
+        known = [one.similarity for one in crops if one.similarity is not None]
+        mean = sum(known) / len(known) if known else None
+        return WallRow(
+            character=key, tag=tag, references=tuple(references), crops=tuple(crops), mean=mean,
+            missed=tuple(missed),
+        )  # fmt: skip
+
+    def _crop(self, found: FoundStory, shot: ShotScore, key: str, place: int) -> Snap:
+        box = (shot.boxes or ())[place] if place < len(shot.boxes or ()) else None
+        file, whole = self._picture(shot, found)
+        if file is not None and whole and box is not None:
+            return self.snaps.crop(file, box)
+        views = found.views.get("crops")
+        for one in views if isinstance(views, list) else ():  # what a judge was shown of this very box
+            wanted = {"shot": shot.number, "character": key, "box": list(box or ())}
+            if isinstance(one, dict) and wanted.items() <= {name: one.get(name) for name in wanted}.items():
+                return self.snaps.crop(self.files.view(one.get("file")), None)
+        return self.snaps.none()
+
+    def _picture(self, shot: ShotScore, found: FoundStory) -> tuple[Path | None, bool]:
+        """Return a shot's picture, and whether boxes fit it: those that judges saw may be smaller."""
+        file = self.files.shot(shot.method, shot.story_id, shot.number, shot.sha256)
+        if file is not None:
+            return file, True
+        views = found.views.get("shots")
+        view = views.get(str(shot.number)) if isinstance(views, dict) else None
+        if not isinstance(view, dict):
+            return None, False
+        sides = [view.get("width"), view.get("height")]
+        return self.files.view(view.get("file")), all(
+            isinstance(one, int) and one < self.side for one in sides
+        )
+
+    def _texts(self, found: FoundStory, number: int) -> dict[str, str]:
+        script = self._script(found)
+        shot = None if script is None else next((one for one in script.shots if one.index == number), None)
+        if shot is None:
+            return {}
+        parts = {"Setting": shot.setting, "Framing": shot.perspective, "Description": shot.static}
+        return {name: text for name, part in parts.items() if (text := _text(part))}
+
+    def _script(self, found: FoundStory) -> ShotScript | None:
+        """Return a story's script; None where it is not at hand, or names other shots or characters."""
+        if found.story_id not in self._scripts:
+            folder, script = self.files.story_folder(found.story_id), None
+            try:
+                if folder is not None:
+                    script = ShotScript.model_validate_json(read_plain(folder / SCRIPT, follow=True))
+            except (OSError, ValueError):
+                script = None
+            self._scripts[found.story_id] = script
+        script = self._scripts[found.story_id]
+        return script if script is not None and _fits(script, found) else None
+
+
+_NOTHING = Snap(lost="no picture was generated")
+
+
+def style_matrix(looked: Looked, key: Key) -> StyleMatrix | None:
+    """Return how alike the styles of a story's pictures are; None where nobody looked."""
+    told = style_table(looked.found[key])
+    story = next(
+        one for method in looked.scores.methods if method.method == key[0]
+        for one in method.stories if one.story_id == key[1]
+    )  # fmt: skip
+    if told is None or "csd_self" not in story.scores:
+        return None
+    numbers, table = told
+    cross = {shot.number: shot.values.get("csd_cross") for shot in looked.shots[key]}
+    return StyleMatrix(
+        shots=numbers,
+        rows=tuple(tuple(None if isnan(one) else float(one) for one in row) for row in table),
+        cross=tuple(cross.get(number) for number in numbers),
+        score=story.scores["csd_self"],
+    )
+
+
+def reference_boxes(found: FoundStory, key: str) -> list[Sequence[float] | None]:
+    """Return the box of each reference of a character; None where it counts whole, or has none."""
+    told = (found.boxes or {}).get("references")
+    boxes = told.get(key) if isinstance(told, dict) else None
+    return [
+        one[0] if isinstance(one, list) and one and isinstance(one[0], list) and len(one[0]) == BOX else None
+        for one in (boxes if isinstance(boxes, list) else ())
+    ]
+
+
+def _drawn(
+    box: tuple[float, ...], size: tuple[int, int], number: int, character: str | None
+) -> DrawnBox | None:
+    """Return a box as shares of its picture; None where it lies outside."""
+    left, top = max(0.0, box[0] / size[0]), max(0.0, box[1] / size[1])
+    right, bottom = min(1.0, box[2] / size[0]), min(1.0, box[3] / size[1])
+    if not (right > left and bottom > top):
+        return None
+    return DrawnBox(
+        left=left, top=top, width=right - left, height=bottom - top, number=number, character=character
+    )
+
+
+def _fits(script: ShotScript, found: FoundStory) -> bool:
+    def cast(shot: Shot) -> tuple[str, ...]:
+        return tuple(key for key in dict.fromkeys(shot.characters) if key in script.characters)
+
+    told = [(shot.index, cast(shot)) for shot in script.shots]
+    return told == [(shot.number, shot.expected) for shot in found.shots]
+
+
+def _text(texts: TwoTexts | None) -> str:
+    return "" if texts is None else (texts.of(LANGUAGE) or texts.of("ch")).strip()

@@ -1,0 +1,271 @@
+"""Tables of a report on shot images: scores by kind of story and by kind of character.
+
+The report on an evaluation of shot images.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from ....errors import ConfigError, InputError, UserError
+from ....media.images import LIMITS
+from ....releases.shots.tree import read_shot_set
+from ....schemas.judgement import EvaluationManifest
+from ...archive.archive import Archive, read_archive
+from ...metrics.registry import in_order, label_of, metric_of
+from ...metrics.story import FoundStory
+from ...report.accounts import Accounts
+from ...report.model import ReportDocument, ScoreRow, ScoreTable, ShotsPart
+from ...report.people import people_of
+from ...report.showing import label_text
+from ...words import counted
+from ..compare import Leaderboard, image_comparisons, leaderboard
+from ..definitions import Definitions
+from ..found import read_found
+from ..score import score_archive
+from ..scores import ImageScores
+from ..tables import Key, ShotScore, scored_shots, shot_scores
+from .cards import MEGABYTES, Looked, Snaps
+from .counts import accounting, by_story, shot_rows, stability
+from .files import ShotFiles
+from .stories import Choice, shown_methods, shown_stories, story_grid, worst_shots
+from .tables import (
+    comparison_note_of,
+    comparisons,
+    definitions_of,
+    facts_of,
+    headline,
+    leaders,
+    measure_of,
+    plots_of,
+    polar,
+    reading_of,
+    title_of,
+    warnings_of,
+)
+
+TITLES = {
+    "realism": "By realistic and unrealistic stories",
+    "story_type": "By type of story",
+    "culture": "By culture of the story",
+    "style": "By style of the references",
+    "tag": "By kind of character",
+    "gender": "By gender of characters",
+    "ethnicity": "By ethnicity of characters, as the set's author gives it",
+}
+"""What is told apart -> caption, in order."""
+MOST_CELLS = 4000
+"""Values up to which the page lists a table; ``fabula score --tables`` writes all of them."""
+_OF_STORIES = (
+    "Means over the stories of a kind, with 95 % intervals over them. The inception score grows with the "
+    "number of pictures and is not split by kind."
+)
+_OF_CHARACTERS = (
+    "Scores of single characters, over the characters of a kind; which crop shows whom was decided among "
+    "all characters of a story."
+)
+
+
+def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
+    """Yield a table for each respect in which stories or characters of an evaluation differ."""
+    for by, title in TITLES.items():
+        some = [(one.method, stratum) for one in scores.methods for stratum in one.strata if stratum.by == by]
+        names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
+        if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
+            continue
+        ordered = sorted(some, key=lambda one: one[1].kind)
+        yield ScoreTable(
+            name=f"by_{by}", title=title, heading="Kind and method",
+            note=_OF_STORIES if some[0][1].characters is None else _OF_CHARACTERS,
+            measures=tuple(measure_of(name) for name in names),
+            rows=tuple(
+                ScoreRow(
+                    label=f"{label_text(stratum.kind)} · {method}", scores=dict(stratum.scores),
+                    note=counted(stratum.stories, "story")
+                    if stratum.characters is None
+                    else f"{counted(stratum.characters, 'character')}, {counted(stratum.stories, 'story')}",
+                )
+                for method, stratum in ordered
+            ),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImageReport:
+    """What a report on shot images shows.
+
+    Attributes:
+        definitions: how scores are made.
+        excluded: methods that are shown and not ranked.
+        choice: stories and methods that are shown with pictures.
+        megabytes: how large all pictures together may be.
+    """
+
+    definitions: Definitions = field(default_factory=Definitions)
+    excluded: tuple[str, ...] = ()
+    choice: Choice = field(default_factory=Choice)
+    megabytes: float = MEGABYTES
+
+
+def images_report(
+    folder: Path,
+    release: Path | None = None,
+    outputs: Sequence[Path] = (),
+    wanted: ImageReport | None = None,
+) -> ReportDocument:
+    """Return the report on an evaluation folder of kind images.
+
+    Args:
+        folder: the evaluation folder.
+        release: the set of scripts; None for the place that the evaluation names, if it is still there.
+        outputs: folders of outputs; of other methods, the places that the evaluation names.
+        wanted: how it is scored and what is shown; None for all defaults.
+
+    Raises:
+        InputError: the archive, the set or outputs cannot be used, or do not belong together.
+        ConfigError: a story or method that was asked for is not in the evaluation.
+    """
+    wanted = wanted or ImageReport()
+    used = wanted.definitions
+    people = people_of(folder, "images")
+    archive, found = read_archive(folder), read_found(folder)
+    manifest = archive.manifest
+    _check_release(release, manifest)
+    scores = score_archive(archive, found, used)
+    pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
+    board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores))
+    files = ShotFiles.of(folder, manifest, release, outputs)
+    looked = _looked(archive, found, scores, files, wanted)
+    part = _part(looked, board, wanted)
+    accounts = Accounts()
+    for judgement in archive.judgements:
+        accounts.add(judgement)
+    told = manifest.subject.get("methods")
+    about = told if isinstance(told, Mapping) else {}
+    return ReportDocument(
+        kind="images",
+        title=title_of(scores),
+        facts=facts_of(scores, accounts, manifest),
+        warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
+        reading=tuple(reading_of(board)),
+        headline=headline(scores, board.methods),
+        plots=tuple(plots_of(scores, board)),
+        details=(*by_strata(scores), *by_story(scores)),
+        comparisons=comparisons(pairs, board),
+        comparison_note=comparison_note_of(scores, len(pairs)),
+        accounting=(
+            *accounting(scores, about, looked.by_method()),
+            *([accounts.outcome_table()] if accounts.total else []),
+        ),
+        people=people.tables,
+        people_note=people.note,
+        shots=part,
+        agreement=tuple(stability(scores)),
+        agreement_note="" if accounts.total else "No judge was asked about these pictures.",
+        cost=accounts.cost_table() if accounts.total else None,
+        definitions=tuple(definitions_of(used, board)),
+        manifest=manifest.as_json(),
+    )
+
+
+def _looked(
+    archive: Archive,
+    found: Sequence[FoundStory],
+    scores: ImageScores,
+    files: ShotFiles,
+    wanted: ImageReport,
+) -> Looked:
+    """Return an evaluation with every shot scored, and what finds and makes its pictures."""
+    shots: dict[Key, list[ShotScore]] = {(one.method, one.story_id): [] for one in found}
+    for shot in scored_shots(archive, found, scores):
+        shots[shot.method, shot.story_id].append(shot)
+    return Looked(
+        scores=scores,
+        found={(one.method, one.story_id): one for one in found},
+        shots={key: tuple(some) for key, some in shots.items()},
+        files=files,
+        snaps=Snaps(int(wanted.megabytes * 1_000_000)),
+        side=_side(archive.manifest.protocol.get("views")),
+    )
+
+
+def _side(views: object) -> int:
+    """Return from which side on pictures that judges saw may have been made smaller; 0 if not known."""
+    if not isinstance(views, Mapping):
+        return 0
+    side = views.get("max_side", 0)
+    return LIMITS.max_side + 1 if side is None else side if isinstance(side, int) else 0
+
+
+def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
+    methods = shown_methods(board.methods, wanted.choice)
+    chosen, note = shown_stories(looked, methods, wanted.choice)
+    if len(methods) < len(board.methods):
+        note += f" {len(methods)} of {len(board.methods)} methods are shown."
+    worst = worst_shots(looked, board.methods)
+    stories = tuple(story_grid(looked, story, why, methods) for story, why in chosen)
+    every = looked.by_method()
+    names = [name for name in shot_scores() if any(
+        name in shot.values or name in shot.missing for some in every.values() for shot in some
+    )]  # fmt: skip
+    story_names = in_order(
+        dict.fromkeys(name for one in stories for method in one.methods for name in method.scores)
+    )
+    labels = {name: label_of(name) for name in in_order(dict.fromkeys((*names, *story_names)))}
+    return ShotsPart(
+        leaders=leaders(board) if len(board.methods) > 1 else None,
+        polar=polar(looked.scores, board),
+        labels=labels,
+        digits={name: metric_of(name).digits for name in labels},
+        worst_note="Per score, the shots with the lowest values, the worst first; equal ones are chosen by a "
+        "hash. Shots without a picture have no values: they are listed under Coverage and outcomes.",
+        worst=worst,
+        stories_note=note,
+        pictures_note=_pictures_note(looked.snaps, wanted),
+        stories=stories,
+        every=tuple(shot_rows(every, names)),
+    )
+
+
+def _pictures_note(snaps: Snaps, wanted: ImageReport) -> str:
+    told = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
+    if snaps.gone:
+        told.append(f"{counted(snaps.gone, 'picture')} not available")
+    if snaps.spent:
+        told.append(f"{counted(snaps.spent, 'picture')} left out because of that limit")
+    return (
+        "; ".join(told)
+        + ". Boxes are what the detector found. A picture is shown only if it has the hash of the one that "
+        "was evaluated."
+    )
+
+
+def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
+    """Refuse a set of scripts that is not the one that was evaluated.
+
+    Raises:
+        InputError: it is another, or cannot be read.
+    """
+    told = manifest.protocol.get("release")
+    if release is None or not isinstance(told, Mapping):
+        return
+    found = read_shot_set(release)[0].sha256
+    if found != told.get("sha256"):
+        problem = UserError(
+            str(release),
+            what=f"this set has SHA-256 {found}; the one that was evaluated has {told.get('sha256')}",
+            fix="give that version of the set, or leave --release out",
+        )
+        raise InputError([problem])
+
+
+def _excluded(names: Collection[str], scores: ImageScores) -> Collection[str]:
+    there = [one.method for one in scores.methods]
+    unknown = [name for name in names if name not in there]
+    if unknown:
+        raise ConfigError(
+            "--unranked", what=f"there is no method {', '.join(unknown)}",
+            fix=f"use some of {', '.join(there[:20])}",
+        )  # fmt: skip
+    return names

@@ -1,0 +1,279 @@
+"""What the page of a report on shot images needs beside the general parts: numbers, boxes, words.
+
+Which shots and stories a report shows: the worst shots by each score, and stories from end to end.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from ....errors import ConfigError
+from ....schemas.canonical import digest
+from ....schemas.score import Score
+from ...metrics.registry import label_of, lead_of, metric_of, metrics
+from ...report.model import DrawnBox, ShotCard, StoryGrid, StoryOfMethod, WorstShots
+from ...report.plots import draw_polar, polar_key
+from ...report.showing import DASH, MINUS, readable
+from ...words import counted
+from ..tables import ShotScore
+from .cards import Looked, style_matrix
+
+WARMEST = 7
+_FLAG = 15  # width and height of a box's number, in pixels of the embedded picture
+_COLOURS = 6
+_NOUNS = {"pictures": "picture", "pairs": "pair", "runs": "run", "judgements": "rating"}
+
+
+def digits_text(value: float | None, digits: int) -> str:
+    """Return a number with so many digits; a dash where there is none."""
+    if value is None:
+        return DASH
+    text = f"{value:,.{digits}f}"
+    return (text.lstrip("-") if float(text.replace(",", "")) == 0 else text).replace("-", MINUS)
+
+
+def warmth(value: float) -> int:
+    """Return how dark the cell of a cosine is: 0 for none or less, to 7 for 1."""
+    return min(WARMEST, max(0, int(value * (WARMEST + 1))))
+
+
+def covered(score: Score) -> str:
+    """Return what a score stands on: of the set how many stories, of a story what it was made from.
+
+    What was missed is said in both.
+    """
+    counts = score.counts
+    if "stories" not in counts:
+        return _covered_story(counts)
+    stories, valued = counts["stories"], counts.get("stories_counted", 0)
+    told = [counted(stories, "story") if valued == stories else f"{valued:,} of {stories:,} stories"]
+    if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
+        told.append(f"{counts['expected'] - counts['matched']:,} of {counts['expected']:,} not matched")
+    if counts.get("asked", 0) > counts.get("answered", counts.get("asked", 0)):
+        told.append(f"{counts['asked'] - counts['answered']:,} of {counts['asked']:,} ratings missing")
+    if "one_reference" in counts and counts.get("counted", 0) < counts.get("characters", 0):
+        told.append(f"{counts['counted']:,} of {counts['characters']:,} characters")
+    if counts.get("without_image"):
+        told.append(f"{counted(counts['without_image'], 'shot')} without picture")
+    return ", ".join(told)
+
+
+def _covered_story(counts: Mapping[str, int]) -> str:
+    for part, whole, what in (
+        ("matched", "expected", "matched"), ("answered", "asked", "ratings"),
+        ("valued", "pictures", "pictures"), ("counted", "shots", "shots"),
+        ("counted", "characters", "counted"),
+    ):  # fmt: skip
+        if part in counts and whole in counts:
+            return f"{counts[part]:,} of {counts[whole]:,} {what}"
+    if "without_image" in counts and "shots" in counts:
+        return f"{counts['shots'] - counts['without_image']:,} of {counts['shots']:,} shots"
+    return next((counted(counts[name], noun) for name, noun in _NOUNS.items() if name in counts), "")
+
+
+def told(card: ShotCard) -> str:
+    """Return a shot in words, for those who cannot see its picture."""
+    parts = []
+    for who in card.cast:
+        name = readable(who.character, 80)
+        parts.append(f"{name} {who.missed}" if who.box is None else f"{name} in box {who.box}")
+    shown = "; ".join(parts) or "nobody expected"
+    return (
+        f"Shot {card.number} of story {readable(card.story_id, 60)} by {readable(card.method, 80)}: {shown}"
+    )
+
+
+def drawn_boxes(card: ShotCard) -> Markup:
+    """Return the boxes of a shot as SVG, in pixels of its embedded picture; dashed where it is nobody."""
+    width, height = card.picture.width, card.picture.height
+    return Markup("").join(_box(box, width, height) for box in reversed(card.boxes))
+
+
+def _box(box: DrawnBox, width: int, height: int) -> Markup:
+    left, top = box.left * width, box.top * height
+    edges = Markup('x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"').format(
+        left, top, box.width * width, box.height * height
+    )
+    colour = f"b{(box.number - 1) % _COLOURS}"
+    nobody = "" if box.character is not None else " nobody"
+    x, y = min(left, width - _FLAG), min(top, height - _FLAG)
+    return Markup(
+        '<rect class="box under" {0}/><rect class="box over {1}{2}" {0}/>'
+        '<rect class="flag {1}" x="{3:.1f}" y="{4:.1f}" width="{5}" height="{5}"/>'
+        '<text class="flagtext" x="{6:.1f}" y="{7:.1f}" text-anchor="middle">{8}</text>'
+    ).format(edges, colour, nobody, x, y, _FLAG, x + _FLAG / 2, y + _FLAG - 4, box.number)
+
+
+SHOT_FILTERS: dict[str, Callable[..., Any]] = {
+    "digits": digits_text,
+    "warmth": warmth,
+    "covered": covered,
+    "told": told,
+    "boxes": drawn_boxes,
+    "polar": draw_polar,
+    "polarkey": polar_key,
+}
+
+
+EACH = 8
+"""Worst shots by each score."""
+METHODS = 6
+"""Methods whose stories are shown, where no others are asked for."""
+CARDS = 480
+"""Shots in all stories that are shown, about: whole stories are taken until there are so many."""
+LOWEST, TYPICAL, HIGHEST = 8, 4, 4
+"""Stories of each kind, where there are more than :data:`CARDS` shots."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is shown with pictures.
+
+    Attributes:
+        stories: ids that were asked for; none for those that tell most.
+        methods: names that were asked for; none for the first ones.
+    """
+
+    stories: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
+    """Return the worst shots by each score that single shots have; a perfect one is none of them."""
+    every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
+    every.sort(key=lambda one: digest(_key(one)))  # of equal ones not always the first of a set are shown
+    made = []
+    for metric in metrics():
+        name = metric.name
+        if not (metric.per_shot and metric.ranked):
+            continue
+        valued = sorted(
+            (round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
+        )
+        top = metric.top if metric.top == metric.range[1] else None
+        ordered = [every[n] for value, n in valued if top is None or value < top]
+        if ordered:
+            made.append(
+                WorstShots(
+                    name=name, label=metric.label, digits=metric.digits, total=len(valued),
+                    cards=tuple(looked.card(shot) for shot in _picked(ordered, methods)),
+                )
+            )  # fmt: skip
+    return tuple(made)
+
+
+def _picked(ordered: Sequence[ShotScore], methods: Sequence[str]) -> list[ShotScore]:
+    """Return a share of each method's worst shots, filled up with the worst of all, in order."""
+    share, counts, own = max(1, EACH // max(1, len(methods))), Counter[str](), []
+    for shot in ordered:
+        if counts[shot.method] < share:
+            own.append(_key(shot))
+        counts[shot.method] += 1
+    wanted = set(own[:EACH])
+    others = [_key(shot) for shot in ordered if _key(shot) not in wanted]
+    wanted |= set(others[: EACH - len(wanted)])
+    return [shot for shot in ordered if _key(shot) in wanted]
+
+
+def _key(shot: ShotScore) -> tuple[str, str, int]:
+    return shot.method, shot.story_id, shot.number
+
+
+def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
+    """Return the methods whose stories are shown.
+
+    Raises:
+        ConfigError: a method that was asked for is not in the evaluation.
+    """
+    _check("--method", choice.methods, order)
+    return choice.methods or tuple(order[:METHODS])
+
+
+def shown_stories(
+    looked: Looked, methods: Sequence[str], choice: Choice
+) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return ids of the stories that are shown, each with why, and how they were chosen.
+
+    Raises:
+        ConfigError: a story that was asked for is not in the evaluation.
+    """
+    there = list(dict.fromkeys(story for method, story in looked.found if method in methods))
+    _check("--story", choice.stories, there)
+    if choice.stories:
+        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as chosen."
+        return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
+    cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
+    if sum(cards.values()) <= CARDS:
+        return tuple(
+            (story, "all") for story in there
+        ), f"{counted(len(there), 'story')}, all that there are."
+    lead = lead_of(dict.fromkeys(name for one in looked.scores.methods for name in one.scores))
+    ordered = _by_value(looked, methods, there, lead)
+    middle = (len(ordered) - 1) / 2
+    central = sorted(ordered, key=lambda story: (abs(ordered.index(story) - middle), story))
+    wanted = {
+        "lowest": ordered[:LOWEST],
+        "typical": central[:TYPICAL],
+        "highest": ordered[::-1][:HIGHEST],
+    }
+    taken: dict[str, str] = {}
+    used = 0
+    for story, why in _by_turns(wanted):
+        if story not in taken and (not taken or used + cards[story] <= CARDS):
+            taken[story] = why
+            used += cards[story]
+    by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
+    note = f"{len(taken)} of {counted(len(there), 'story')}: lowest, in the middle and highest{by}."
+    kinds = list(wanted)
+    return tuple(sorted(taken.items(), key=lambda one: (kinds.index(one[1]), ordered.index(one[0])))), note
+
+
+def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
+    """Return one story by several methods."""
+    made = []
+    for method in methods:
+        key = (method, story)
+        if key not in looked.found:
+            continue
+        scored = next(one for one in looked.scores.methods if one.method == method)
+        scores = next(one.scores for one in scored.stories if one.story_id == story)
+        made.append(
+            StoryOfMethod(
+                method=method, scores=dict(scores),
+                cards=tuple(looked.card(shot) for shot in looked.shots[key]),
+                wall=looked.wall(looked.found[key]), styles=style_matrix(looked, key),
+            )
+        )  # fmt: skip
+    return StoryGrid(story_id=story, why=why, methods=tuple(made))
+
+
+def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], lead: str | None) -> list[str]:
+    """Return stories from the lowest mean over methods; those without any value come last."""
+    values: dict[str, list[float]] = {story: [] for story in stories}
+    for one in looked.scores.methods:
+        for story in one.stories if one.method in methods else ():
+            score = story.scores.get(lead or "")
+            if score is not None and score.value is not None:
+                values[story.story_id].append(score.value)
+    known = [story for story in stories if values[story]]
+    sign = 1 if lead is None or metric_of(lead).higher else -1
+    known.sort(key=lambda story: (sign * sum(values[story]) / len(values[story]), digest(story)))
+    return [*known, *(story for story in stories if not values[story])]
+
+
+def _by_turns(wanted: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return stories of every kind by turns, each with its kind, so that a limit leaves some of each."""
+    longest = max(map(len, wanted.values()))
+    return [(some[n], why) for n in range(longest) for why, some in wanted.items() if n < len(some)]
+
+
+def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:
+    unknown = [one for one in asked if one not in there]
+    if unknown:
+        raise ConfigError(
+            option, expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),
+            fix="check the spelling",
+        )  # fmt: skip

@@ -1,0 +1,326 @@
+"""What a report on shot images says in words: title, warnings, definitions; and its plots.
+
+Tables of a report on shot images: scores, where methods stand, polar charts, comparisons.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ....schemas.judgement import EvaluationManifest
+from ....schemas.score import Score
+from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
+from ...report.accounts import Accounts
+from ...report.model import (
+    Comparison,
+    Definition,
+    LeaderColumn,
+    LeaderRow,
+    Leaders,
+    Measure,
+    Place,
+    Plot,
+    PlotPoint,
+    Polar,
+    PolarAxis,
+    PolarChart,
+    ScoreRow,
+    ScoreTable,
+    Sector,
+    Unit,
+)
+from ...report.showing import comparison, resampling_definition
+from ...stats.paired import Paired
+from ...words import counted
+from ..compare import Leaderboard
+from ..definitions import Definitions
+from ..scores import ImageScores, MethodScores
+from .cards import Looked
+
+FEW_ANSWERS = 0.95
+"""Share of answers of a judge below which the page says so at its top."""
+MOST_LINES = 8
+"""Methods up to which scores are drawn on lines, too."""
+
+
+def title_of(scores: ImageScores) -> str:
+    """Return the title of the page."""
+    methods = [one.method for one in scores.methods]
+    if not methods:
+        return "Shot images of no method"
+    return f"Shot images of {methods[0]}" if len(methods) == 1 else f"Shot images of {len(methods)} methods"
+
+
+def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManifest) -> dict[str, str]:
+    """Return what the evaluation is about, in short."""
+    created = manifest.environment.get("created_at")
+    stories = {story.story_id for one in scores.methods for story in one.stories}
+    asked = [int(one.accounting.get("shots_requested") or 0) for one in scores.methods]
+    there = [int(one.accounting.get("shots_valid") or 0) for one in scores.methods]
+    return {
+        "Stories": f"{len(stories):,}",
+        "Methods": f"{len(scores.methods):,}",
+        "Shots asked for": f"{sum(asked):,}",
+        "With picture": f"{sum(there):,}",
+        "Judges": f"{len(accounts.replies):,}",
+        "Replies": f"{accounts.total:,}",
+        **({"Evaluated": str(created)[:10]} if created else {}),
+    }
+
+
+def reading_of(board: Leaderboard) -> Iterator[str]:
+    """Yield how to read the main numbers."""
+    yield (
+        "Models look for characters in every picture, compare them and its style with the references and "
+        "with each other, and judges rate what the script asks for."
+    )
+    yield (
+        "Every score is a mean over stories; shots without a picture, crop or rating are left out of it and "
+        "counted separately. A failure is never counted as 0."
+    )
+    if len(board.methods) > 1:
+        yield "Intervals that overlap do not mean that methods are equally good: look at the paired tests."
+
+
+def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, looked: Looked) -> Iterator[str]:
+    """Yield what readers must know first."""
+    stories = len({story.story_id for one in scores.methods for story in one.stories})
+    if not stories:
+        yield "The evaluation has no story."
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
+    for one in scores.methods:
+        asked, there = one.accounting.get("shots_requested"), one.accounting.get("shots_valid")
+        if isinstance(asked, int) and isinstance(there, int) and there < asked:
+            yield f"{asked - there:,} of {asked:,} shots of {one.method} have no picture."
+    for method, why in board.unranked.items():
+        yield f"{method} is shown, but not ranked: {why}."
+    for judge, count in sorted(accounts.replies.items()):
+        answered = accounts.outcomes[judge]["answered"]
+        if answered < FEW_ANSWERS * count:
+            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    if looked.files.changed:
+        yield (
+            f"{counted(len(looked.files.changed), 'picture')} changed since the evaluation and "
+            f"{'is' if len(looked.files.changed) == 1 else 'are'} not shown."
+        )
+    if looked.snaps.gone and not looked.snaps.made:
+        yield "The pictures were not found: give their folders with --outputs and the set with --release."
+
+
+def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
+    """Yield similarities and ratings of several methods on lines."""
+    if not 1 < len(board.methods) <= MOST_LINES:
+        return
+    methods = {one.method: one for one in scores.methods}
+    alike: dict[str, list[str]] = {"similarities": [], "ratings": []}
+    for name in board.names:
+        if metric_of(name).group.endswith("similarity"):
+            alike["similarities"].append(name)
+        elif metric_of(name).judged:
+            alike["ratings"].append(name)
+    titles = {
+        "similarities": "Similarities of characters and style",
+        "ratings": "Ratings of prompt alignment, 0 to 4",
+    }
+    for kind, names in alike.items():
+        if names:
+            groups = {
+                measure_of(name).label: tuple(
+                    PlotPoint(series=method, score=methods[method].scores[name])
+                    for method in board.methods
+                    if name in methods[method].scores
+                )
+                for name in names
+            }
+            yield Plot(
+                name=kind, title=titles[kind], unit=unit_of(names[0]), groups=groups,
+                note="With 95 % intervals over stories.",
+            )  # fmt: skip
+
+
+def comparison_note_of(scores: ImageScores, pairs: int) -> str:
+    """Return how methods were compared, or why they were not."""
+    if len(scores.methods) < 2:
+        return "There is only one method; fabula compare compares it with other evaluations."
+    if not pairs:
+        return "No two methods have a story in common that counts."
+    return (
+        "The first method minus the second, paired by story. p-values are corrected by Holm for the "
+        "pairs of methods of one score, not for the number of scores."
+    )
+
+
+def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition]:
+    """Yield every score with its definition, and how intervals were made."""
+    present = {base_of(name) for name in board.names}
+    for name in in_order(metric.name for metric in metrics()):
+        if name in present:
+            known = metric_of(name)
+            value = ", ".join(used.of(choice) for choice in known.choices) or "as published"
+            if known.whole:
+                value = counted(used.splits, "split")
+            yield Definition(name=known.label, value=value, meaning=known.meaning)
+    least = "no lower limit" if used.least is None else f"{used.least:g}"
+    yield Definition(
+        name="least similarity of a match", value=least,
+        meaning="Crops are assigned to expected characters so that the sum of similarities is largest.",
+    )  # fmt: skip
+    yield resampling_definition(used, "story")
+    listed = ", ".join(f"{name}={value}" for name, value in used.all().items())
+    yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")
+
+
+MOST_PAIRS = 60
+"""Pairs of methods in all scores up to which the page lists every one."""
+
+
+def unit_of(name: str) -> Unit:
+    """Return how a score is printed."""
+    return "number" if metric_of(name).digits == 3 else "plain"
+
+
+def measure_of(name: str) -> Measure:
+    """Return the column of a score."""
+    return Measure(name=name, label=label_of(name), unit=unit_of(name), better=metric_of(name).better)
+
+
+def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
+    """Return every score of every method."""
+    methods = {one.method: one for one in scores.methods}
+    names = in_order(dict.fromkeys(name for one in scores.methods for name in one.scores))
+    return ScoreTable(
+        name="headline", title="Scores",
+        note="Means over the stories that have a value, with 95 % intervals over stories.",
+        measures=tuple(measure_of(name) for name in names),
+        rows=tuple(
+            ScoreRow(label=name, scores=dict(methods[name].scores))
+            for name in order
+        ),
+    )  # fmt: skip
+
+
+def leaders(board: Leaderboard) -> Leaders:
+    """Return a leaderboard for the page."""
+    columns = []
+    for name in board.names:
+        ranked = sum(name in cells and cells[name].rank is not None for cells in board.cells.values())
+        known = metric_of(name)
+        columns.append(
+            LeaderColumn(
+                name=name,
+                label=label_of(name),
+                digits=known.digits,
+                higher=known.higher if known.ranked else None,
+                ranked=ranked,
+            )
+        )
+    rows = tuple(
+        LeaderRow(
+            method=method,
+            unranked=board.unranked.get(method),
+            places={
+                name: Place(
+                    score=one.score, rank=one.rank, low=one.low, high=one.high, shared=one.shared,
+                    stories=one.stories, better=one.better, worse=one.worse, why=one.why,
+                )
+                for name, one in board.cells[method].items()
+            },
+        )
+        for method in board.methods
+    )  # fmt: skip
+    by = "" if board.lead is None else f" Rows are sorted by {label_of(board.lead)}."
+    return Leaders(
+        note="Methods are ranked by their mean over the stories for which all ranked methods have a value; "
+        'ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts '
+        "the methods that this one beats in both paired tests, bootstrap and signed-rank, at 0.05 with "
+        f"Holm's correction for the pairs of methods.{by} "
+        "There is no overall rank: scores measure different things.",
+        columns=tuple(columns),
+        rows=rows,
+    )
+
+
+def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
+    """Return the polar charts; None where there are fewer than three scores to show."""
+    names = [name for name in in_order(board.names) if metric_of(name).column is not None]
+    methods = {one.method: one for one in scores.methods}
+    several = len(methods) > 1
+    full: dict[str, float] = {}
+    for name in names:
+        top = _best(name, methods, board) if several else metric_of(name).top
+        if top is not None and top > 0:
+            full[name] = top
+    if len(full) < 3:
+        return None
+    axes = tuple(
+        PolarAxis(
+            name=name, label=label_of(name), group=metric_of(name).group, digits=metric_of(name).digits,
+            full=top,
+        )
+        for name, top in full.items()
+    )  # fmt: skip
+    charts = tuple(
+        PolarChart(
+            method=method,
+            sectors=tuple(_sector(methods[method].scores.get(axis.name), axis) for axis in axes),
+            values={
+                axis.name: methods[method].scores[axis.name]
+                for axis in axes
+                if axis.name in methods[method].scores
+            },
+        )
+        for method in board.methods
+    )
+    note = (
+        "A sector's length is the score as a share of the best score of all ranked methods, which reaches "
+        "the outer circle (Table S6 of the ViStoryBench paper)."
+        if several
+        else "With one method there is no best to compare with: a sector's length is the score as a share of "
+        "the highest possible value (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
+        "aesthetics); the inception score has none and is left out."
+    )
+    return Polar(
+        note=f"{note} The line across a sector is its 95 % interval; the part beyond the outer circle or "
+        "below 0 is cut off. A score without a value has no sector. The copy-paste rate (lower is better) "
+        "and the CLIP score (not in Table S6) are not shown.",
+        axes=axes, charts=charts,
+    )  # fmt: skip
+
+
+def _best(name: str, methods: Mapping[str, MethodScores], board: Leaderboard) -> float | None:
+    ranked = [one for method, one in methods.items() if method not in board.unranked]
+    values = [
+        score.value
+        for one in ranked or methods.values()
+        if (score := one.scores.get(name)) is not None and score.value is not None
+    ]
+    return max(values, default=None)
+
+
+def _sector(score: Score | None, axis: PolarAxis) -> Sector:
+    def share(value: float | None) -> float | None:
+        return None if value is None else min(1.0, max(0.0, value / axis.full))
+
+    if score is None:
+        return Sector(name=axis.name, radius=None)
+    return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
+
+
+def comparisons(found: Sequence[Paired], board: Leaderboard) -> tuple[Comparison, ...]:
+    """Return every pair in every score; the page shows all, or each method against the first of a score."""
+    first = {
+        name: next((method for method in board.methods if _rank(board, method, name) == 1), None)
+        for name in board.names
+    }
+    return tuple(
+        comparison(
+            one, label_of(name), higher=metric_of(name).higher, unit=unit_of(name),
+            shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
+        )
+        for name in board.names
+        for one in found
+        if one.about["metric"] == name
+    )  # fmt: skip
+
+
+def _rank(board: Leaderboard, method: str, name: str) -> int | None:
+    standing = board.cells[method].get(name)
+    return None if standing is None else standing.rank

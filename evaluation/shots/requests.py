@@ -1,0 +1,302 @@
+"""What evaluating shot images asks of the engine: sources, settings and options in its terms."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...builders.spending import tell_plan
+from ...engine.config import RUN, RunConfig, parse_set, read_settings
+from ...engine.execute import RunRequest, Source
+from ...engine.report import RunReport
+from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.running import RunKind
+from ...errors import ConfigError
+from ...models.vision.looking import VisionSettings, with_weights
+from ...releases.shots.tree import read_shot_set
+from ..judges.settings import JudgeSettings
+from ..judging.settings import JUDGES, judges_of
+from ..metrics.metric import Need
+from ..metrics.registry import metrics as all_metrics
+from ..metrics.registry import names, needs
+from ..protocol import Protocol
+from ..running import run_evaluation
+from .load_stories import OUTPUTS, SHOTS, chosen_stories
+from .pipeline import PIPELINE
+from .settings import (
+    AlignmentSettings,
+    MatchSettings,
+    PictureSettings,
+    ShotSelection,
+    check_needs,
+    check_weights,
+    models_needed,
+)
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+
+LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
+ITEM_TIMEOUT = 7200.0
+"""Seconds that one story may take in one stage: thirty shots and as many references, on a slow machine."""
+REHEARSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions(RunOptions):
+    """How to evaluate shot images. What every run may choose comes as keywords.
+
+    Attributes:
+        metrics: names of metrics, or ``all``; several in one text have commas between them.
+        judges: a judge of alignment: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section
+            ``[judges]`` gives.
+        votes: how often each judge rates each question [as set, else 1]: the runs of H.6.
+        stories: only this story.
+        limit: only the first so many stories.
+        outputs: how the outputs of methods are read: mode, language, timestamp, first_shot.
+        device: where models run: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the fastest here.
+        replace: remove from the folder what an earlier evaluation found or asked and this one does not.
+    """
+
+    metrics: Sequence[str] = ("all",)
+    judges: Sequence[str] = ()
+    votes: Annotated[int | None, Sets("judge_alignment.votes")] = None
+    stories: Annotated[Sequence[str], Sets("load_stories.stories")] = ()
+    limit: Annotated[int | None, Sets("load_stories.limit")] = None
+    outputs: Mapping[str, str | int] = field(default_factory=dict)
+    device: str = "auto"
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBudget:
+    """How much an evaluation asks for, before anything is looked at.
+
+    Attributes:
+        shots: pictures that are asked for, over all methods.
+        judges: judges of prompt alignment.
+        calls: most calls of all judges: all pictures there, everybody on stage found.
+        errors: what is wrong with the set: code -> how often; such scripts and images are left out.
+    """
+
+    shots: int
+    judges: int
+    calls: int
+    errors: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "errors": dict(self.errors)}
+
+    def lines(self) -> Iterator[str]:
+        """Return the numbers as lines for people."""
+        yield f"{self.shots} shots to be looked at"
+        if self.judges:
+            judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
+            yield f"at most {self.calls} calls of {judges}"
+        for code, count in self.errors.items():
+            yield f"the set: {count} {code}; fabula validate lists them, with what to do"
+
+
+def images_request(
+    release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: ImageOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong. MissingRequirement: what a metric needs is not there;
+            all that is missing is listed.
+    """
+    metrics = _metrics(options.metrics)
+    judged = any(metric.judged for metric in all_metrics(metrics))
+    judges = judges_of(options, options.judges) if judged else ()
+    toml = options.settings_file
+    given = _given({} if toml is None else read_settings(toml), options.texts)
+    chosen = _defaults(options, metrics, given)
+    chosen |= {f"load_stories.{name}": value for name, value in options.outputs.items()}
+    if judges:
+        chosen["judge_alignment.judges"] = judges
+    if not judged:  # whoever the settings name
+        options = replace(options, settings=[*options.texts, "judge_alignment.judges=[]"])
+    request = options.request(
+        PIPELINE,
+        out,
+        [Source(SHOTS, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)],
+        setting_texts(chosen),
+        {JUDGES},
+        item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
+    )
+    config = _pinned(_trimmed(request.config, metrics))
+    check_needs(config, metrics)
+    return replace(request, config=config)
+
+
+def _pinned(config: RunConfig) -> RunConfig:
+    """Return settings with the hashes of the files of weights that they name."""
+    stages = {
+        name: with_weights(settings) if isinstance(settings, VisionSettings) else settings
+        for name, settings in config.stages.items()
+    }
+    return replace(config, stages=stages)
+
+
+def image_budget(request: RunRequest) -> ImageBudget:
+    """Return what an evaluation asks for; no picture is opened.
+
+    Raises:
+        FabulaError: the set or the choice of stories is wrong.
+    """
+    selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
+    assert isinstance(selection, ShotSelection)
+    assert isinstance(asking, AlignmentSettings)
+    whole, report = read_shot_set(next(one.path for one in request.sources if one.role == SHOTS))
+    methods = sum(one.role == OUTPUTS for one in request.sources)
+    scripts = [story.script for story in chosen_stories(whole, selection).stories]
+    casts = [
+        len({*script.cast(shot)} & script.characters.keys()) for script in scripts for shot in script.shots
+    ]
+    asked = 0
+    for cast in casts:
+        asked += sum(name in asking.dimensions for name in ("scene", "shot"))
+        asked += "interaction" in asking.dimensions and cast >= asking.interaction_from
+        asked += cast * ("action" in asking.dimensions)
+    judges = len(asking.judges)
+    wrong = {issue.code for issue in report.issues if issue.level == "error"}
+    errors = {code: report.counts[code] for code in sorted(wrong)}
+    return ImageBudget(methods * len(casts), judges, methods * asked * asking.votes * judges, errors)
+
+
+def without_looking(config: RunConfig) -> RunConfig:
+    """Return settings under which no model looks and nobody is asked, to tell what judges would be asked.
+
+    For everybody on stage the whole picture stands in for a crop, so that costs are rather over than under.
+    """
+    stages = dict(config.stages)
+    for name, settings in config.stages.items():
+        if isinstance(settings, VisionSettings):
+            stages[name] = type(settings)(device=settings.device, dtype=settings.dtype)
+        elif isinstance(settings, MatchSettings):
+            stages[name] = settings.model_copy(update={"whole": True})
+        elif isinstance(settings, JudgeSettings):
+            stages[name] = settings.model_copy(update={"judges": ()})
+    return replace(config, stages=stages, models={})
+
+
+def estimate_images(request: RunRequest) -> "CallPlan":
+    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
+
+    Raises:
+        FabulaError: the set, a folder or a setting is wrong.
+    """
+    from ...engine.estimate import plan_calls
+
+    return plan_calls(request, without_looking(request.config), sample=REHEARSED)
+
+
+def tell_images(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_looking)
+
+
+def _metrics(named: Sequence[str]) -> tuple[str, ...]:
+    wanted = [name.strip() for text in named for name in text.split(",") if name.strip()]
+    known = names()
+    unknown = [name for name in wanted if name not in (*known, "all")]
+    if unknown or not wanted:
+        raise ConfigError(
+            "--metrics",
+            what=f"there is no metric {', '.join(unknown)}" if unknown else "no metric is named",
+            fix=f"name all, or some of {', '.join(known)}",
+        )
+    return known if "all" in wanted else tuple(name for name in known if name in wanted)
+
+
+def _given(read: Mapping[str, Any], settings: Sequence[str]) -> set[tuple[str, str]]:
+    """Return stage and key of every setting that the user gave."""
+    toml = {(stage, key) for stage, keys in read.items() if isinstance(keys, dict) for key in keys}
+    return toml | {parse_set(text)[:2] for text in settings}
+
+
+def _defaults(
+    options: ImageOptions, metrics: Collection[str], given: Collection[tuple[str, str]]
+) -> dict[str, object]:
+    """Return the models that the metrics need, and where they run, as far as the user gave none."""
+    made: dict[str, object] = {
+        ".".join(need.key): need.model
+        for need in models_needed(metrics)
+        if need.key not in given and not _is_more(need)
+    }
+    device = options.device
+    if device == "auto":
+        device = _fastest()
+    return made | {f"{stage}.device": device for stage in LOOKING if (stage, "device") not in given}
+
+
+def _fastest() -> str:
+    """Return the fastest device here; without torch there is the CPU alone."""
+    from ...errors import MissingRequirement
+    from ...models.vision.devices import available
+
+    try:
+        return available()[0]
+    except MissingRequirement:
+        return "cpu"
+
+
+def _is_more(need: Need) -> bool:
+    """Whether a need has no setting of its own, and stands under ``more`` of the stage."""
+    return need.stage == "encode_pictures" and need.setting not in PictureSettings.model_fields
+
+
+def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
+    """Return settings without models that no metric needs, and with views for judges where there are any."""
+    stages = dict(config.stages)
+    asking = stages["judge_alignment"]
+    assert isinstance(asking, AlignmentSettings)
+    wanted = models_needed(metrics, asking.dimensions)
+    for need in needs():
+        if need not in wanted and not _is_more(need):
+            nothing = () if isinstance(need.model, tuple) else None
+            stages[need.stage] = stages[need.stage].model_copy(update={need.setting: nothing})
+    pictures = stages["encode_pictures"]
+    assert isinstance(pictures, PictureSettings)
+    more = {
+        need.setting: pictures.more.get(need.setting, str(need.model)) for need in wanted if _is_more(need)
+    }
+    stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
+    stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
+    return replace(config, stages=stages)
+
+
+def evaluate_images(
+    release: Path | str,
+    outputs: Sequence[Path | str],
+    out: Path | str,
+    options: ImageOptions,
+    *,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Look at generated shots with the models of the chosen metrics, and have judges rate them.
+
+    A run is continued; pictures that were encoded before are not encoded again.
+
+    Args:
+        release: the set of shot scripts.
+        outputs: a folder of generated shots for each method.
+        out: the run folder; ``images.jsonl``, ``judgements.jsonl`` and ``evaluation.json`` are written there.
+        options: which metrics, who judges.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
+            reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    request = images_request(release, outputs, out, options)
+    check_weights(request.config)
+    if reporter is not None:
+        tell_images(request, reporter)
+    return run_evaluation(request, reporter, replace=options.replace)
+
+
+PROTOCOL = Protocol(RunKind(PIPELINE, tell_images, runs=run_evaluation), sections=frozenset({JUDGES}))

@@ -1,0 +1,226 @@
+"""Settings of evaluating shot images: what is evaluated, which models look at it, who judges.
+
+Which models each metric needs, and whether all of them are there: checked before anything is looked at.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from ...engine.config import RunConfig
+from ...errors import ConfigError, MissingRequirement
+from ...models.vision.crop import Definition
+from ...models.vision.devices import DEVICES, Place
+from ...models.vision.looking import VisionSettings
+from ...models.vision.needs import lacks_of, listed
+from ...models.vision.registry import MODELS, check_vision
+from ...schemas.base import Own
+from ..judges.settings import JudgeSettings
+from ..judging.pictures import ImageSettings
+from ..metrics.alignment import DIMENSIONS
+from ..metrics.metric import Need
+from ..metrics.registry import metrics
+
+Dimension = Literal["scene", "shot", "interaction", "action"]
+
+
+class ShotSelection(Own):
+    """Which stories are evaluated, and how the outputs of methods are read."""
+
+    stories: tuple[str, ...] = Field(default=(), description="Only stories with these ids; none: all.")
+    limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
+    mode: str | None = Field(default=None, description="Folder of the mode, where there are several.")
+    language: str | None = Field(default=None, description="en or ch, where there are both.")
+    timestamp: str | None = Field(default=None, description="Time stamp, or latest, where there are several.")
+    references: Literal["dataset", "generated"] = Field(
+        default="dataset", description="References of the set, or those that the method drew (Table S8)."
+    )
+    first_shot: int = Field(default=1, ge=0, le=1, description="Number of the first shot in file names.")
+
+    @field_validator("stories", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+
+class DetectSettings(VisionSettings):
+    """Who finds characters in pictures."""
+
+    model: str | None = Field(default=None, description="Name of the detector; null: nobody looks.")
+
+    def looking(self) -> tuple[str, ...]:
+        """Return the name of the detector, if there is one."""
+        return () if self.model is None else (self.model,)
+
+
+class CropSettings(VisionSettings):
+    """Who tells characters by their crops."""
+
+    pictures: tuple[str, ...] = Field(
+        default=(), description="Encoders of crops of characters that are no realistic humans."
+    )
+    faces: tuple[str, ...] = Field(default=(), description="Encoders of crops of realistic humans.")
+
+    reference_crop: Definition = Field(
+        default="clamped", description="How references are cut: clamped (public code) or trimmed (paper)."
+    )
+
+    @field_validator("pictures", "faces", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+        return (value,) if isinstance(value, str) else value
+
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of all encoders."""
+        return (*self.pictures, *self.faces)
+
+    def encoders(self, tag: str | None) -> tuple[str, ...]:
+        """Return which encoders tell a character with a tag (section I: faces of realistic humans only)."""
+        return self.faces if tag == "realistic_human" else self.pictures
+
+
+class PictureSettings(VisionSettings):
+    """Who looks at whole pictures; null: nobody does."""
+
+    style: str | None = Field(default=None, description="Encoder of style.")
+    aesthetic: str | None = Field(default=None, description="Predictor of the aesthetic score.")
+    inception: str | None = Field(default=None, description="Predictor of class probabilities.")
+    clip: str | None = Field(default=None, description="Encoder of pictures and texts, for the CLIP score.")
+    more: dict[str, str] = Field(
+        default_factory=dict,
+        exclude_if=lambda value: not value,
+        description="What further metrics need of pictures -> its encoder or predictor.",
+    )
+
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that look."""
+        named = (self.style, self.aesthetic, self.inception, self.clip, *self.more.values())
+        return tuple(name for name in named if name is not None)
+
+
+class MatchSettings(Own):
+    """Which crop is which character, for the judges of individual actions."""
+
+    least: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="Pairs of lower similarity are no match; null takes every pair.",
+    )
+    whole: bool = Field(
+        default=False, description="Show the whole picture for everybody on stage: rehearsals alone do that."
+    )
+
+
+class ViewSettings(ImageSettings):
+    """How pictures and crops are encoded for judges."""
+
+    max_side: int | None = Field(
+        default=768, ge=16, le=8192, description="Longer side in pixels at most; null keeps the size."
+    )
+    wanted: bool = Field(default=False, description="Whether there are judges.")
+
+
+class AlignmentSettings(JudgeSettings):
+    """Who judges the alignment of pictures with their script, and of what."""
+
+    dimensions: tuple[Dimension, ...] = Field(default=("scene", "shot", "interaction", "action"))
+    interaction_from: int = Field(
+        default=2, ge=0, le=3, description="Interaction is asked of shots with so many characters or more."
+    )
+
+    @field_validator("dimensions")
+    @classmethod
+    def _in_order(cls, value: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+        return tuple(sorted(value, key=DIMENSIONS.index))
+
+
+def models_needed(names: Collection[str], dimensions: Collection[str] = DIMENSIONS) -> frozenset[Need]:
+    """Return the models that some metrics need; judges need crops for actions alone."""
+    return frozenset(
+        need
+        for metric in metrics(names)
+        if not metric.judged or metric.name in dimensions
+        for need in metric.needs
+    )
+
+
+def named_by(settings: Own, need: Need) -> str | tuple[str, ...] | None:
+    """Return which models the settings of its stage name for a need; nothing or None for none."""
+    if need.setting in type(settings).model_fields:
+        named: str | tuple[str, ...] | None = getattr(settings, need.setting)
+        return named
+    more: Mapping[str, str] = getattr(settings, "more", {})
+    return more.get(need.setting)
+
+
+def check_needs(config: RunConfig, names: Collection[str]) -> None:
+    """Check that every model is registered, with its libraries and device here, and that somebody judges.
+
+    Loads no weights.
+
+    Raises:
+        ConfigError: there is no judge, no such model or device, or a setting is wrong.
+        MissingRequirement: libraries are missing; all that is missing is listed.
+    """
+    wrong, missing = [], []
+    for name, settings in _named(config):
+        try:
+            check_vision(name, settings.options.get(name))
+        except ConfigError as error:
+            wrong.append(error)
+        except MissingRequirement as error:
+            missing.append(f"{error.where.removeprefix('the library ')} for {name}")
+    asking = config.stages["judge_alignment"]
+    assert isinstance(asking, AlignmentSettings)
+    if wrong:
+        raise wrong[0]
+    judged = {name for name in names if any(metric.judged for metric in metrics([name]))}
+    lacks_judge = bool(judged) and not asking.judges
+    if missing:
+        listed = [*dict.fromkeys(missing), *(["a judge for alignment (--judge)"] if lacks_judge else [])]
+        raise MissingRequirement(
+            "--metrics", what=f"{', '.join(names)} cannot be computed here. Missing: {'; '.join(listed)}",
+            fix='pip install "fabula[metrics]", or choose others with --metrics',
+        )  # fmt: skip
+    if lacks_judge:
+        raise ConfigError(
+            "--judge", what="alignment is judged by a model, and none is named",
+            fix="name models with --judge, or choose metrics without alignment: --metrics"
+            f" {','.join(name for name in names if name not in judged) or 'cids'}",
+        )  # fmt: skip
+    _check_places(config)
+
+
+def check_weights(config: RunConfig) -> None:
+    """Check that every model has its weights, which are fetched where they can be, as on first use.
+
+    Raises:
+        ConfigError: there is no such model or device, or an option is wrong. MissingRequirement: weights are
+            missing; all that are missing are listed.
+    """
+    looking = [one for one in config.stages.values() if isinstance(one, VisionSettings)]
+    lacks = [lack for one in looking for lack in lacks_of(one, *one.looking())]
+    if lacks:
+        raise MissingRequirement(
+            "models that look at pictures",
+            what=f"these weights are not here, and could not be fetched: {listed(lacks)}",
+            fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
+        )
+
+
+def _named(config: RunConfig) -> Iterator[tuple[str, VisionSettings]]:
+    """Yield every model that looks, with the settings of its stage."""
+    for settings in config.stages.values():
+        if isinstance(settings, VisionSettings):
+            for name in settings.looking():
+                yield name, settings
+
+
+def _check_places(config: RunConfig) -> None:
+    """Check that the devices are there; a CPU always is, and models of others may need no torch for it."""
+    own = {model.name for model in MODELS}
+    for name, settings in _named(config):
+        if name in own or settings.device != DEVICES[0]:
+            Place(settings.device, settings.dtype).checked()

@@ -1,0 +1,293 @@
+"""Plain tables of numbers, and how two of them correlate over the rows that they share."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.csv_text import without_guard
+from ...schemas.plain_files import read_plain, reason_of
+from .correlation import NAMES, Correlation, correlate
+
+Key = tuple[str, ...]
+MISSING = ("", "-", "–", "—", "nan", "na", "n/a", "null")
+
+LISTED = 10
+"""Most rows without a partner that are named for people."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with named columns.
+
+    Attributes:
+        path: its file.
+        columns: the names of the columns, in order.
+        rows: the cells of each row by column, as text.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, str], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two columns over the rows that both tables have.
+
+    Attributes:
+        first: column of the first table.
+        second: column of the second.
+        correlations: Pearson, Spearman and Kendall.
+    """
+
+    first: str
+    second: str
+    correlations: tuple[Correlation, ...]
+
+
+@dataclass(frozen=True)
+class TableCorrelations:
+    """How two tables correlate.
+
+    Attributes:
+        on: the columns that name a row.
+        shared: how many rows both have.
+        only_first: rows that the second has not.
+        only_second: rows that the first has not.
+        pairings: one entry per pair of columns.
+        excluded: rows of both that were left out as asked for.
+    """
+
+    on: Key
+    shared: int
+    only_first: tuple[Key, ...]
+    only_second: tuple[Key, ...]
+    pairings: tuple[Pairing, ...]
+    excluded: tuple[Key, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "on": list(self.on),
+            "shared": self.shared,
+            "only_first": [list(key) for key in self.only_first],
+            "only_second": [list(key) for key in self.only_second],
+            "excluded": [list(key) for key in self.excluded],
+            "columns": [
+                {
+                    "first": one.first,
+                    "second": one.second,
+                    "correlations": {found.name: found.as_json() for found in one.correlations},
+                }
+                for one in self.pairings
+            ],
+        }
+
+    def lines(self) -> Iterable[str]:
+        """Return it as lines for people."""
+        yield f"{self.shared} rows shared by {', '.join(self.on)}"
+        for what, keys in (
+            ("only in the first", self.only_first), ("only in the second", self.only_second),
+            ("excluded", self.excluded),
+        ):  # fmt: skip
+            if keys:
+                listed = "; ".join(" / ".join(key) for key in keys[:LISTED])
+                yield f"{len(keys)} {what}: {listed}" + ("; ..." if len(keys) > LISTED else "")
+        for one in self.pairings:
+            yield f"{one.first} : {one.second}"
+            for found in one.correlations:
+                yield f"  {found.name:<9}{_number(found)}  {found.pairs} pairs" + _gaps(found)
+
+
+def read_table(path: str | Path) -> Table:
+    """Return the table in a TSV file, or in a CSV file where its name ends in ``.csv``.
+
+    Raises:
+        InputError: it cannot be read, has no header, a column twice, or a row of another length; every
+            problem is listed.
+    """
+    place = Path(path)
+    try:
+        text = read_plain(place, follow=True).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([_problem(str(place), "a table in UTF-8", reason_of(error))]) from error
+    comma = place.suffix.lower() == ".csv"
+    try:
+        lines = [
+            line
+            for line in csv.reader(
+                text.splitlines(), delimiter="," if comma else "\t",
+                quoting=csv.QUOTE_MINIMAL if comma else csv.QUOTE_NONE,
+            )
+            if line
+        ]  # fmt: skip
+    except csv.Error as error:
+        raise InputError([_problem(str(place), "a table", str(error))]) from error
+    header = tuple(name.strip() for name in lines[0]) if lines else ()
+    problems: list[UserError] = []
+    if not header:
+        problems.append(_problem(str(place), "a header and rows", "an empty file"))
+    problems.extend(
+        _problem(str(place), "each column once", f"{name} twice")
+        for name in sorted({name for name in header if header.count(name) > 1})
+    )
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(header):
+            problems.append(_problem(f"{place} row {number}", f"{len(header)} cells", str(len(line))))
+    if problems:
+        raise InputError(problems)
+    read = without_guard if comma else str
+    rows = tuple(dict(zip(header, (read(cell.strip()) for cell in line), strict=True)) for line in lines[1:])
+    return Table(place, header, rows)
+
+
+def correlate_tables(
+    first: Table,
+    second: Table,
+    on: Sequence[str],
+    pairs: Sequence[tuple[str, str]] = (),
+    aliases: Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
+) -> TableCorrelations:
+    """Return how columns of two tables correlate over the rows that both have.
+
+    Args:
+        first: a table.
+        second: another.
+        on: the columns that name a row in both.
+        pairs: column of the first and column of the second; none for every column of numbers that both have.
+        aliases: name in a table -> the name to take for it, where the tables spell one thing in two ways.
+        exclude: names, or patterns such as ``Story*``, of rows to leave out, by any of the columns ``on``.
+
+    Raises:
+        ConfigError: a column is not there, no row has an excluded name, or the tables share no row or no
+            column of numbers.
+        InputError: a table names a row twice, or a cell is no number; every problem is listed.
+    """
+    problems: list[UserError] = []
+    named = aliases or {}
+    one, two = _keyed(first, on, named, problems), _keyed(second, on, named, problems)
+    if problems:
+        raise InputError(problems)
+    both = [key for key in one if key in two]
+    left_out = _excluded(both, exclude)
+    shared = [key for key in both if key not in left_out]
+    if not shared:
+        raise ConfigError(
+            "--on", what=f"no row of one table is in the other, by {', '.join(on)}",
+            fix="name the columns that tell the rows of both tables",
+        )  # fmt: skip
+    chosen = list(pairs) or [
+        (name, name)
+        for name in first.columns
+        if name in second.columns and name not in on and _numeric(first, name) and _numeric(second, name)
+    ]
+    if not chosen:
+        raise ConfigError(
+            "--columns", what="the tables have no column of numbers of the same name",
+            fix="name two columns as FIRST:SECOND",
+        )  # fmt: skip
+    pairings = []
+    for left, right in chosen:
+        x = _numbers(first, left, one, shared, problems)
+        y = _numbers(second, right, two, shared, problems)
+        pairings.append(Pairing(left, right, tuple(correlate(name, x, y) for name in NAMES)))
+    if problems:
+        raise InputError(problems)
+    return TableCorrelations(
+        tuple(on),
+        len(shared),
+        tuple(key for key in one if key not in two),
+        tuple(key for key in two if key not in one),
+        tuple(pairings),
+        tuple(key for key in both if key in left_out),
+    )
+
+
+def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
+    """Return the rows that have one of the names."""
+    found: set[Key] = set()
+    for pattern in patterns:
+        some = {key for key in keys if any(fnmatchcase(name, pattern) for name in key)}
+        if not some:
+            raise ConfigError(
+                "--exclude", what=f"no row of both tables is called {pattern}",
+                fix="check the spelling, or leave it out",
+            )  # fmt: skip
+        found |= some
+    return found
+
+
+def _keyed(
+    table: Table, on: Sequence[str], aliases: Mapping[str, str], problems: list[UserError]
+) -> dict[Key, Mapping[str, str]]:
+    for name in on:
+        _check_column(table, name, "--on")
+    found: dict[Key, Mapping[str, str]] = {}
+    for row in table.rows:
+        key = tuple(aliases.get(row[name], row[name]) for name in on)
+        if key in found:
+            problems.append(_problem(str(table.path), f"{' / '.join(key)} once", "it twice"))
+        found[key] = row
+    return found
+
+
+def _numbers(
+    table: Table,
+    column: str,
+    keyed: Mapping[Key, Mapping[str, str]],
+    keys: Sequence[Key],
+    problems: list[UserError],
+) -> list[float]:
+    _check_column(table, column, "--columns")
+    numbers = []
+    for key in keys:
+        cell = keyed[key][column]
+        number = _parsed(cell)
+        if number is None:
+            problems.append(_problem(f"{table.path} {' / '.join(key)} {column}", "a number or -", repr(cell)))
+        numbers.append(math.nan if number is None else number)
+    return numbers
+
+
+def _numeric(table: Table, column: str) -> bool:
+    return all(_parsed(row[column]) is not None for row in table.rows)
+
+
+def _parsed(cell: str) -> float | None:
+    """Return the number in a cell, ``nan`` where it says that there is none; None for anything else."""
+    if cell.casefold() in MISSING:
+        return math.nan
+    try:
+        number = float(cell.removesuffix("%"))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _check_column(table: Table, name: str, option: str) -> None:
+    if name not in table.columns:
+        raise ConfigError(
+            option, what=f"{table.path} has no column {name}",
+            fix=f"use one of {', '.join(table.columns)}",
+        )  # fmt: skip
+
+
+def _number(found: Correlation) -> str:
+    if found.value is None:
+        return f"undefined: {found.reason}"
+    interval = "" if found.low is None or found.high is None else f"  [{found.low:.3f}, {found.high:.3f}]"
+    return f"{found.value:7.3f}{interval}"
+
+
+def _gaps(found: Correlation) -> str:
+    return f", {found.left_out} with a number missing" if found.left_out else ""
+
+
+def _problem(where: str, expected: str, found: str) -> UserError:
+    return UserError(where, expected=expected, found=found, fix="correct the table")

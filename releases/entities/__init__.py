@@ -1,0 +1,1 @@
+"""Releases of episodes: their form, tables, page, and the official EntityBench tree."""

@@ -1,0 +1,246 @@
+"""The flat tables of released episodes: episodes, scenes, shots, entities, and slots of the schedule."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ...schemas.canonical import Json
+from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeShot, type_of_label
+from ...validators.entities.view import EpisodeView, view_of
+from ..layout import EPISODES as EPISODE_LINES
+from ..tables import Column, PlacedRow, Table, read_lines, row_of
+
+SPLIT = "test"
+"""The one split that ``datasets`` sees: nothing in it is for training. Tiers are a column."""
+
+Part = tuple[Table, dict[str, Json]]
+
+
+def _column(name: str, kind: str, description: str) -> Column:
+    return Column(name, kind, (name,), description)  # type: ignore[arg-type]
+
+
+_EPISODE = _column("episode_id", "text", "The episode.")
+_SHOT = _column("shot", "integer", "Number of the shot in the episode, from 1.")
+_OF_EPISODE = {"episode_id": ("episodes", "episode_id")}
+
+EPISODES = Table(
+    "episodes",
+    "One row per episode.",
+    (
+        _column("episode_id", "text", "Id of the episode, which names its files."),
+        _column("tier", "text", "Its tier in the split file that names most episodes; null in none."),
+        _column("splits", "texts", "Every split file and tier that names it, as file:tier."),
+        _column("story_overview", "text", "The story in two to four sentences."),
+        _column("scenes", "integer", "How many scenes it has."),
+        _column("shots", "integer", "How many shots."),
+        _column("characters", "integer", "Labels of characters in its registry."),
+        _column("locations", "integer", "Labels of locations in its registry."),
+        _column("objects", "integer", "Labels of objects in its registry."),
+        _column("slots", "integer", "Slots of its schedule."),
+        _column("source", "text", "What it was made from, by name; null where nobody said."),
+        _column("window_shot_ids", "texts", "Ids of the source's shots, one per shot."),
+    ),
+    ("episode_id",),
+    {},
+)
+SCENES = Table(
+    "scenes",
+    "One row per scene.",
+    (
+        _EPISODE,
+        _column("scene", "integer", "Number of the scene, from 1."),
+        _column("first_shot", "integer", "Number of its first shot in the episode."),
+        _column("shots", "integer", "How many shots it has."),
+        _column("cuts", "integer", "How many of them are cuts."),
+    ),
+    ("episode_id", "scene"),
+    _OF_EPISODE,
+)
+SHOTS = Table(
+    "shots",
+    "One row per shot.",
+    (
+        _EPISODE,
+        _SHOT,
+        _column("key", "text", "The shot as the schedule names it: scene:shot, both from 1."),
+        _column("scene", "integer", "Number of its scene."),
+        _column("cut", "boolean", "Whether it begins anew; false where it continues the one before."),
+        _column("action_description", "text", "What happens in it."),
+        _column("video_prompt", "text", "What a generator is given."),
+        _column("header", "boolean", "Whether the prompt describes entities before the action."),
+        _column("characters", "texts", "Names of the characters that it shows."),
+        _column("places", "texts", "Names of the locations that it shows."),
+        _column("objects", "texts", "Names of the objects that it shows."),
+    ),
+    ("episode_id", "shot"),
+    _OF_EPISODE,
+)
+ENTITIES = Table(
+    "entities",
+    "One row per entity of a registry.",
+    (
+        _EPISODE,
+        _column("label", "text", "Its label, such as Object 7."),
+        _column("type", "text", "character, location or object; null where neither label nor schedule tell."),
+        _column("name", "text", "How texts and the schedule name it."),
+        _column("description", "text", "What it looks like."),
+        _column("appearances", "integer", "Shots that schedule its name."),
+        _column("first_shot", "integer", "The first of them; null for one that is never scheduled."),
+        _column("max_gap", "integer", "Widest difference of numbers of consecutive ones; null below two."),
+    ),
+    ("episode_id", "label"),
+    _OF_EPISODE,
+)
+SLOTS = Table(
+    "slots",
+    "One row per entity that a shot shows.",
+    (
+        _EPISODE,
+        _SHOT,
+        _column("list", "text", "The list of the schedule: characters, places or objects."),
+        _column("place", "integer", "Its place in the list, from 1."),
+        _column("name", "text", "Name of the entity."),
+        _column("label", "text", "Its label in the registry; null where the registry has no such name."),
+        _column(
+            "gap", "integer", "Difference to the number of the shot before that shows it; null at first."
+        ),
+        _column("described", "boolean", "Whether the prompt of the shot describes it under its name."),
+    ),
+    ("episode_id", "shot", "list", "place"),
+    _OF_EPISODE,
+)
+TABLES = (EPISODES, SCENES, SHOTS, ENTITIES, SLOTS)
+
+
+def tiers_of(records: Sequence[Json]) -> dict[str, str | None]:
+    """Return id of an episode -> its tier in the split file that names most of them.
+
+    Of split files that name equally many, and of tiers of one file, the first by name counts; ``all`` aside.
+    """
+    named = Counter(name for record in records for name in record["tiers"])
+    chosen = min(named, key=lambda name: (-named[name], name), default=None)
+    found: dict[str, str | None] = {}
+    for record in records:
+        tiers = [tier for tier in record["tiers"].get(chosen, ()) if tier != ALL]
+        found[record["episode_id"]] = min(tiers, default=None)
+    return found
+
+
+def set_rows(folder: Path) -> Iterator[PlacedRow]:
+    """Yield every row that the lines of ``episodes.jsonl`` ask for, with its table and split."""
+    tiers = tiers_of(list(read_lines(folder / EPISODE_LINES)))
+    for record in read_lines(folder / EPISODE_LINES):
+        for table, row in episode_rows(record, tiers[record["episode_id"]]):
+            yield SPLIT, table, row
+
+
+def episode_rows(record: Json, tier: str | None) -> Iterator[Part]:
+    """Yield the rows that a line of ``episodes.jsonl`` adds to the tables, with their table."""
+    script = EntityEpisode.model_validate(record["entry"])
+    view = view_of(str(record["episode_id"]), script)
+    for table, part in _parts(view, record, tier):
+        yield table, row_of(table, {"episode_id": view.episode_id, **part})
+
+
+def _parts(view: EpisodeView, record: Json, tier: str | None) -> Iterator[Part]:
+    labels = [type_of_label(label) for label in view.script.entity_descriptions]
+    yield (
+        EPISODES,
+        {
+            "tier": tier,
+            "splits": [
+                f"{name}:{one}" for name, tiers in sorted(record["tiers"].items()) for one in sorted(tiers)
+            ],
+            "story_overview": view.script.story_overview,
+            "scenes": len(view.script.scenes),
+            "shots": len(view.shots),
+            **{name: labels.count(kind) for name, kind in zip(_COUNTS, TYPES, strict=True)},
+            "slots": sum(len(shot.scheduled.names(kind)) for shot in view.shots for kind in TYPES),
+            "source": record["source"],
+            "window_shot_ids": list(view.script.window_shot_ids or ()),
+        },
+    )
+    yield from _scenes(view)
+    numbers = {key: dict(zip(shots[1:], shots, strict=False)) for key, shots in view.appearances.items()}
+    for number, shot in enumerate(view.shots, 1):
+        yield SHOTS, _shot(view, number, shot)
+    yield from _entities(view)
+    for number, shot in enumerate(view.shots, 1):
+        described = {line.name for line in view.headers[number - 1].lines if not line.decorated}
+        for name, kind in LISTS.items():
+            for place, entity in enumerate(shot.scheduled.names(kind), 1):
+                before = numbers[kind, entity].get(number)
+                yield (
+                    SLOTS,
+                    {
+                        "shot": number,
+                        "list": name,
+                        "place": place,
+                        "name": entity,
+                        "label": next(iter(view.labels.get(entity, ())), None),
+                        "gap": None if before is None else number - before,
+                        "described": entity in described,
+                    },
+                )
+
+
+_COUNTS = ("characters", "locations", "objects")
+
+
+def _scenes(view: EpisodeView) -> Iterator[Part]:
+    first = 1
+    for place, scene in enumerate(view.script.scenes, 1):
+        shots = max(len(scene.action_descriptions), len(scene.video_prompts))
+        yield (
+            SCENES,
+            {
+                "scene": place if scene.scene_num is None else scene.scene_num,
+                "first_shot": first,
+                "shots": shots,
+                "cuts": sum(scene.cut),
+            },
+        )
+        first += shots
+
+
+def _shot(view: EpisodeView, number: int, shot: EpisodeShot) -> dict[str, Json]:
+    return {
+        "shot": number,
+        "key": shot.key,
+        "scene": shot.scene,
+        "cut": shot.cut,
+        "action_description": shot.action,
+        "video_prompt": shot.prompt,
+        "header": bool(view.headers[number - 1].lines),
+        **{name: list(shot.scheduled.names(kind)) for name, kind in LISTS.items()},
+    }
+
+
+def _entities(view: EpisodeView) -> Iterator[Part]:
+    shown: dict[str, list[int]] = {}
+    for (_, name), numbers in view.appearances.items():
+        shown[name] = sorted({*shown.get(name, ()), *numbers})
+    for label, entry in sorted(view.script.entity_descriptions.items(), key=lambda one: _rank(one[0])):
+        name = entry.name or ""
+        shots = shown.get(name, [])
+        steps = [after - before for before, after in pairwise(shots)]
+        row = {
+            "label": label,
+            "type": type_of_label(label) or view.type_of(name),
+            "name": entry.name,
+            "description": entry.description,
+            "appearances": len(shots),
+            "first_shot": min(shots, default=None),
+            "max_gap": max(steps, default=None),
+        }
+        yield ENTITIES, row
+
+
+def _rank(label: str) -> tuple[int, int, str]:
+    """Sort labels by type and number; labels of another form come last."""
+    kind = type_of_label(label)
+    return (
+        (len(TYPES), 0, label) if kind is None else (TYPES.index(kind), int(label.partition(" ")[2]), label)
+    )

@@ -1,0 +1,362 @@
+"""Reading and writing the official EntityBench data: a script per episode, and split files.
+
+::
+
+    data/scripts/<episode>.json
+    data/splits/final_split_validated_ids.json
+
+Files keep their bytes: what was read is written as it was; what is made anew is laid out as the official
+scripts are. Reading goes on past every problem and reports them all; a file that cannot be used is left out.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...schemas.canonical import Json, digest, write_atomic
+from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
+from ...schemas.plain_files import open_plain
+from ...validators.entities.codes import issue
+from ...validators.entities.measures import measure
+from ...validators.entities.set_rules import (
+    check_actions,
+    check_episode,
+    check_splits,
+    check_tiers,
+    check_windows,
+)
+from ...validators.entities.statistics import EntityStatistics, entity_statistics
+from ...validators.entities.view import view_of
+from ...validators.report import IssueBin, ValidationReport
+from ...validators.rules import Opened, RuleSet
+from ..shots.references import SYSTEM_FILES
+from ..strict_json import OfficialFiles
+
+FOLDER = "data"
+"""Folder of a run that holds the official tree."""
+SCRIPTS, SPLITS = "scripts", "splits"
+NO_OBJECT = "shots without an object"
+"""What a check of a set counts besides, as it is no fault."""
+_MOST_BYTES = 5_000_000
+"""Of a script; the official ones have about 25,000. Mentions are looked for by shot and entity."""
+_FILES = OfficialFiles(
+    issue=issue,
+    most_bytes=_MOST_BYTES,
+    too_large="too-large",
+    missing="unreadable",
+    expected="a file",
+    wording={"valid tuple": "list", "a valid dictionary": "an object"},
+)
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode of a set.
+
+    Attributes:
+        episode_id: the stem of its file.
+        script: its script.
+        content: the bytes of its file.
+    """
+
+    episode_id: str
+    script: EntityEpisode
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, script: EntityEpisode) -> "Episode":
+        """Return an episode that was made anew, under its ``story_name``."""
+        return cls(str(script.story_name), script, script_bytes(script.as_json()))
+
+
+@dataclass(frozen=True)
+class SplitFile:
+    """One split file of a set; ``name`` is the stem of the file."""
+
+    name: str
+    splits: EntitySplits
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, tiers: Mapping[str, Iterable[str]]) -> "SplitFile":
+        """Return a split file that was made anew: tier -> ids of episodes."""
+        splits = EntitySplits({tier: tuple(ids) for tier, ids in tiers.items()})
+        return cls(name, splits, script_bytes(splits.as_json()))
+
+
+@dataclass(frozen=True)
+class EntitySet:
+    """A set of episodes.
+
+    Attributes:
+        episodes: those that can be used, in the order of their ids.
+        splits: the split files that can be used, in the order of their names.
+    """
+
+    episodes: tuple[Episode, ...]
+    splits: tuple[SplitFile, ...] = ()
+
+    @cached_property
+    def by_id(self) -> dict[str, Episode]:
+        """Id -> episode."""
+        return {episode.episode_id: episode for episode in self.episodes}
+
+    @cached_property
+    def sha256(self) -> str:
+        """What identifies the content: scripts and splits, whatever the layout of the files."""
+        scripts = [[one.episode_id, _ordered(one.script.as_json())] for one in self.episodes]
+        return digest([scripts, [[one.name, one.splits.as_json()] for one in self.splits]])
+
+    def tiers(self, name: str | None = None) -> dict[str, tuple[str, ...]]:
+        """Return tier -> ids of its episodes that are there, ``all`` last.
+
+        Args:
+            name: stem of the split file to go by; None for the one that names most episodes, of these the one
+                with fewest items that are no ids, of these the first by name.
+
+        Raises:
+            ConfigError: there is no split file of this name.
+        """
+        chosen = self.split_file(name)
+        everything = tuple(self.by_id)
+        if chosen is None:
+            return {ALL: everything}
+        named = {
+            tier: tuple(filter(self.by_id.__contains__, chosen.splits.ids(tier))) for tier in _tiers(chosen)
+        }
+        whole = tuple(dict.fromkeys(one for ids in named.values() for one in ids))
+        return {**{tier: ids for tier, ids in named.items() if tier != ALL}, ALL: whole}
+
+    def split_file(self, name: str | None = None) -> SplitFile | None:
+        """Return the split file of a name, or the one to go by; see :meth:`tiers`."""
+        if name is None:
+            return min(self.splits, key=self._rank, default=None)
+        found = next((one for one in self.splits if one.name == name), None)
+        if found is None:
+            names = ", ".join(one.name for one in self.splits) or "none"
+            raise ConfigError(
+                "--split", expected=f"one of {names}", found=repr(name), fix="name a split file"
+            )
+        return found
+
+    def _rank(self, one: SplitFile) -> tuple[int, int, str]:
+        ids = {episode for tier in one.splits.root for episode in one.splits.ids(tier)}
+        return -len(ids & self.by_id.keys()), sum(1 for _ in one.splits.objects()), one.name
+
+    def counts(self) -> dict[str, int]:
+        """Return how many episodes, scenes, shots, entities and split files there are."""
+        scripts = [episode.script for episode in self.episodes]
+        return {
+            "episodes": len(scripts),
+            "scenes": sum(len(script.scenes) for script in scripts),
+            "shots": sum(len(tuple(script.shots())) for script in scripts),
+            "entities": sum(len(script.entity_descriptions) for script in scripts),
+            "split files": len(self.splits),
+        }
+
+
+def script_bytes(document: Json) -> bytes:
+    """Return JSON as the official scripts hold it: UTF-8, indented by two, in order, no line end."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder that holds a set's scripts: ``data/scripts``, ``scripts``, or the path itself."""
+    for folder in (path / FOLDER / SCRIPTS, path / SCRIPTS):
+        if folder.is_dir():
+            return folder
+    return path
+
+
+def holds_episodes(path: Path) -> bool:
+    """Return whether a path is a set of episode scripts, or a run or release that holds one."""
+    folder = folder_of(path)
+    if not folder.is_dir():
+        return False
+    first = next(iter(sorted(folder.glob("*.json"))), None)
+    if folder != path:
+        return first is not None
+    if first is None or not first.is_file():
+        return False
+    with open_plain(first, follow=True) as file:
+        return b'"entity_schedule"' in file.read(_MOST_BYTES)
+
+
+def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:
+    """Return a set and everything that is wrong with it.
+
+    Args:
+        path: the folder with ``scripts`` and ``splits``, the one above that holds it as ``data``, or a folder
+            of scripts.
+        rules: whether to check what scripts and splits say; without it only files that are of no use, or
+            are no files of the format, are reported.
+
+    Raises:
+        InputError: there is no such folder, or no script in it.
+    """
+    opened = open_entity_set(Path(path))
+    made, found = opened.content.entity_set, opened.found
+    checked = check_read(opened.content, found) if rules else made.counts()
+    return made, found.report(str(path), opened.kind, checked)
+
+
+@dataclass(frozen=True)
+class ReadSet:
+    """A set as it was read; ``known`` has the names of all its scripts, of those without use too."""
+
+    entity_set: EntitySet
+    known: frozenset[str]
+
+
+def open_entity_set(root: Path) -> Opened:
+    """Read a set of episodes, or a run or release that holds one; see :func:`read_entity_set`."""
+    folder = folder_of(root)
+    if not folder.is_dir():
+        raise InputError([_no_set(str(root), "nothing there" if not root.exists() else "a file")])
+    found = IssueBin()
+    episodes = tuple(_read_scripts(folder, found))
+    splits: tuple[SplitFile, ...] = ()
+    if folder.name == SCRIPTS and folder != root and (folder.parent / SPLITS).is_dir():
+        splits = tuple(_read_split_files(folder.parent / SPLITS, found))
+    if not episodes and not found.kept:
+        raise InputError([_no_set(str(folder), "no script in it")])
+    known = frozenset(path.stem for path in folder.glob("*.json"))
+    return Opened(root, "entities", ReadSet(EntitySet(episodes, splits), known), found)
+
+
+def check_read(read: ReadSet, found: IssueBin) -> dict[str, int]:
+    """Take what breaks a rule about scripts and splits; return what was looked at."""
+    return read.entity_set.counts() | _check(read.entity_set, read.known, found)
+
+
+def write_tree(folder: Path, made: EntitySet) -> None:
+    """Write scripts and splits below a folder, in place of those that are there.
+
+    Raises:
+        InputError: the id of an episode cannot be the name of a file.
+        TargetError: the folder cannot be written.
+    """
+    wanted = {f"{SCRIPTS}/{one.episode_id}.json": one.content for one in made.episodes}
+    wanted |= {f"{SPLITS}/{one.name}.json": one.content for one in made.splits}
+    problems = [_unsafe(one.episode_id) for one in made.episodes if not is_file_name(one.episode_id)]
+    if problems:
+        raise InputError(problems)
+    try:
+        for name in (SCRIPTS, SPLITS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            for old in sorted((folder / name).glob("*.json")):
+                if f"{name}/{old.name}" not in wanted:
+                    old.unlink()
+        for name, content in wanted.items():
+            write_atomic(folder / name, [content])
+    except OSError as error:
+        raise TargetError(
+            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+
+
+def is_file_name(stem: str) -> bool:
+    """Return whether the id of an episode can be the name of a file everywhere."""
+    return (
+        bool(stem)
+        and stem.isprintable()
+        and not set(stem) & set('/\\:*?"<>|')
+        and stem.strip(". ") == stem
+        and len(stem.encode("utf-8", "surrogatepass")) <= 200
+    )
+
+
+def _read_scripts(folder: Path, found: IssueBin) -> Iterator[Episode]:
+    for path in _json_files(folder, found):
+        where = f"{SCRIPTS}/{path.name}"
+        if not is_file_name(path.stem):
+            found.add(issue("unsafe-name", where, "$", "other programs cannot use the name of the file"))
+            continue
+        script, content = _FILES.read(path, where, EntityEpisode, found)
+        if script is not None:
+            yield Episode(path.stem, script, content)
+
+
+def _read_split_files(folder: Path, found: IssueBin) -> Iterator[SplitFile]:
+    for path in _json_files(folder, found):
+        splits, content = _FILES.read(path, f"{SPLITS}/{path.name}", EntitySplits, found)
+        if splits is not None:
+            yield SplitFile(path.stem, splits, content)
+
+
+def _json_files(folder: Path, found: IssueBin) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name in SYSTEM_FILES or entry.name.startswith("._"):
+            continue
+        if entry.suffix == ".json" and not entry.is_dir():
+            yield entry
+        else:
+            found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", "expected a file *.json"))
+
+
+def _check(made: EntitySet, known: Collection[str], found: IssueBin) -> dict[str, int]:
+    """Take what the rules say about scripts and splits; return what is counted without being a fault."""
+    views = [
+        (view_of(one.episode_id, one.script), f"{SCRIPTS}/{one.episode_id}.json") for one in made.episodes
+    ]
+    for view, where in views:
+        found.extend(check_episode(view, where))
+    found.extend(check_actions(views))
+    episodes = [(view.episode_id, where) for view, where in views]
+    found.extend(check_windows(episodes))
+    for one in made.splits:
+        found.extend(check_splits(one.splits, f"{SPLITS}/{one.name}.json", known))
+    found.extend(check_tiers([one.splits for one in made.splits], episodes))
+    return {NO_OBJECT: sum(not shot.scheduled.objects for view, _ in views for shot in view.shots)}
+
+
+def _tiers(one: SplitFile) -> list[str]:
+    """Return the tiers of a split file: the usual ones in their order, then the others as they stand."""
+    usual = [tier for tier in TIERS if tier in one.splits.root]
+    return [*usual, *(tier for tier in one.splits.root if tier not in usual)]
+
+
+def _ordered(document: Json) -> Json:
+    """Return a script as JSON whose canonical form keeps the order of schedule and registry."""
+    keyed = ("entity_schedule", "entity_descriptions", "_name_map")
+    return {
+        name: list(value.items()) if name in keyed and isinstance(value, dict) else value
+        for name, value in document.items()
+    }
+
+
+def _unsafe(name: str) -> UserError:
+    return UserError(
+        repr(name), what="this id cannot be the name of a file",
+        fix="use letters, digits, _ - and . only",
+    )  # fmt: skip
+
+
+def _no_set(where: str, found: str) -> UserError:
+    return UserError(
+        where, expected=f"a folder with {SCRIPTS}/*.json, or of scripts", found=found,
+        fix=f"give the folder that holds {SCRIPTS} and {SPLITS}",
+    )  # fmt: skip
+
+
+def statistics_of_set(entity_set: EntitySet, split: str | None = None) -> EntityStatistics:
+    """Return the statistics of a set, by the tiers of one of its split files.
+
+    Raises:
+        InputError: there is no split file of this name.
+    """
+    tiers = entity_set.tiers(split)
+    measured = (measure(view_of(one.episode_id, one.script)) for one in entity_set.episodes)
+    return entity_statistics(measured, tiers)
+
+
+def count_episodes(path: Path, split: str | None = None) -> Json:
+    """Return the statistics of a set on disk, as JSON; see :func:`statistics_of_set`."""
+    return statistics_of_set(read_entity_set(path, rules=False)[0], split).as_json()
+
+
+RULES = RuleSet(holds_episodes, open_entity_set, check_read, count_episodes)

@@ -1,0 +1,1 @@
+"""Releases of prompt suites: their form, and the official StoryEval file."""

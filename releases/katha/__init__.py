@@ -1,0 +1,1 @@
+"""Releases of stories: their form, and the official KathaBench package."""

@@ -1,0 +1,314 @@
+"""The form of releases of stories: what their documents say, and the features that only they have."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...schemas.canonical import Json, pretty_bytes
+from ...schemas.vocabulary import vocabulary
+from ...validators.katha.dataset import RECORDS, REVIEWS
+from ..diff.form import DiffForm, RecordFile
+from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
+from ..katha_tables import TABLES, story_rows
+from ..layout import (
+    ANNOTATIONS,
+    CANARY,
+    CHANGES,
+    LICENSE,
+    MORAL_BALANCE,
+    PRODUCERS,
+    RECORD_IDS,
+    RELEASE,
+    SOURCE_MANIFEST,
+    SPLIT_FILES,
+    STATISTICS,
+    SUBSETS,
+    SUMS,
+    VARIANTS,
+    WITHDRAWN,
+)
+from ..loading import load
+from ..pack.additions import StoryFacts, canary_file
+from ..subsets.stories import Subset, subset_files, title_of
+from ..templates import Markup, markdown
+from .composition import Composition
+from .packing import StoryPacking
+from .reading import StoryReading
+
+_FILES = (
+    (ANNOTATIONS, "one record per story: text, scenes, transitions, questions, provenance, status, split"),
+    (VARIANTS, "contrastive variants, linked to their stories"),
+    (PRODUCERS, "who made which field of each record"),
+    ("data/TABLE/SPLIT.parquet", "the flat tables"),
+    (STATISTICS, "counts and distributions"),
+    (MORAL_BALANCE, "the audit of the moral-label balance"),
+    (SOURCE_MANIFEST, "source collections, references and rights, for traceability"),
+    CROISSANT_FILE,
+    (RELEASE, "version, content hashes, tool versions, what was left out"),
+    (CANARY, "a line that marks copies of this benchmark; see below"),
+    (LICENSE, "licence notice"),
+    (SUMS, "a checksum of every other file"),
+)
+_KINDS = {
+    "text": "string",
+    "integer": "integer",
+    "boolean": "boolean",
+    "texts": "list of strings",
+    "integers": "list of integers",
+}
+COMPOSITIONS: tuple[tuple[str, str], ...] = (
+    ("Narrative types", "narrative_types"),
+    ("Moral labels", "moral_labels"),
+    ("Transition types", "transition_types"),
+    ("Question types", "question_types"),
+    ("Contrastive operations", "change_types"),
+    ("Validation status", "review.validation_status"),
+)
+"""Title of a table of the card -> where ``statistics.json`` has its counts."""
+
+_PEOPLE = {"by hand", "author", "edit"}
+_BALANCE = {
+    "within_tolerance": "every label is within tolerance of an even share",
+    "outside_tolerance": "not every label is within tolerance of an even share",
+}
+
+
+def _details(facts: Facts) -> dict[str, Any]:
+    """Return what the templates of stories say beyond what those of all kinds do."""
+    own: StoryFacts = facts.own
+    producer_kinds, producer_rows = _producers(own.composition)
+    balance = str(own.balance.get("tolerance_status"))
+    return {
+        "stories": facts.size,
+        "hidden_stories": own.hidden.get("stories", 0),
+        "scenes_per_story": _range(sorted(own.composition.scene_counts)),
+        "reviewed": _reviewed(facts),
+        "splits": [_split_row(own.composition, split) for split in _splits(facts)],
+        "subsets": own.more.subsets,
+        "closeness": list(_closeness_rows(own.more.subsets)),
+        "canary": facts.canary,
+        "commitments": own.more.commitments,
+        "reviews_on_file": own.more.reviewed,
+        "kinds": _KINDS,
+        "compositions": [(title, at_path(facts.statistics, path)) for title, path in COMPOSITIONS],
+        "balance": _BALANCE.get(balance, balance),
+        "collections": own.composition.manifest(),
+        "producer_kinds": producer_kinds,
+        "producer_rows": producer_rows,
+        "rules_made": any(kind.startswith("rules@") for kind in producer_kinds),
+        "checks": [(code, _outcomes(row)) for code, row in sorted(own.composition.checks.items())],
+        "missing_files": [entry["name"] for entry in own.left_out_files],
+        "withdrawn": own.withdrawn,
+        "withdrawn_hidden": own.withdrawn_hidden,
+    }
+
+
+def _makers(facts: Facts) -> tuple[list[str], list[str]]:
+    """Return the kinds of producers, and those of them that are no people."""
+    kinds, _ = _producers(facts.own.composition)
+    return kinds, [kind for kind in kinds if kind not in _PEOPLE]
+
+
+def _summary(facts: Facts) -> str:
+    totals, reviewed = facts.totals, _reviewed(facts)
+    if reviewed == totals["stories"]:
+        review = "People reviewed every record."
+    elif reviewed:
+        review = f"People reviewed {reviewed} of the {totals['stories']} records."
+    else:
+        review = "No person has reviewed the records."
+    return (
+        f"{totals['stories']} short stories with {totals['scenes']} scenes, "
+        f"{totals['transitions']} transitions, {totals['questions']} recoverability questions and "
+        f"{totals['variants']} contrastive variants, for testing whether the meaning of a story survives "
+        f"when it is told in pictures. {review}"
+    )
+
+
+def _reviewed(facts: Facts) -> int:
+    """Return how many public stories people reviewed."""
+    statuses = facts.statistics["review"]["validation_status"]
+    reviewed = vocabulary("validation_status").having("reviewed")
+    return sum(statuses[status]["count"] for status in reviewed if status in statuses)
+
+
+def _splits(facts: Facts) -> list[str]:
+    """Return the public splits that hold a story, in the order train, validation, test."""
+    return [split for split in SPLIT_FILES if split in facts.own.composition.by_split]
+
+
+def _files(facts: Facts) -> list[tuple[str, str]]:
+    return [*_FILES, *_further_files(facts)]
+
+
+def _further_files(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield the files that not every release has, and what they hold."""
+    if facts.since is not None:
+        yield CHANGES, "what changed since the version before, by id and path"
+    yield from sorted(facts.own.more.files.items())
+    if facts.own.more.subsets:
+        yield SUBSETS, "how close each subset is to the whole, in full"
+
+
+def _closeness_rows(subsets: Sequence[Subset]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield name, value of the whole, and values of the subsets, as a table has them."""
+    if not subsets:
+        return
+    tables = [subset.closeness for subset in subsets]
+    first = tables[0]
+    for name in first["fields"]:
+        fields = [table["fields"][name] for table in tables]
+        for value, row in first["fields"][name]["values"].items():
+            cells = [_share(field["values"][value]) for field in fields]
+            yield f"{title_of(name)}: {value}", f"{100 * row['full_share']:.1f} %", cells
+        tested = [f"{one['total_variation']:.3f}; {one['chi_square']:.2f}" for one in fields]
+        degrees = first["fields"][name]["degrees_of_freedom"]
+        shown = markdown(f"{title_of(name)}: total variation; chi-square ({degrees} df)")
+        yield Markup(f"*{shown}*"), "", tested
+    for name in first["means"]:
+        rows = [table["means"][name] for table in tables]
+        cells = [f"{row['subset']:,.1f} ({100 * row['difference']:+.1f} %)" for row in rows]
+        yield f"{name} per story", f"{first['means'][name]['full']:,.1f}", cells
+
+
+def _share(row: Mapping[str, float]) -> str:
+    return f"{100 * row['subset_share']:.1f} % ({100 * row['difference']:+.1f})"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def _split_row(composition: Composition, split: str) -> dict[str, Json]:
+    return {"name": split, "file": SPLIT_FILES[split], **dict(composition.by_split[split])}
+
+
+def at_path(statistics: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a table of any shape
+    """Return what stands at a dotted path of ``statistics.json``."""
+    value: Any = statistics
+    for step in path.split("."):
+        value = value[step]
+    return value
+
+
+def _producers(
+    composition: Composition,
+) -> tuple[list[str], list[tuple[str, list[str], tuple[int, ...]]]]:
+    """Return the kinds of producers, and rows of part, fields and counts; equal counts share a row."""
+    table = composition.producers
+    kinds = sorted({kind for row in table.values() for kind in row})
+    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for path in sorted(table):
+        part, _, name = path.removeprefix("$.").rpartition(".")
+        counts = tuple(table[path][kind] for kind in kinds)
+        groups.setdefault((part.removesuffix("[*]") or "record", counts), []).append(name)
+    return kinds, [(part, names, counts) for (part, counts), names in groups.items()]
+
+
+def _outcomes(row: Counter[str]) -> dict[str, int]:
+    return {name: row[name] for name in ("passed", "failed", "not_judged")}
+
+
+def _documents(facts: Facts) -> dict[str, bytes]:
+    """Return audit of moral labels, subsets, reviews, and the canary, which the first releases had not."""
+    made = {MORAL_BALANCE: pretty_bytes(facts.own.balance), **subset_files(facts.own.more.subsets)}
+    if facts.canary:
+        made[CANARY] = canary_file(facts.canary, facts.options.title)
+    return {**made, **({REVIEWS: facts.own.reviews} if facts.own.reviews else {})}
+
+
+def _manifest(facts: Facts) -> dict[str, Json]:
+    return {"collections": facts.own.composition.manifest()}
+
+
+def _document(facts: Facts) -> dict[str, Json]:
+    """Return what the public ``release.json`` says of stories."""
+    own: StoryFacts = facts.own
+    composition = own.composition
+    commitments = {} if own.more.commitments is None else {"commitments": dict(own.more.commitments)}
+    return {
+        **commitments,
+        "canary": facts.canary,
+        "hidden_test": dict(own.hidden),
+        "splits": {split: composition.by_split[split]["stories"] for split in _splits(facts)},
+        "checks": {code: dict(row) for code, row in composition.checks.items()},
+        # Ids of hidden stories are as secret as those of the stories that are packed.
+        "left_out": {"hidden_test_stories": own.left_out_hidden, "files": list(own.left_out_files)},
+        **withdrawn(own.withdrawn, own.withdrawn_hidden),
+    }
+
+
+def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
+    """Return what ``release.json`` of the folder of hidden stories says."""
+    selection = packing.selection
+    return {
+        "canary": facts.canary,
+        "counts": dict(facts.own.hidden),
+        "left_out": {"stories": [entry.as_json() for entry in selection.left_out_hidden], "files": []},
+        **withdrawn(selection.withdrawn_hidden),
+        "records": packing.hidden_hashes,
+    }
+
+
+def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:
+    """Return what ``release.json`` says of stories that were taken out for good; nothing if there are none.
+
+    Args:
+        gone: those that may be named.
+        hidden: how many more there are, of the hidden test split.
+    """
+    if not gone and not hidden:
+        return {}
+    stories = [{"id": entry.id, "reason": entry.reason} for entry in gone]
+    return {WITHDRAWN: {"stories": stories, "hidden_test_stories": hidden}}
+
+
+def _salt(facts: Facts) -> bytes | None:
+    salt: bytes | None = facts.own.more.salt
+    return salt
+
+
+QUIET = frozenset(("title", "provenance", "validation_status", "evidence_status"))
+"""Fields that say nothing about what a story means."""
+FORM = ReleaseForm(
+    kind="katha",
+    runs={"katha": RECORDS},
+    tables=TABLES,
+    record_ids=RECORD_IDS,
+    described=(ANNOTATIONS, VARIANTS, PRODUCERS, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST),
+    split_files=tuple(SPLIT_FILES.values()),
+    rows=story_rows,
+    name="fabula-story-benchmark",
+    title="Fabula story benchmark",
+    what="a set of stories",
+    unit="stories",
+    tasks=("text-to-image", "visual-question-answering", "question-answering"),
+    tags=(
+        "storyboard", "visual-storytelling", "story-visualization", "benchmark", "evaluation", "croissant"
+    ),
+    keywords=("storyboard", "visual storytelling", "story visualization", "benchmark"),
+    rights_scope=(
+        "This manifest documents where the stories come from, so that they can be traced. It is no licence: "
+        "it gives no right to copy or redistribute the text of any third-party edition, translation, "
+        "reference website or publisher page."
+    ),
+    templates=("card.j2", "license.j2", "responsible_ai.j2"),
+    changes=DiffForm({
+        ANNOTATIONS: RecordFile("story", "stories", QUIET, splits=True),
+        VARIANTS: RecordFile("contrastive variant", "contrastive variants", owner="base_story_id"),
+        PRODUCERS: RecordFile("line about producers", "lines about producers", aside=True),
+    }),
+    packing=StoryPacking,
+    reading=StoryReading,
+    load=load,
+    files=_files,
+    summary=_summary,
+    details=_details,
+    makers=_makers,
+    documents=_documents,
+    document=_document,
+    manifest=_manifest,
+    split_stage="assign_splits",
+    additions=True,
+    hidden=HiddenTest(_hidden_document, _salt),
+)  # fmt: skip

@@ -1,0 +1,201 @@
+"""Exporting the official files: an imported package as it came, or a release of our own by the same names."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import InputError, TargetError, UserError
+from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
+from ...schemas.issue import Issue
+from ...schemas.plain_files import open_plain, parse_json
+from ...validators.katha.dataset import IMPORTED
+from ..layout import KIND, RECORD_IDS, RELEASE, SUMS, files_in
+from ..loading import read_release_document
+from ..target import require_free, staged
+from ..verify.files import check_listing, check_records, check_release_document
+from .package import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23, copy_file
+from .package_fit import Notes, restore
+from .package_lines import rows_digest
+
+_OURS = (RELEASE, SUMS)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was exported.
+
+    Attributes:
+        folder: the folder made.
+        files: path -> number of lines of a file of lines, None of any other.
+        restored: whether it is an imported package, equal to what came in after canonicalisation.
+        missing: the files of Table 23 that are not in it.
+    """
+
+    folder: Path
+    files: dict[str, int | None]
+    restored: bool
+    missing: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the result as plain JSON."""
+        return {
+            "folder": str(self.folder),
+            "files": dict(self.files),
+            "restored": self.restored,
+            "missing": list(self.missing),
+        }
+
+    def lines(self) -> Iterable[str]:
+        """Yield the result as lines for people."""
+        counted = ", ".join(f"{name} ({rows} lines)" for name, rows in self.files.items() if rows is not None)
+        yield f"{self.folder}: {len(self.files)} files; {counted}"
+        if self.restored:
+            yield "  equal to what was imported: every line as JSON, every other file byte for byte"
+        if self.missing:
+            yield f"  not there: {', '.join(self.missing)}"
+
+
+def export_package(folder: str | Path, out: str | Path) -> Exported:
+    """Write the official files of a release into a folder of their own.
+
+    An imported package comes out as it came in: each line in canonical JSON, lines sorted by id (those of the
+    gold files in their order), every other file byte for byte. A release of our own gives all its files but
+    ``release.json`` and ``SHA256SUMS``.
+
+    Args:
+        folder: a release, packed or imported.
+        out: the folder to make.
+
+    Raises:
+        TargetError: ``out`` exists, lies in the release or cannot be written.
+        InputError: the folder is no release of stories, holds the hidden test, or was changed since.
+    """
+    source, target = Path(folder), Path(out)
+    document = read_release_document(source, KIND)
+    _require_public(source, document)
+    if target.absolute().resolve().is_relative_to(source.resolve()):
+        raise TargetError(
+            str(out),
+            what=f"it lies inside the release {folder}",
+            fix="choose a folder elsewhere",
+        )
+    require_free(target)
+    _require_untouched(source, document)
+    imported = document.get(IMPORTED)
+    with staged(target.absolute()) as (draft,):
+        files = _copy(source, draft) if imported is None else _restored(source, draft, imported)
+    missing = tuple(name for name in TABLE_23 if name not in files)
+    return Exported(target, dict(sorted(files.items())), imported is not None, missing)
+
+
+def _require_public(folder: Path, document: Mapping[str, Json]) -> None:
+    if document.get("visibility") == "hidden":
+        raise _refused(str(folder), "a public release", "the hidden test of one", "give the public folder")
+
+
+def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
+    found: list[Issue] = []
+    again = "import the package again" if IMPORTED in document else "pack the run again"
+    try:
+        found += check_listing(folder, document, RECORD_IDS)
+        found += check_release_document(folder, document)
+        found += check_records(folder, document, lambda _name, _row: None, RECORD_IDS)
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        raise _refused(
+            str(folder / RELEASE), "what packing or importing writes", str(error), again
+        ) from error
+    if found:
+        raise InputError(
+            [
+                UserError(
+                    f"{folder}/{one.where}",
+                    what=f"the folder was changed after it was packed or imported: {one.message}",
+                    fix=again,
+                )
+                for one in found
+            ]
+        )
+
+
+def _copy(folder: Path, draft: Path) -> dict[str, int | None]:
+    files: dict[str, int | None] = {}
+    for name in files_in(folder):
+        if name not in _OURS:
+            copy_file(folder / name, draft / name)
+            files[name] = _count(draft / name) if name.endswith(".jsonl") else None
+    return files
+
+
+def _restored(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[str, int | None]:
+    """Write the files of an imported package; nothing is exported that is not what came in."""
+    try:
+        return _restore(folder, draft, imported)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise _differs(folder) from error
+
+
+def _restore(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[str, int | None]:
+    there = set(files_in(folder))
+    sidecar = _sidecar(folder)
+    files: dict[str, int | None] = {}
+    for name, entry in imported["files"].items():
+        if name in IDS:
+            files[name] = _restore_rows(folder / name, draft / name, sidecar.get(name, {}), entry)
+        elif name in GOLD:
+            copy_file(folder / name, draft / name)
+            files[name] = _count(draft / name)
+        elif f"{ORIGINALS}/{name}" not in there:  # names in a document may lead anywhere
+            raise _differs(folder / RELEASE)
+        else:
+            copy_file(folder / ORIGINALS / name, draft / name)
+            files[name] = None
+            if sha256_file(draft / name) != entry["sha256"]:
+                raise _differs(folder / ORIGINALS / name)
+    return files
+
+
+def _restore_rows(path: Path, out: Path, notes: Mapping[str, Notes], entry: Mapping[str, Json]) -> int:
+    hashes: dict[str, str] = {}
+    with out.open("wb") as file:
+        for row_id, row in _rows(path):
+            content = canonical_bytes(restore(row, notes[row_id]) if row_id in notes else row)
+            hashes[row_id] = sha256_bytes(content)
+            file.write(content + b"\n")
+    if rows_digest(hashes) != entry["rows_sha256"]:
+        raise _differs(path)
+    return len(hashes)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
+    key = IDS[path.name]
+    with open_plain(path) as lines:
+        for line in lines:
+            row = parse_json(line)
+            yield row[key], row
+
+
+def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
+    notes: dict[str, dict[str, Notes]] = {}
+    with open_plain(folder / SIDECAR) as lines:
+        for line in lines:
+            entry = parse_json(line)
+            notes.setdefault(entry["file"], {})[entry["id"]] = Notes.from_json(entry)
+    return notes
+
+
+def _count(path: Path) -> int:
+    with open_plain(path) as lines:
+        return sum(1 for _ in lines)
+
+
+def _differs(path: Path) -> InputError:
+    return _refused(
+        str(path),
+        "the lines and files that were imported",
+        "others, although the folder's own hashes fit",
+        "import the package again",
+    )
+
+
+def _refused(where: str, expected: str, found: str, fix: str) -> InputError:
+    return InputError([UserError(where, expected=expected, found=found, fix=fix)])

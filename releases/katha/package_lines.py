@@ -1,0 +1,354 @@
+"""The lines of an official package, fitted into our types."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.base import Own
+from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.ids import is_language_tag
+from ...schemas.issue import Issue
+from ...schemas.katha import StoryRecord
+from ...schemas.plain_files import open_plain
+from ...schemas.text import normalize_text
+from ...validators.codes import label, show
+from ...validators.katha.field_rules import record_hashes
+from ...validators.lines import read_objects
+from ...validators.statistics import StatisticsCollector
+from ..layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
+from .composition import Composition
+from .package import GOLD, IDS, TYPES, Package
+from .package_fit import Misfit, NoteCounts, Notes, fit, plain
+
+LISTED = 1000
+"""Most problems that are gathered; a package of another kind is wrong in every line."""
+
+DEEPEST = 100
+"""Most levels of nesting in a line; readers elsewhere have limits of their own."""
+
+_TOLERATED = ("byte-order-mark",)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a package.
+
+    Attributes:
+        where: file and line, for problems.
+        id: the text in the field that names it; empty where lines have no such field.
+        data: the object.
+        content: its canonical JSON.
+    """
+
+    where: str
+    id: str
+    data: dict[str, Json]
+    content: bytes
+
+
+class Problems:
+    """The problems of a package, up to :data:`LISTED`."""
+
+    def __init__(self) -> None:
+        self.found: list[UserError] = []
+
+    def add(self, where: str, expected: str, found: str, fix: str) -> None:
+        """Note one problem.
+
+        Raises:
+            InputError: there are too many; lists those so far.
+        """
+        self.found.append(UserError(where, expected=expected, found=found, fix=fix))
+        if len(self.found) >= LISTED:
+            self.settle()
+
+    def add_issue(self, issue: Issue) -> None:
+        """Note what reading a file reports, unless nothing is lost by it."""
+        if issue.code not in _TOLERATED:
+            self.add(issue.where, "one JSON object a line, in UTF-8", issue.message, issue.cure)
+
+    def settle(self) -> None:
+        """Go on if there are none.
+
+        Raises:
+            InputError: there are; lists them.
+        """
+        if self.found:
+            raise InputError(self.found)
+
+
+def read_rows(path: Path, name: str, key: str | None, problems: Problems) -> Iterator[Row]:
+    """Yield the lines of a file that can be read, in its order.
+
+    Blank lines, a byte order mark and any form of line end are passed over; values are not touched.
+
+    Args:
+        path: the file.
+        name: how problems call it.
+        key: the field that names a line, whose values must be texts, each once; None where lines have none.
+        problems: takes the others.
+
+    Raises:
+        InputError: the file cannot be read, or there are too many problems.
+    """
+    if _starts_with(path, _UTF16):
+        problems.add(name, "a file in UTF-8", "one in UTF-16", "save it as UTF-8")
+        return
+    seen: dict[str, str] = {}
+    for line in read_objects(path, name, problems.add_issue):
+        where = f"{name}:{line.number}"
+        if _deeper(line.data, DEEPEST):
+            problems.add(where, f"at most {DEEPEST} levels of nesting", "more", "keep such values elsewhere")
+            continue
+        try:
+            content = canonical_bytes(line.data)
+        except ValueError as error:
+            problems.add(where, "values that JSON can carry", str(error), "write the number or text again")
+            continue
+        row_id = "" if key is None else line.data.get(key)
+        if not isinstance(row_id, str) or (key and not row_id):
+            problems.add(where, f"a text in {key}", show(row_id), "name the line by it")
+        elif key and row_id in seen:
+            problems.add(
+                where, f"each {key} once", f"{show(row_id)}, as {seen[row_id]} has", "keep one of the two"
+            )
+        else:
+            seen[row_id] = where
+            yield Row(where, row_id, line.data, content)
+
+
+def rows_digest(hashes: Mapping[str, str]) -> str:
+    """Return one digest of many lines, whatever order they come in.
+
+    Args:
+        hashes: what names a line -> SHA-256 of its canonical JSON, in hexadecimal.
+    """
+    return sha256_bytes("".join(f"{hashes[name]}\n" for name in sorted(hashes)).encode("ascii"))
+
+
+def _deeper(value: Json, most: int) -> bool:
+    """Return whether a value is nested deeper than so many levels."""
+    level = [value]
+    for _ in range(most):
+        level = [child for one in level if isinstance(one, (dict, list)) for child in _children(one)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Json) -> Iterable[Json]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _starts_with(path: Path, marks: tuple[bytes, ...]) -> bool:
+    try:
+        with open_plain(path, follow=True) as handle:
+            return handle.read(2) in marks
+    except OSError as error:
+        found, fix = error.strerror or str(error), "check its permissions"
+        raise InputError([UserError(str(path), what=f"the file cannot be read: {found}", fix=fix)]) from error
+
+
+_CURE = "correct it in a copy of the package, and import that"
+_HASHES = ("source_prompt_hash", "source_annotations_sha256", "source_contrastives_sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What a person says about a package.
+
+    Attributes:
+        name: short name of the data set [that of the folder or repository].
+        version: semantic version [that of the package's metadata, else 0.0.0].
+        language: language tag of stories whose records do not name one.
+        fields: field of ours -> field of the package that holds its value, for whole records.
+    """
+
+    name: str | None = None
+    version: str | None = None
+    language: str = "en"
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def checked(self) -> "ImportOptions":
+        """Return the options after checking language and fields.
+
+        Raises:
+            ConfigError: a language tag has a wrong form, or a field is none of a record.
+        """
+        known = StoryRecord.model_fields
+        if not is_language_tag(self.language):
+            raise ConfigError(
+                "--language",
+                what=f"{self.language!r} is not a language tag",
+                fix="give the tag of the stories' language, such as en",
+            )
+        for ours, theirs in self.fields.items():
+            if ours not in known or theirs in known or not theirs:
+                raise ConfigError(
+                    "--field",
+                    what=f"{ours}={theirs} does not fit: OURS must be one of {', '.join(known)}, and "
+                    "THEIRS none of them",
+                    fix="write OURS=THEIRS, our field first, for example story_text=story",
+                )
+        return self
+
+
+@dataclass(slots=True)
+class PackageLines:
+    """The lines of a package; nothing is in them unless all of it can be held.
+
+    Attributes:
+        made: file -> id -> the line as a type of ours holds it, in canonical JSON.
+        gold: file -> its lines in canonical JSON, in their order.
+        sidecar: file and id -> what was set aside, filled in and replaced, in canonical JSON.
+        came: file -> id -> SHA-256 of the line as it came, in canonical JSON.
+        counts: what was done, field by field.
+        composition: counts over the records; ``statistics`` and ``labels`` likewise.
+        hidden: ids of the stories of the hidden test split, in file order.
+        created: the times at which the records say they were made.
+        licences: the licences that the records state.
+    """
+
+    made: dict[str, dict[str, bytes]] = field(default_factory=lambda: {name: {} for name in JSONL_FILES})
+    gold: dict[str, list[bytes]] = field(default_factory=dict)
+    sidecar: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    came: dict[str, dict[str, str]] = field(default_factory=dict)
+    counts: NoteCounts = field(default_factory=NoteCounts)
+    composition: Composition = field(default_factory=Composition)
+    statistics: StatisticsCollector = field(default_factory=StatisticsCollector)
+    labels: list[str | None] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    created: set[str] = field(default_factory=set)
+    licences: set[str] = field(default_factory=set)
+
+
+def read_lines(package: Package, options: ImportOptions) -> PackageLines:
+    """Read every file of lines in a package.
+
+    Raises:
+        InputError: lines cannot be read or held; all of them are listed.
+    """
+    reader = _Reader(package, options)
+    for name, own in TYPES.items():
+        if name in package.files:
+            reader.read_records(name, own)
+    for name in GOLD:
+        if name in package.files:
+            reader.read_gold(name)
+    return reader.settled()
+
+
+class _Reader:
+    def __init__(self, package: Package, options: ImportOptions) -> None:
+        self._package = package
+        self._options = options
+        self._problems = Problems()
+        self._variants: dict[str, list[dict[str, Json]]] = {}
+        self._splits: dict[str, str] = {}
+        self._lines = PackageLines()
+
+    def read_records(self, name: str, own: type[Own]) -> None:
+        """Fit the lines of a file into their type."""
+        lines = self._lines
+        made, came = lines.made.setdefault(name, {}), lines.came.setdefault(name, {})
+        for row in self._rows(name, IDS[name]):
+            notes, misfits = Notes(), list[Misfit]()
+            data = self._prepared(row.data, notes) if name == ANNOTATIONS else row.data
+            fitted = fit(own, data, notes, misfits)
+            for one in misfits:
+                where = f"{row.where} {label(row.id)} {plain(one.place)}"
+                self._problems.add(where, one.expected, one.found, _CURE)
+            if misfits:
+                continue
+            if name == ANNOTATIONS:
+                self._fill_hashes(fitted, notes)
+                self._count_record(fitted)
+            elif name == VARIANTS:
+                self._variants.setdefault(fitted["base_story_id"], []).append(fitted)
+                lines.statistics.add_variant(fitted)
+            elif name == PRODUCERS:
+                lines.composition.add_producers(fitted["fields"])
+                lines.statistics.add_producers(fitted["fields"])
+            made[row.id], came[row.id] = canonical_bytes(fitted), sha256_bytes(row.content)
+            lines.counts.add(name, notes)
+            if notes:
+                entry = {"file": name, "id": row.id, **notes.as_json()}
+                lines.sidecar[name, row.id] = canonical_bytes(entry)
+
+    def read_gold(self, name: str) -> None:
+        """Take over the lines of a file as they are."""
+        rows = [row.content for row in self._rows(name, None)]
+        self._lines.gold[name] = rows
+        self._lines.came[name] = {f"{at:09}": sha256_bytes(row) for at, row in enumerate(rows)}
+
+    def settled(self) -> PackageLines:
+        """Return the lines, if there are no problems."""
+        made, composition = self._lines.made, self._lines.composition
+        if not self._problems.found and not made[ANNOTATIONS]:
+            self._problems.add(ANNOTATIONS, "at least one story", "none", "give the whole package")
+        self._problems.settle()
+        for base, variants in self._variants.items():
+            if base in self._splits:
+                composition.add_variants(self._splits[base], len(variants))
+        if PRODUCERS not in self._package.files:
+            for story_id in made[ANNOTATIONS]:
+                made[PRODUCERS][story_id] = canonical_bytes({"id": story_id, "fields": []})
+        return self._lines
+
+    def _rows(self, name: str, key: str | None) -> Iterator[Row]:
+        return read_rows(self._package.files[name], name, key, self._problems)
+
+    def _prepared(self, record: dict[str, Json], notes: Notes) -> dict[str, Json]:
+        """Return a record with the fields that the caller names, and with those that follow from others."""
+        made = dict(record)
+        for ours, theirs in self._options.fields.items():
+            if ours not in made and theirs in made:
+                made[ours] = made.pop(theirs)
+                notes.renamed[ours] = theirs
+        for name, value in {"language": self._options.language, **_texts(made)}.items():
+            if name not in made:
+                made[name] = notes.filled[f"/{name}"] = value
+        if isinstance(provenance := made.get("provenance"), dict):
+            ids = sorted(str(one["variant_id"]) for one in self._variants.get(str(made["story_id"]), ()))
+            derived: dict[str, Json] = {"contrastive_variant_ids": ids, **dict.fromkeys(_HASHES, "")}
+            absent = {name: value for name, value in derived.items() if name not in provenance}
+            made["provenance"] = {**provenance, **absent}
+            notes.filled |= {f"/provenance/{name}": value for name, value in absent.items()}
+        return made
+
+    def _fill_hashes(self, record: dict[str, Json], notes: Notes) -> None:
+        """Put the hashes where the package states none."""
+        absent = [name for name in _HASHES if f"/provenance/{name}" in notes.filled]
+        if absent:
+            hashes = record_hashes(record, self._variants.get(record["story_id"], ()))
+            for name in absent:
+                record["provenance"][name] = notes.filled[f"/provenance/{name}"] = hashes[name]
+
+    def _count_record(self, record: dict[str, Json]) -> None:
+        lines = self._lines
+        self._splits[record["story_id"]] = record["split"]
+        lines.composition.add_record(record)
+        lines.statistics.add_record(record)
+        lines.labels.append(record["moral_label"])
+        lines.created.add(record["provenance"]["created_at"])
+        lines.licences.add(record["provenance"]["dataset_license"])
+        if record["split"] == HIDDEN_SPLIT:
+            lines.hidden.append(record["story_id"])
+
+
+def _texts(record: Mapping[str, Json]) -> dict[str, Json]:
+    """Return both story texts, one from the other or both from the scenes; nothing where there is neither."""
+    known = [record[name] for name in ("source_text", "story_text") if isinstance(record.get(name), str)]
+    if not known:
+        scenes = record.get("scenes")
+        texts = [text for one in _objects(scenes) if isinstance(text := one.get("scene_text"), str)]
+        if not texts or len(texts) != len(_objects(scenes)):
+            return {}
+        known = [" ".join(texts)]
+    return {"source_text": known[0], "story_text": normalize_text(known[0])}
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,269 @@
+"""Packing stories: which are taken, public or hidden, and data files, written while bundles stream by."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ...errors import InputError
+from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...validators.katha.dataset import as_user_error, iter_bundles
+from ..form import Facts, LeftOut, ReleaseForm
+from ..katha_tables import VARIANT_TABLE, record_rows
+from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
+from ..options import Licence, PackOptions, licence
+from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
+from ..pack.selection import Selection, left_out_files, left_out_reason, require_records
+from ..parquet import TableWriter
+from ..reviews import check_against
+from ..run_folder import FinishedRun
+from ..tables import row_of
+from .composition import PARTS, SIZES, Counted
+
+Hashes = dict[str, dict[str, str]]
+
+
+@dataclass(slots=True)
+class DataFiles:
+    """What was counted and hashed while the data files were written.
+
+    Attributes:
+        counted: counts over the public records.
+        hidden: counts of the hidden-test stories.
+        public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
+        rows: Parquet path -> number of rows.
+    """
+
+    counted: Counted
+    hidden: Counter[str] = field(default_factory=Counter)
+    public_hashes: Hashes = field(default_factory=dict)
+    hidden_hashes: Hashes = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+class StoryPacking:
+    """One packing of a run of stories.
+
+    Attributes:
+        form: the form of releases of stories.
+        options: what a person said about the release.
+        selection: the decision about every story.
+        hidden_hashes: JSONL file -> id of a hidden record -> SHA-256 of its canonical JSON.
+    """
+
+    def __init__(self, form: ReleaseForm, options: PackOptions) -> None:
+        if options.license is not None:
+            licence(options.license)
+        self.form, self.options = form, options
+        self._want: Wanted = wanted(options)
+        self.selection = Selection()
+        self.hidden_hashes: Hashes = {}
+
+    @property
+    def hidden(self) -> set[str]:
+        """Ids of the stories that are kept from the public."""
+        return self.selection.hidden
+
+    @property
+    def licences(self) -> Counter[str | None]:
+        """Licence, None for none -> how many of the packed stories state it."""
+        return self.selection.licences
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What the run knows and the release does not hold, hidden or not."""
+        return [*self.selection.left_out, *self.selection.left_out_hidden]
+
+    def take(self, run: FinishedRun) -> None:
+        """Decide about every story, and refuse a run that the validators find fault with.
+
+        Raises:
+            InputError: it has findings, or no story can be packed in public.
+        """
+        from ...validators.katha.validation import validate
+        from ...validators.record_rules import incomplete_reason
+
+        # Rights that do not allow release keep a story out; every other error keeps the whole run out.
+        errors = [one for one in validate(run.folder).issues if one.level == "error"]
+        if findings := [one for one in errors if one.code != "rights"]:
+            raise InputError([as_user_error(issue) for issue in findings])
+        selection, reviews, labels = self.selection, self._want.reviews, {}
+        for bundle in iter_bundles(run.folder):
+            record, variants = bundle["record"], bundle["variants"]
+            labels[record["story_id"]] = record["moral_label"]
+            incomplete, rejected = incomplete_reason(record, variants), reviews.rejects(record["story_id"])
+            selection.add(record, left_out_reason(record, incomplete, rejected=rejected))
+        check_against(reviews, labels, {*labels, *(item.id for item in run.report.items)})
+        selection.add_unmade(run.report.items, run.splits)
+        require_records(selection, str(run.folder))
+
+    def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
+        """Write data files of both folders, reviews, subsets and canary, and commit to hidden stories."""
+        from ...validators.statistics import HiddenCounts, moral_balance
+
+        public, hidden = drafts
+        selection = self.selection
+        data = self._write_data(run, (public, hidden), str(licence.spdx_id))
+        self.hidden_hashes = data.hidden_hashes
+        more = add(self._want, run, selection, self.options, (public, hidden))
+        composition = data.counted.composition
+        own = StoryFacts(
+            composition=composition,
+            balance=moral_balance(data.counted.moral_labels.elements()),
+            hidden={size: data.hidden.get(size, 0) for size in SIZES},
+            left_out_hidden=len(selection.left_out_hidden),
+            left_out_files=left_out_files(more.files if more.reviewed else ()),
+            more=more,
+            withdrawn=tuple(selection.withdrawn),
+            withdrawn_hidden=len(selection.withdrawn_hidden),
+        )
+        return Facts(
+            form=self.form,
+            options=self.options,
+            licence=licence,
+            created_at=run.created_at,
+            statistics=data.counted.statistics.result(HiddenCounts(**data.hidden)),
+            totals=composition.totals,
+            languages=sorted(composition.languages),
+            left_out=tuple(selection.left_out),
+            rows=data.rows,
+            hashes=data.public_hashes,
+            own=own,
+            canary=more.canary,
+        )
+
+    def notes(self, facts: Facts) -> Iterator[str]:
+        """Yield what the person who packs should know."""
+        more: Additions = facts.own.more
+        for subset in more.subsets:
+            kept = "" if subset.kept is None else f", {subset.kept} of them as before"
+            yield f"subset {subset.request.name}: {_stories(len(subset.members))}{kept}"
+        for status in ("left_out", "rejected", "failed"):
+            entries = [entry for entry in self.left_out if entry.status == status]
+            if entries:
+                codes = Counter(entry.code for entry in entries)
+                why = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+                verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
+                hidden = sum(entry in self.selection.left_out_hidden for entry in entries)
+                yield f"{_stories(len(entries))} {verb} ({why}); {_all_but(hidden)}"
+        hidden = len(self.selection.withdrawn_hidden)
+        gone = len(self.selection.withdrawn) + hidden
+        if gone:
+            yield f"{_stories(gone)} withdrawn; {_all_but(hidden)}, with reasons"
+        reviews = self._want.reviews
+        if reviews.path is None:
+            yield "no reviewer votes are on file, so no human validation and no gold files are written"
+        elif not set(VOTE_FILES) & set(more.files):
+            yield f"no review of {reviews.path} accepts a story that is packed in public"
+
+    def _write_data(self, run: FinishedRun, folders: tuple[Path, Path], license_id: str) -> DataFiles:
+        """Write the JSONL files of both folders and the Parquet tables of the public one.
+
+        A record that reviewers accepted gets the status that its review gives it; one that states no licence
+        gets the one given.
+        """
+        from ...validators.statistics import StatisticsCollector
+
+        (public, hidden), selection = folders, self.selection
+        data = DataFiles(Counted(StatisticsCollector()))
+        with ExitStack() as stack:
+            writer = stack.enter_context(TableWriter(public))
+            open_files = stack.enter_context(_Lines(public))
+            secret_files = stack.enter_context(_Lines(hidden)) if selection.hidden else None
+            for bundle in iter_bundles(run.folder):
+                bundle["record"] = self._want.reviews.reviewed(bundle["record"])
+                story_id, provenance = bundle["record"]["story_id"], bundle["record"]["provenance"]
+                provenance["dataset_license"] = provenance["dataset_license"] or license_id
+                if story_id in selection.public:
+                    _count_public(data.counted, bundle)
+                    for table, row in record_rows(bundle["record"]):
+                        writer.add(table, SPLIT_FILES[bundle["record"]["split"]], row)
+                    open_files.add(bundle)
+                elif story_id in selection.hidden and secret_files is not None:
+                    _count_hidden(data, bundle)
+                    secret_files.add(bundle)
+            data.public_hashes = open_files.finish()
+            data.hidden_hashes = secret_files.finish() if secret_files is not None else {}
+            for variant in open_files.variants():
+                split_file = SPLIT_FILES[selection.public[variant["base_story_id"]]]
+                writer.add(VARIANT_TABLE, split_file, row_of(VARIANT_TABLE, variant))
+        data.rows = writer.counts
+        return data
+
+
+def _stories(count: int) -> str:
+    return f"{count} {'story' if count == 1 else 'stories'}"
+
+
+def _all_but(hidden: int) -> str:
+    return f"release.json names {f'all but {hidden} of the hidden test' if hidden else 'them'}"
+
+
+def _count_public(counted: Counted, bundle: Json) -> None:
+    record = bundle["record"]
+    counted.add_record(record)
+    counted.add_producers(bundle["producers"])
+    counted.composition.add_checks(bundle["checks"])
+    for variant in bundle["variants"]:
+        counted.add_variant(record["split"], variant)
+
+
+def _count_hidden(data: DataFiles, bundle: Json) -> None:
+    record = bundle["record"]
+    data.hidden.update({"stories": 1, **{part: len(record[part]) for part in PARTS}})
+    data.hidden["variants"] += len(bundle["variants"])
+
+
+class _Lines:
+    """The three JSONL files of one folder.
+
+    Records come in id order and are written at once. Variants are held as bytes until the end, because their
+    ids need not sort as those of their stories do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, IO[bytes]] = {}
+        self._variants: dict[str, bytes] = {}
+        self._hashes: Hashes = {name: {} for name in JSONL_FILES}
+
+    def __enter__(self) -> Self:
+        self._files = {name: (self._folder / name).open("wb") for name in (ANNOTATIONS, PRODUCERS)}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, bundle: Json) -> None:
+        """Write one story and its producers, and keep its variants."""
+        record = bundle["record"]
+        self._write(ANNOTATIONS, record)
+        self._write(PRODUCERS, {"id": record["story_id"], "fields": bundle["producers"]})
+        for variant in bundle["variants"]:
+            self._variants[variant["variant_id"]] = canonical_bytes(variant)
+
+    def finish(self) -> Hashes:
+        """Write the variants, sorted by id, and return the hashes of all records."""
+        with (self._folder / VARIANTS).open("wb") as file:
+            for variant_id in sorted(self._variants):
+                content = self._variants[variant_id]
+                file.write(content + b"\n")
+                self._hashes[VARIANTS][variant_id] = sha256_bytes(content)
+        return self._hashes
+
+    def variants(self) -> Iterator[Json]:
+        """Yield the variants in id order, freeing each."""
+        for variant_id in sorted(self._variants):
+            yield json.loads(self._variants.pop(variant_id))
+
+    def _write(self, name: str, record: Json) -> None:
+        content = canonical_bytes(record)
+        self._files[name].write(content + b"\n")
+        self._hashes[name][record[RECORD_IDS[name]]] = sha256_bytes(content)

@@ -1,0 +1,146 @@
+"""Verifying stories: the rules of their records, and the facts of a release counted again from its data."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.issue import Issue
+from ...validators.katha.dataset import REVIEWS
+from ..diff.since import Since
+from ..form import Facts, LeftOut, ReleaseForm
+from ..layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SUBSETS, VARIANTS
+from ..layout import WITHDRAWN as GONE
+from ..pack.additions import Additions, StoryFacts, review_lines
+from ..pack.selection import left_out_files
+from ..reviews import NO_REVIEWS, Reviews, read_reviews
+from ..subsets.stories import Subset, check_subsets, draw_subsets, read_subsets, read_traits, stated_subsets
+from ..tables import read_lines
+from .composition import Counted
+
+_CURE = "pack the run again"
+
+
+class StoryReading:
+    """One verification of a release of stories.
+
+    Attributes:
+        form: the form of releases of stories.
+        counts: JSONL file, or rules, -> how many lines.
+        data: the JSONL files of every release of stories.
+    """
+
+    def __init__(self, form: ReleaseForm) -> None:
+        self.form = form
+        self.counts: dict[str, int] = {}
+        self.data = frozenset(JSONL_FILES)
+        self._otherwise: list[str] = []
+
+    def visit(self, file: str, record: Json) -> None:  # noqa: ARG002 - the rules read the file again
+        """Take one record."""
+        self.counts[file] = self.counts.get(file, 0) + 1
+
+    def check_rules(self, folder: Path) -> Iterator[Issue]:
+        """Yield what the validators find."""
+        from ...validators.katha.validation import validate
+
+        self.counts = {name: self.counts[name] for name in sorted(self.counts)}
+        try:
+            report = validate(folder)
+        except UserError as error:
+            for problem in error.problems if isinstance(error, InputError) else (error,):
+                yield Issue(problem.where, "$", "unreadable", problem.what, problem.fix)
+            return
+        self.counts |= {f"{name} under rules": count for name, count in report.checked.items()}
+        yield from report.issues
+
+    def recount(self, stated: Facts, folder: Path, document: Mapping[str, Any], *, exact: bool) -> Facts:
+        """Return the facts as the data and ``release.json`` give them; subsets are drawn again if exact."""
+        from ...validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
+
+        reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+        counted = Counted(StatisticsCollector())
+        hashes = self._count(folder, counted, reviews)
+        composition = counted.composition
+        composition.checks = {code: Counter(row) for code, row in document.get("checks", {}).items()}
+        hidden = HiddenCounts(**document.get("hidden_test", {}))
+        content = review_lines(reviews, hashes[ANNOTATIONS])
+        more = Additions(
+            reviewed=bool(content),
+            subsets=_subsets(folder, stated.since, reviews) if exact else stated_subsets(folder),
+            canary=stated.canary,
+            commitments=document.get("commitments"),
+            salt=None,
+        )
+        gone = document.get(GONE, {})
+        own = StoryFacts(
+            composition=composition,
+            balance=moral_balance(counted.moral_labels.elements()),
+            hidden=hidden.as_json(),
+            left_out_hidden=document.get("left_out", {}).get("hidden_test_stories", 0),
+            left_out_files=left_out_files(more.files if more.reviewed else ()),
+            more=more,
+            withdrawn=sorted(
+                LeftOut(one["id"], GONE, one["reason"], status=GONE) for one in gone.get("stories", ())
+            ),
+            withdrawn_hidden=gone.get("hidden_test_stories", 0),
+            reviews=content,
+        )
+        return replace(
+            stated,
+            statistics=counted.statistics.result(hidden),
+            totals=composition.totals,
+            languages=sorted(composition.languages),
+            hashes=hashes,
+            own=own,
+        )
+
+    def check_beside(
+        self, folder: Path, document: Mapping[str, Any], *, exact: bool
+    ) -> Iterator[tuple[str, Iterator[Issue]]]:
+        """Yield the checks of what no document shows: reviews and commitments, and the subsets."""
+        yield "documents", self._check_stated(document) if exact else iter(())
+        yield SUBSETS, check_subsets(folder)
+
+    def _check_stated(self, document: Mapping[str, Any]) -> Iterator[Issue]:
+        for story_id in self._otherwise:
+            message = f"{story_id} says something else of its review than {REVIEWS} does"
+            yield Issue(ANNOTATIONS, "$", "review-differs", message, _CURE)
+        if document.get("hidden_test", {}).get("stories") and "commitments" not in document:
+            message = "hidden-test stories are counted, and there is no commitment to them"
+            yield Issue(RELEASE, "$.commitments", "commitment", message, _CURE)
+
+    def _count(self, folder: Path, counted: Counted, reviews: Reviews) -> dict[str, dict[str, str]]:
+        """Count the records of a folder; return file -> id -> hash of each."""
+        hashes: dict[str, dict[str, str]] = {name: {} for name in JSONL_FILES}
+        splits: dict[str, str] = {}
+        for name in JSONL_FILES:
+            for row in read_lines(folder / name):
+                hashes[name][row[RECORD_IDS[name]]] = sha256_bytes(canonical_bytes(row))
+                if name == ANNOTATIONS:
+                    splits[row["story_id"]] = row["split"]
+                    counted.add_record(row)
+                    if reviews.reviewed(row) != row:
+                        self._otherwise.append(row["story_id"])
+                elif name == VARIANTS:
+                    counted.add_variant(splits[row["base_story_id"]], row)
+                else:
+                    counted.add_producers(row["fields"])
+        return hashes
+
+
+def _subsets(folder: Path, since: Since | None, reviews: Reviews) -> Sequence[Subset]:
+    """Draw the subsets of a release again."""
+    stated = read_subsets(folder)
+    if not stated:
+        return ()
+    changes = {} if since is None else {one["name"]: one for one in since.changes.get("subsets", ())}
+    earlier: dict[str, set[str]] = {}
+    for name, (_, members) in stated.items() if since is not None else ():
+        change = changes.get(name, {"kind": "same", "came": (), "went": ()})
+        if change["kind"] != "added":
+            earlier[name] = (set(members) - set(change["came"])) | set(change["went"])
+    return draw_subsets([request for request, _ in stated.values()], read_traits(folder), reviews, earlier)

@@ -1,0 +1,244 @@
+"""What a release gets beyond its data: reviews, subsets, a canary, and commitments to its hidden test."""
+
+import re
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ...schemas.canonical import Json, canonical_bytes, canonical_text
+from ...schemas.issue import Issue
+from ...schemas.plain_files import read_json, read_plain
+from ...validators.katha.dataset import REVIEWS
+from ..form import LeftOut
+from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside
+from ..katha.composition import Composition
+from ..layout import CANARY, CARD, README, RELEASE, hidden_folder
+from ..options import PackOptions
+from ..reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
+from ..run_folder import FinishedRun
+from ..subsets.requests import SubsetRequest, requested
+from ..subsets.stories import Subset, draw_subsets, read_subsets, read_traits, write_subsets
+from .selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted beyond the data, read before any work is done.
+
+    Attributes:
+        reviews: the reviews on file.
+        requests: the subsets to draw, parents first.
+        earlier: name of a subset of the version before -> its members.
+        canary: the canary of the version before, if it has one.
+        salt: the salt file that a person named.
+        earlier_salt: where the salt of the version before would lie.
+        promised: whether the version before committed to hidden stories.
+    """
+
+    reviews: Reviews
+    requests: Sequence[SubsetRequest]
+    earlier: Mapping[str, Collection[str]]
+    canary: str | None
+    salt: Path | None
+    earlier_salt: Path | None
+    promised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a release gets beyond its data.
+
+    Attributes:
+        reviewed: whether reviews of packed stories are on file.
+        subsets: the subsets that were drawn.
+        canary: its canary.
+        commitments: what ``release.json`` says of its commitments; None where it has no hidden test.
+        salt: what they are salted with.
+    """
+
+    reviewed: bool
+    subsets: Sequence[Subset]
+    canary: str
+    commitments: Mapping[str, Json] | None
+    salt: bytes | None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Path of a file that not every release has -> what it holds."""
+        found = {subset.request.file: _told(subset.request) for subset in self.subsets}
+        return {**found, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFacts:
+    """What is known about released stories beyond the facts of any release.
+
+    Attributes:
+        composition: counts over the public records.
+        balance: the content of ``moral_balance_requirements.json``.
+        hidden: counts of the hidden-test stories.
+        left_out_hidden: how many stories of the hidden test split are left out.
+        left_out_files: the files of Table 23 that are not in the release, with reasons.
+        more: reviews, subsets, canary and commitments.
+        withdrawn: the stories that were taken out for good, public ones only.
+        withdrawn_hidden: how many more there are, of the hidden test split.
+        reviews: the file of reviews, where it is counted again and not written yet.
+    """
+
+    composition: Composition
+    balance: Mapping[str, Any]
+    hidden: Mapping[str, int]
+    left_out_hidden: int
+    left_out_files: Sequence[Mapping[str, Json]]
+    more: Additions
+    withdrawn: Sequence[LeftOut] = ()
+    withdrawn_hidden: int = 0
+    reviews: bytes = b""
+
+
+def wanted(options: PackOptions) -> Wanted:
+    """Read what the options of packing want beyond the data.
+
+    Raises:
+        ConfigError: a subset is asked for that cannot be.
+        InputError: the reviews or the subsets of the version before cannot be read.
+    """
+    since = options.since
+    before = {} if since is None else read_subsets(since)
+    document = {} if since is None else _document(since)
+    canary = document.get("canary")
+    if since is not None and options.reviews is None and (since / REVIEWS).is_file():
+        raise ConfigError(
+            "--reviews",
+            what="the earlier release has human reviews, and no file of reviews is given",
+            fix=f"give them again with --reviews, for example {since / REVIEWS}; add the reviews of new "
+            "stories to it",
+        )
+    return Wanted(
+        reviews=NO_REVIEWS if options.reviews is None else read_reviews(options.reviews),
+        requests=requested(options.subsets, [request for request, _ in before.values()]),
+        earlier={name: members for name, (_, members) in before.items()},
+        canary=canary if isinstance(canary, str) and CANARY_FORM.fullmatch(canary) else None,
+        salt=options.salt,
+        earlier_salt=None if since is None else salt_beside(hidden_folder(since.absolute())),
+        promised=bool(document.get("commitments")),
+    )
+
+
+def add(
+    want: Wanted, run: FinishedRun, selection: Selection, options: PackOptions, drafts: tuple[Path, Path]
+) -> Additions:
+    """Write reviews, subsets and canary into the drafts of both folders, and commit to the hidden stories.
+
+    Args:
+        want: what is wanted.
+        run: the run that is packed; a salt is made in its folder where it has none.
+        selection: which stories are packed.
+        options: what a person said about the release.
+        drafts: the public folder, with its data files, and the hidden one.
+
+    Raises:
+        ConfigError: a subset cannot be drawn, or the run has another salt than the one named.
+        InputError, TargetError: the salt cannot be read, or not be written.
+    """
+    public, hidden = drafts
+    stories = read_traits(public) if want.requests else []
+    subsets = draw_subsets(want.requests, stories, want.reviews, want.earlier)
+    write_subsets(public, subsets)
+    canary = want.canary or make_canary(options.name, run.manifest.created_at)
+    (public / CANARY).write_bytes(canary_file(canary, options.title))
+    reviewed = _write_reviews(public, want.reviews, selection.public)
+    salt = None
+    if selection.hidden:
+        (hidden / CANARY).write_bytes(canary_file(canary, options.title))
+        _write_reviews(hidden, want.reviews, selection.hidden)
+        salt = keep_salt(run.folder, want.salt, want.earlier_salt, promised=want.promised)
+    return Additions(
+        reviewed=reviewed,
+        subsets=subsets,
+        canary=canary,
+        commitments=None if salt is None else committed(commitments_of(hidden, salt), salt),
+        salt=salt,
+    )
+
+
+def review_lines(reviews: Reviews, packed: Collection[str]) -> bytes:
+    """Return the file of the accepting reviews of packed stories, one line each in the order of their ids."""
+    rows = [row for story_id, row in sorted(reviews.rows.items()) if story_id in packed and is_accepting(row)]
+    return b"".join(canonical_bytes(row) + b"\n" for row in rows)
+
+
+def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> bool:
+    """Write the accepting reviews of packed stories; return whether there is one."""
+    content = review_lines(reviews, packed)
+    if content:
+        (folder / REVIEWS).write_bytes(content)
+    return bool(content)
+
+
+def _document(release: Path) -> dict[str, Json]:
+    """Return the ``release.json`` of a release; nothing where it cannot be read, which is told elsewhere."""
+    with suppress(OSError, ValueError):
+        document = read_json(release / RELEASE)
+        return document if isinstance(document, dict) else {}
+    return {}
+
+
+def _told(request: SubsetRequest) -> str:
+    size = f"{request.count} of each narrative type" if request.per_category else f"{request.count} stories"
+    return f"a subset: {size}{f' of {request.parent}' if request.parent else ''}, by id"
+
+
+CANARY_FORM = re.compile(
+    r"fabula-canary-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII
+)
+_SPACE = uuid.UUID("6f0f5b0e-3c1d-5e0a-9a55-7d1f0a6c2b42")
+_CURE = "pack the release again"
+
+
+def make_canary(name: str, created_at: str) -> str:
+    """Return the canary of a benchmark that has none yet.
+
+    Args:
+        name: its short name.
+        created_at: when the run was created that its first version is packed from.
+    """
+    return f"fabula-canary-{uuid.uuid5(_SPACE, canonical_text([name, created_at]))}"
+
+
+def canary_file(canary: str, title: str) -> bytes:
+    """Return the content of ``CANARY.txt``."""
+    lines = (
+        f"This folder holds the benchmark {title}. It exists to test models, not to train them.",
+        "Leave every document with this line out of training data, and keep the line in every copy:",
+        "",
+        canary,
+        "",
+    )
+    return "\n".join(lines).encode("utf-8")
+
+
+def check_canary(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
+    """Yield the places of a release that lack its canary.
+
+    A release that was packed before there were canaries states none, and is not looked at.
+
+    Args:
+        folder: the release, public or hidden.
+        document: its ``release.json``.
+    """
+    if "canary" not in document:
+        return
+    canary = document["canary"]
+    if not isinstance(canary, str) or not CANARY_FORM.fullmatch(canary):
+        yield Issue(RELEASE, "$.canary", "canary", f"this is not a canary: {str(canary)[:80]!r}", _CURE)
+        return
+    holders = (CANARY,) if document.get("visibility") == "hidden" else (CANARY, CARD, README)
+    for name in holders:
+        path = folder / name
+        if not path.is_file() or canary.encode("ascii") not in read_plain(path):
+            yield Issue(name, "$", "canary", f"does not hold {canary}", _CURE)

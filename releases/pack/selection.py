@@ -1,0 +1,126 @@
+"""Which finished records a release takes, and why the others are left out."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ...engine.report import ItemReport
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json
+from ...schemas.vocabulary import vocabulary
+from ..form import LeftOut
+from ..layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN
+
+
+@dataclass(slots=True)
+class Selection:
+    """The decision about every story of a run.
+
+    Attributes:
+        public: id -> split of the stories that are packed in public.
+        hidden: ids of the hidden-test stories that are packed.
+        left_out: the others; ``left_out_hidden`` those of them that belong to the hidden split.
+        withdrawn: those that were taken out for good, with the reason given; ``withdrawn_hidden`` likewise.
+        licences: licence, None for none -> number of packed stories that state it.
+    """
+
+    public: dict[str, str] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    left_out: list[LeftOut] = field(default_factory=list)
+    left_out_hidden: list[LeftOut] = field(default_factory=list)
+    withdrawn: list[LeftOut] = field(default_factory=list)
+    withdrawn_hidden: list[LeftOut] = field(default_factory=list)
+    licences: Counter[str | None] = field(default_factory=Counter)
+
+    def add(self, record: Json, reason: LeftOut | None) -> None:
+        """Take one finished record, or leave it out for a reason."""
+        story_id, hidden = record["story_id"], record["split"] == HIDDEN_SPLIT
+        if reason is not None:
+            (self.left_out_hidden if hidden else self.left_out).append(reason)
+            return
+        self.licences[record["provenance"]["dataset_license"]] += 1
+        if hidden:
+            self.hidden.add(story_id)
+        else:
+            self.public[story_id] = record["split"]
+
+    def add_unmade(self, items: Iterable[ItemReport], splits: Mapping[str, str]) -> None:
+        """List the items that the run rejected or failed on.
+
+        The run's own reasons stay in the run: they quote stories, and may quote a hidden one. Why a story was
+        withdrawn is what a person said for everybody to read.
+
+        Args:
+            items: what was not made.
+            splits: story id -> the split that it was last given; a story that was hidden stays hidden.
+        """
+        for item in items:
+            hidden = splits.get(item.id) == HIDDEN_SPLIT
+            if item.code == WITHDRAWN:
+                gone = LeftOut(item.id, WITHDRAWN, str(item.reason), item.stage, WITHDRAWN)
+                (self.withdrawn_hidden if hidden else self.withdrawn).append(gone)
+                continue
+            entry = LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
+            (self.left_out_hidden if hidden else self.left_out).append(entry)
+        for entries in (self.left_out, self.left_out_hidden, self.withdrawn, self.withdrawn_hidden):
+            entries.sort()
+
+
+def left_out_reason(record: Json, incomplete: str | None, *, rejected: bool = False) -> LeftOut | None:
+    """Return why a finished record stays out of a release, or None.
+
+    Args:
+        record: the record.
+        incomplete: what the rule ``incomplete`` says about it.
+        rejected: whether reviewers rejected it.
+    """
+    story_id = record["story_id"]
+    if rejected:
+        return LeftOut(story_id, "reviewers", "its reviewers rejected it")
+    if incomplete is not None:
+        return LeftOut(story_id, "incomplete", incomplete)
+    status = record["provenance"]["source_rights_status"]
+    if status not in vocabulary("rights_status").having("releasable"):
+        return LeftOut(story_id, "rights", f"its rights status is {status}, which does not allow release")
+    return None
+
+
+def left_out_files(written: Collection[str] = ()) -> list[dict[str, Json]]:
+    """Return the files of Table 23 that a release has not got, and why.
+
+    Args:
+        written: those that reviews on file back.
+    """
+    reason = "no reviewer votes are on file; this file is written from votes only"
+    if written:
+        reason = "not asked for, or not backed by the reviews on file"
+    return [{"name": name, "reason": reason} for name in VOTE_FILES if name not in written]
+
+
+def require_records(selection: Selection, where: str) -> None:
+    """Refuse a selection without a public record.
+
+    Raises:
+        InputError: no record can be released in public; says why, with a count per reason.
+    """
+    if selection.public:
+        return
+    gone = (*selection.withdrawn, *selection.withdrawn_hidden)
+    entries = (*selection.left_out, *selection.left_out_hidden, *gone)
+    counts = Counter(entry.why for entry in entries)
+    ours = [entry for entry in entries if entry.status == "left_out"]  # the run's report explains the others
+    examples = {entry.why: f", such as {entry.id}: {entry.reason}" for entry in reversed(ours)}
+    if selection.hidden:
+        counts["in the hidden test split"] = len(selection.hidden)
+    reasons = [f"{count} {why}{examples.get(why, '')}" for why, count in sorted(counts.items())]
+    raise InputError(
+        [
+            UserError(
+                where,
+                what="no record can be released: none is complete, in a public split and with rights "
+                "that allow it "
+                f"({'; '.join(reasons) or 'the run holds no story'})",
+                fix="complete the records (by hand, with edits, or with another planner) and build again",
+            )
+        ]
+    )

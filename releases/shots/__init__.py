@@ -1,0 +1,1 @@
+"""Releases of shot scripts: their form, tables, and the official ViStoryBench tree."""

@@ -1,0 +1,313 @@
+"""Shot scripts with reference images as releases: what they hold beyond what all flat releases do.
+
+A reference image is part of a release only where its rights name a licence that the Hub knows by its SPDX id,
+or the public domain. The others stand in ``references_left_out.jsonl``, with source, rights and hash.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
+from ...schemas.issue import Issue
+from ...schemas.plain_files import parse_json, read_plain
+from ...schemas.shots import ReferenceImage, ShotRecord
+from ..diff.form import DiffForm, RecordFile
+from ..diff.images import REFERENCE_IMAGES
+from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
+from ..form import LAST_FILES, Facts, ReleaseForm
+from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATISTICS
+from ..loading import LoadedRelease, load_records
+from ..options import licence
+from ..pack.croissant import UNSTATED
+from ..shot_facts import read_story_facts, statistics_of_shots, with_provenance, write_facts
+from ..subsets.shots import DOCUMENT, is_subset_document, read_subset_document
+from .tables import TABLES, script_rows
+from .tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
+
+LEFT_OUT = "references_left_out.jsonl"
+"""The reference images of the run that may not be given away, without the images."""
+PUBLIC_DOMAIN = ("public domain", "public-domain", "public_domain")
+_CURE = "pack the run again"
+_FILES = (
+    (f"{FOLDER}/NN/{SCRIPT}", "the scripts in the official ViStoryBench form"),
+    (f"{FOLDER}/NN/image/CHARACTER/", "the reference images that may be given away, byte for byte"),
+    (f"{FOLDER}/{REFERENCES}", "hash, size, source and rights of each of them"),
+    (f"{FOLDER}/{STORIES}", "style, culture and genders of each story"),
+    (SHOT_SCRIPTS, "the scripts with their history: who made what"),
+    (LEFT_OUT, "reference images that are not here, with source, rights and hash; only where there are any"),
+    (DOCUMENT, "the ids of a subset, and how near its distributions are to the whole's; only of a subset"),
+    ("data/TABLE/test.parquet", "the flat tables"),
+    (STATISTICS, "counts and distributions"),
+    (SOURCE_MANIFEST, "what the scripts were made from"),
+    *LAST_FILES,
+)
+
+
+@dataclass(frozen=True)
+class ShotRelease(LoadedRelease[ShotRecord]):
+    """Released shot scripts in memory.
+
+    Attributes:
+        shot_set: scripts and reference images, as the official files have them.
+    """
+
+    id_field = "story_id"
+    shot_set: ShotSet = field(repr=False)
+
+
+def load_shot_release(path: str | Path) -> ShotRelease:
+    """Load released shot scripts.
+
+    Raises:
+        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
+    """
+    folder = Path(path)
+    loaded = load_records(folder, SHOTS, SHOT_SCRIPTS, ShotRelease, ShotRecord)
+    return ShotRelease(folder, *loaded, read_shot_set(folder)[0])
+
+
+def may_be_released(rights: str | None) -> bool:
+    """Whether the rights of an image are a licence's SPDX id, or the public domain."""
+    stated = (rights or "").strip()
+    if stated.casefold() in PUBLIC_DOMAIN:
+        return True
+    try:
+        licence(stated)
+    except ConfigError:
+        return False
+    return True
+
+
+def _statistics(folder: Path, records: Sequence[ShotRecord]) -> dict[str, Json]:
+    shot_set, report = read_shot_set(folder)
+    left_out = folder / LEFT_OUT
+    makers = Counter(f"{one['path']}: {one['producer']}" for record in records for one in record.producers)
+    return {
+        "totals": shot_set.counts(),
+        "references_left_out": read_plain(left_out).count(b"\n") if left_out.is_file() else 0,
+        "shots": statistics_of_shots(folder),
+        "producers": {name: makers[name] for name in sorted(makers)},
+        "findings": dict(report.counts),
+    }
+
+
+def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> None:
+    """Copy scripts, and the reference images that may be given away, byte for byte.
+
+    Raises:
+        InputError: the rules find an error, or the scripts are not those that the run made; all are listed.
+    """
+    shot_set, report = read_shot_set(run)
+    problems = [
+        UserError(
+            f"{issue.where} {issue.path}", what=f"this cannot be released: [{issue.code}] {issue.message}",
+            fix=issue.cure,
+        )
+        for issue in report.issues
+        if issue.level == "error"
+    ]  # fmt: skip
+    problems += [
+        UserError(
+            where, what=found,
+            fix="correct the sources and build again; or export the tree, correct it there and import it",
+        )
+        for where, found in _differences(shot_set, records)
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    images = with_provenance(shot_set)
+    kept = [image for image in images if may_be_released(image.rights)]
+    gone = [image for image in images if image not in kept]
+    for story in shot_set.stories:
+        place = draft / FOLDER / story.story_id
+        place.mkdir(parents=True)
+        shutil.copyfile(shot_set.folder / story.story_id / SCRIPT, place / SCRIPT)
+    for image in kept:
+        target = draft / FOLDER / image.story_id / image.file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(shot_set.path(image), target)
+    write_facts(draft / FOLDER, (record.facts for record in records), kept)
+    if (document := read_subset_document(run, [record.story_id for record in records])) is not None:
+        write_atomic(draft / DOCUMENT, [document])
+    if gone:
+        ordered = sorted(gone, key=lambda one: (one.story_id, one.file))
+        write_atomic(draft / LEFT_OUT, jsonl_lines(image.as_json() for image in ordered))
+
+
+def _official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[str]:
+    shot_set, _ = read_shot_set(folder)
+    yield from (f"{FOLDER}/{record.story_id}/{SCRIPT}" for record in records)
+    yield from (f"{FOLDER}/{one.story_id}/{one.file}" for one in with_provenance(shot_set))
+    yield f"{FOLDER}/{REFERENCES}"
+    if any(record.facts for record in records):
+        yield f"{FOLDER}/{STORIES}"
+    if (folder / LEFT_OUT).is_file():
+        yield LEFT_OUT
+    if read_subset_document(folder, [record.story_id for record in records]) is not None:
+        yield DOCUMENT
+
+
+def _check_record(record: ShotRecord, where: str) -> Iterator[Issue]:
+    try:
+        record.parsed()
+    except ValueError as error:
+        yield Issue(where, "$.script", "script", str(error), _CURE)
+    if record.facts.story_id != record.story_id:
+        yield Issue(where, "$.facts.story_id", "script", f"expected {record.story_id}", _CURE)
+
+
+def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Issue]:
+    shot_set, report = read_shot_set(folder)
+    yield from (issue for issue in report.issues if issue.level == "error")
+    for where, found in _differences(shot_set, records):
+        yield Issue(where, "$", "official", found, _CURE)
+    facts = read_story_facts(shot_set)
+    for record in records:
+        if facts.get(record.story_id) != record.facts:
+            yield Issue(
+                f"{FOLDER}/{STORIES}",
+                f"$ {record.story_id}",
+                "official",
+                "the facts are not those of the records",
+                _CURE,
+            )
+    listed = {(one.story_id, one.file): one for one in with_provenance(shot_set)}
+    for image in listed.values():
+        where = f"{FOLDER}/{image.story_id}/{image.file}"
+        if not may_be_released(image.rights):
+            message = f"rights {image.rights!r}: no licence by its SPDX id, and not the public domain"
+            yield Issue(where, "$", "rights", message, "take the image out, and pack again")
+    yield from _check_beside(folder, shot_set, records)
+    stated = folder / FOLDER / REFERENCES
+    for line in read_plain(stated).splitlines():
+        image = ReferenceImage.model_validate_json(line)
+        path = folder / FOLDER / image.story_id / image.file
+        if (image.story_id, image.file) not in listed or sha256_file(path) != image.sha256:
+            where = f"{FOLDER}/{image.story_id}/{image.file}"
+            yield Issue(where, "$", "official", f"not the image of {REFERENCES}", _CURE)
+
+
+def _check_beside(folder: Path, shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[Issue]:
+    """Yield what is wrong with the files that not every set has: the images left out, and the subset."""
+    path = folder / LEFT_OUT
+    if path.is_file():
+        images = [ReferenceImage.model_validate_json(line) for line in read_plain(path).splitlines()]
+        images.sort(key=lambda one: (one.story_id, one.file))
+        if not images or b"".join(jsonl_lines(one.as_json() for one in images)) != read_plain(path):
+            yield Issue(LEFT_OUT, "$", "official", "not written as packing writes it", _CURE)
+        for image in images:
+            if may_be_released(image.rights) or image.story_id not in shot_set.by_id:
+                message = f"{image.story_id}/{image.file}: no image that packing would leave out"
+                yield Issue(LEFT_OUT, "$", "official", message, _CURE)
+    document = read_subset_document(folder, [record.story_id for record in records])
+    if document is not None:
+        stated = parse_json(document)
+        if document != pretty_bytes(stated) or not is_subset_document(stated, shot_set):
+            yield Issue(DOCUMENT, "$", "official", "it is not what the stories of the subset give", _CURE)
+
+
+def _differences(shot_set: ShotSet, records: Sequence[ShotRecord]) -> Iterator[tuple[str, str]]:
+    """Yield where the official files are not what the records say, and how."""
+    by_id = {record.story_id: record for record in records}
+    for name in sorted(by_id.keys() ^ shot_set.by_id.keys()):
+        found = (
+            f"{SHOT_SCRIPTS} does not have this story"
+            if name in shot_set.by_id
+            else "the script is missing or unusable"
+        )
+        yield f"{FOLDER}/{name}/{SCRIPT}", found
+    for name in sorted(by_id.keys() & shot_set.by_id.keys()):
+        script, record = shot_set.by_id[name].script, by_id[name]
+        if script.as_json() != record.script or tuple(script.characters) != record.order:
+            yield f"{FOLDER}/{name}/{SCRIPT}", f"the script is not the one in {SHOT_SCRIPTS}"
+
+
+def _summary(facts: Facts) -> str:
+    totals = facts.totals
+    return (
+        f"{totals['stories']} stories, each cut into shots, {totals['shots']} in all, that describe place, "
+        f"framing, characters and action of a still, with {totals['characters']} characters and "
+        f"{totals['references']} reference images, for testing story visualization. No person has reviewed "
+        "them as a whole."
+    )
+
+
+def _details(facts: Facts) -> dict[str, Any]:
+    statistics = facts.statistics
+    return {
+        "references_left_out": statistics["references_left_out"],
+        "one_language": statistics["findings"].get("one-language", 0),
+        "findings": statistics["findings"],
+        "distributions": [
+            {"name": name, "rows": [(value, row["count"]) for value, row in table["values"].items()]}
+            for name, table in statistics["shots"].get("distributions", {}).items()
+            if isinstance(table, Mapping) and "values" in table
+        ],
+    }
+
+
+def _notes(facts: Facts) -> Iterator[str]:
+    statistics = facts.statistics
+    if statistics["references_left_out"]:
+        count = statistics["references_left_out"]
+        yield (
+            f"{count} reference images stay out, as their rights name no licence by its SPDX id and not the "
+            f"public domain; {LEFT_OUT} names them"
+        )
+    if statistics["findings"]:
+        count = sum(statistics["findings"].values())
+        kinds = ", ".join(sorted(statistics["findings"]))
+        yield f"{count} findings stand in statistics.json: {kinds}"
+    if facts.languages == [UNSTATED]:
+        yield "the language of the scripts is not stated; --language names it"
+
+
+RECORDS = FlatRecords(
+    model=ShotRecord,
+    statistics=_statistics,
+    write_official=_write_official,
+    official=_official,
+    check_record=_check_record,
+    check_official=_check_official,
+    notes=_notes,
+    items="stories",
+)
+FORM = ReleaseForm(
+    kind=SHOTS,
+    runs={SHOTS: SHOT_SCRIPTS, IMPORTED_SHOTS: SHOT_SCRIPTS},
+    tables=TABLES,
+    record_ids={SHOT_SCRIPTS: "story_id"},
+    described=(SHOT_SCRIPTS, STATISTICS, SOURCE_MANIFEST),
+    rows=script_rows,
+    name="fabula-shot-scripts",
+    title="Fabula shot scripts",
+    what="a set of shot scripts",
+    unit="stories",
+    tasks=("text-to-image", "image-text-to-image"),
+    tags=(
+        "story-visualization", "storyboard", "character-consistency", "benchmark", "evaluation", "croissant"
+    ),
+    keywords=("story visualization", "storyboard", "character consistency", "benchmark"),
+    rights_scope=(
+        "This manifest documents what the scripts were made from, so that they can be traced. It gives no "
+        "right to any story, and none to images beyond what the line of each says."
+    ),
+    templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
+    changes=DiffForm(
+        {SHOT_SCRIPTS: RecordFile("script", "scripts", frozenset(("source_id", "producers")))},
+        (REFERENCE_IMAGES,),
+    ),
+    packing=RECORDS.packing,
+    reading=RECORDS.reading,
+    load=load_shot_release,
+    files=flat_files(_FILES),
+    summary=_summary,
+    details=_details,
+    makers=flat_makers,
+    document=flat_document,
+)  # fmt: skip

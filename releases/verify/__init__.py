@@ -1,0 +1,1 @@
+"""Verifying a release: everything that can be wrong with it."""

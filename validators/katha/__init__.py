@@ -1,0 +1,1 @@
+"""What KathaBench records must satisfy: rules about one story, and about a set of them."""

@@ -1,0 +1,180 @@
+"""Rules about provenance, rights, review and completeness of a record."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from ...schemas.canonical import Json, digest
+from ...schemas.issue import Issue
+from ...schemas.katha import StoryRecord
+from ...schemas.paths import parse_path
+from ...schemas.vocabulary import vocabulary
+from ..codes import issue, show
+from ..view import Story
+
+REQUIRED_RECORD = ("narrative_type", "moral_label")
+REQUIRED_SCENE = ("action", "state", "generation_prompt")
+REQUIRED_TRANSITION = (
+    "transition_type",
+    "action",
+    "causality",
+    "consequence",
+    "expected_change",
+    "recoverability_target",
+)
+REQUIRED_QUESTION = ("required_evidence",)
+REQUIRED_VARIANT = ("subset", "narrative_type")
+"""Fields that the paper's Tables 6-8, 11, 13 and 15 call strings without saying that they are optional."""
+
+
+def check_hashes(story: Story) -> Iterator[Issue]:
+    """Check that the three provenance hashes are those of the record as it stands."""
+    whole = story.readable(["variants"])
+    try:
+        expected = record_hashes(story.record, [variant.data for variant in story.variants if whole])
+    except ValueError as error:
+        yield issue("text-encoding", story.where, "$", f"the record has no canonical form: {error}")
+        return
+    if not whole:
+        del expected["source_contrastives_sha256"]
+    for name, value in expected.items():
+        found = story.record["provenance"][name]
+        if found != value:
+            message = f"expected {show(value[:12])}..., found {show(found[:12])}..."
+            yield issue("hash", story.where, f"$.provenance.{name}", message)
+
+
+def check_rights(story: Story) -> Iterator[Issue]:
+    """Check that the rights allow release and that a licence is named; in a run, packing may name it."""
+    provenance = story.record["provenance"]
+    status = provenance["source_rights_status"]
+    if status not in _having("rights_status", "releasable"):
+        allowed = ", ".join(sorted(_having("rights_status", "releasable")))
+        message = f"expected one of {allowed}, found {show(status)}"
+        yield issue("rights", story.where, "$.provenance.source_rights_status", message)
+    stated = provenance["dataset_license"]
+    if not (story.bundle if stated is None else stated.strip()):
+        yield issue("license", story.where, "$.provenance.dataset_license", "no licence is named")
+
+
+def check_review(story: Story) -> Iterator[Issue]:
+    """Check that the two status fields tell the same about the review (A.7, D.7)."""
+    status, evidence = story.record["validation_status"], story.record["evidence_status"]
+    reviewed = status in _having("validation_status", "reviewed")
+    resolved = evidence["resolution"] in _having("resolution", "reviewed")
+    if reviewed != resolved:
+        message = f"validation_status is {show(status)}, but resolution is {show(evidence['resolution'])}"
+        yield issue("review-mismatch", story.where, "$.evidence_status.resolution", message)
+    if evidence["human_evidence_accepted"] and not resolved:
+        message = f"accepted by people, but resolution is {show(evidence['resolution'])}"
+        yield issue("review-mismatch", story.where, "$.evidence_status.human_evidence_accepted", message)
+
+
+@cache
+def _having(name: str, attribute: str) -> frozenset[str]:
+    return frozenset(vocabulary(name).having(attribute))
+
+
+def is_settled(check: Mapping[str, Json]) -> bool:
+    """Return whether a check allows ``auto_checked``: it passed, or only a person can judge it.
+
+    What the screening of a story cannot judge (``screen_...`` without a verdict) is about the story as such,
+    not about the draft, and no program can settle it.
+    """
+    return check["passed"] is True or (check["passed"] is None and str(check["code"]).startswith("screen_"))
+
+
+def check_bundle(story: Story) -> Iterator[Issue]:
+    """Check what a run keeps beside a record: checks against the status, producers against paths."""
+    status = story.record["validation_status"]
+    for position, check in enumerate(story.bundle.get("checks", ())):
+        if status == "auto_checked" and not is_settled(check):
+            outcome = "could not judge" if check["passed"] is None else "failed"
+            message = f"the record is marked auto_checked, but the check {show(check['code'])} {outcome}"
+            yield issue("check-mismatch", story.where, f"$.checks[{position}]", message)
+    for position, entry in enumerate(story.bundle.get("producers", ())):
+        if not producer_path_fits(entry["path"]):
+            message = f"{show(entry['path'])} names no field of a record"
+            yield issue("producer-path", story.where, f"$.producers[{position}].path", message)
+
+
+def producer_path_fits(path: str) -> bool:
+    """Return whether a producer's path, ``[*]`` standing for every element, begins at a field of a record."""
+    try:
+        steps = parse_path(path.replace("[*]", "[0]"))
+    except ValueError:
+        return False
+    return bool(steps) and (steps[0] in StoryRecord.model_fields or steps[0] == "variants")
+
+
+def check_complete(story: Story) -> Iterator[Issue]:
+    """Report a record that lacks strings which a release requires."""
+    whole = story.readable(["variants"])
+    reason = incomplete_reason(story.record, [variant.data for variant in story.variants if whole])
+    if reason is not None:
+        yield issue("incomplete", story.where, "$", reason)
+
+
+def incomplete_reason(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return what a record still lacks before it can be released, or ``None`` if nothing.
+
+    Required are the strings that the paper's tables list without calling them optional; null and blank
+    both count as missing.
+
+    Args:
+        record: a record that satisfies the schema.
+        variants: its variants.
+    """
+    missing = [
+        *_missing("$", record, REQUIRED_RECORD),
+        *_missing_in("scenes", record["scenes"], REQUIRED_SCENE),
+        *_missing_in("transitions", record["transitions"], REQUIRED_TRANSITION),
+        *_missing_in("questions", record["questions"], REQUIRED_QUESTION),
+        *_missing_in("variants", variants, REQUIRED_VARIANT),
+    ]
+    if not missing:
+        return None
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    return f"missing: {', '.join(missing[:4])}{more}"
+
+
+def _missing_in(name: str, parts: Sequence[Mapping[str, Json]], required: Sequence[str]) -> Iterator[str]:
+    for position, part in enumerate(parts):
+        yield from _missing(f"$.{name}[{position}]", part, required)
+
+
+def _missing(path: str, part: Mapping[str, Json], required: Sequence[str]) -> Iterator[str]:
+    for name in required:
+        value = part[name]
+        if value is None or not value.strip():
+            yield f"{path}.{name}"
+
+
+def record_hashes(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> dict[str, str]:
+    """Return the provenance hashes of a record, as SHA-256 of canonical JSON (64 hexadecimal digits).
+
+    Args:
+        record: a KathaBench record; ``story_id``, ``language``, ``source_text``, ``title``, ``scenes``,
+            ``transitions`` and ``questions`` are read.
+        variants: the story's contrastive variants, in any order, as they are published.
+
+    Returns:
+        ``source_prompt_hash``: id, language and source text, which stay as they were handed in.
+        ``source_annotations_sha256``: title, scenes, transitions and questions, which may be corrected. (The
+            record does not keep the title that was handed in, so that it cannot be part of the former.)
+        ``source_contrastives_sha256``: the variants, sorted by ``variant_id``.
+
+    Raises:
+        KeyError: one of these fields is missing.
+    """
+    prompt = {
+        "id": record["story_id"],
+        "language": record["language"],
+        "text": record["source_text"],
+    }
+    annotations = {name: record[name] for name in ("title", "scenes", "transitions", "questions")}
+    contrastives = sorted(variants, key=lambda variant: str(variant["variant_id"]))
+    return {
+        "source_prompt_hash": digest(prompt),
+        "source_annotations_sha256": digest(annotations),
+        "source_contrastives_sha256": digest(contrastives),
+    }

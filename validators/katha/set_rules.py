@@ -1,0 +1,274 @@
+"""Rules that look at a data set as a whole: their common face, and those about ids, orphans and reviews."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ...schemas.canonical import Json
+from ...schemas.issue import Issue
+from ...schemas.vocabulary import vocabulary
+from ..codes import issue, show
+from ..schema_check import check_schema
+from ..view import Part, Story
+from ..word_rules import REVIEW_WORDS, VARIANT_WORDS, check_values
+from .dataset import PRODUCERS, Dataset, VariantIndex
+from .field_rules import producer_path_fits
+
+
+@dataclass(slots=True)
+class SetRule:
+    """One rule about a data set: it sees every story once, keeps small facts, and reports at the end.
+
+    Attributes:
+        dataset: where files beside the stories are found.
+        index: where the variants stand, for files that keep them on lines of their own.
+        complete: false once a story could not be added because of schema errors; a rule that compares sums
+            then has nothing to say.
+        found: findings so far.
+    """
+
+    dataset: Dataset
+    index: VariantIndex
+    complete: bool = True
+    found: list[Issue] = field(default_factory=list)
+
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def take(self, story: Story) -> None:
+        """Add a story, unless a field that the rule reads is broken."""
+        if story.readable(self.reads):
+            self.add(story)
+        else:
+            self.complete = False
+
+    def add(self, story: Story) -> None:
+        """Note what the rule needs to know of a story."""
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield the findings, once every story has been added."""
+        yield from self.found
+
+
+@dataclass(slots=True)
+class AnyStory(SetRule):
+    """A run or release holds a story; a bare file may hold variants or reviews alone."""
+
+    stories: int = 0
+
+    def add(self, story: Story) -> None:  # noqa: ARG002 - that there is one is enough
+        """Count a story, whatever else is wrong with it."""
+        self.stories += 1
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield the finding that there is none."""
+        if self.dataset.kind != "file" and not self.stories:
+            yield issue("empty", self.dataset.main_file.name, "$", "there is no story")
+
+
+@dataclass(slots=True)
+class UniqueIds(SetRule):
+    """Story, question and variant ids occur once; a pair id belongs to one story."""
+
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Note the ids of a story, whatever else is wrong with it."""
+        record = story.record
+        story_id = record.get("story_id")
+        # Ids become file names, and some file systems do not tell case apart.
+        folded = story_id.casefold() if isinstance(story_id, str) else None
+        if not self._once("story_id", folded, story.where, "$.story_id"):
+            return
+        questions = record.get("questions")
+        for position, question in enumerate(questions if isinstance(questions, list) else ()):
+            if isinstance(question, dict):
+                path = f"$.questions[{position}].question_id"
+                self._once("question_id", question.get("question_id"), story.where, path)
+        for variant in story.variants:
+            self._once("variant_id", variant.data.get("variant_id"), variant.where, "$.variant_id")
+        for pair_id, variant in {
+            str(part.data["pair_id"]): part for part in reversed(story.variants) if "pair_id" in part.data
+        }.items():
+            self._once("pair_id", pair_id, variant.where, "$.pair_id")
+
+    def _once(self, kind: str, value: Json, where: str, path: str) -> bool:
+        """Note an id; report it and return false if it is known."""
+        if not isinstance(value, str):
+            return True
+        first = self.seen.get((kind, value))
+        self.seen.setdefault((kind, value), where)
+        if first is not None:
+            self.found.append(issue("id-repeated", where, path, f"{show(value)} is also at {first}"))
+        return first is None
+
+
+@dataclass(slots=True)
+class Orphans(SetRule):
+    """Variants on lines of their own belong to a story of the data set; a file of variants only has none."""
+
+    ids: set[str] = field(default_factory=set)
+    checked: int = 0
+    _seen: dict[str, str] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Note the story's id."""
+        self.ids.add(story.id)
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with variants that no story has claimed."""
+        with self.index as index:
+            for part in index.strays(self.ids):
+                self.checked += 1
+                yield from self._check(part)
+                yield from self._check_id(part)
+
+    def _check_id(self, part: Part) -> Iterator[Issue]:
+        name = part.data.get("variant_id")
+        if isinstance(name, str):
+            if name in self._seen:
+                message = f"{show(name)} is also at {self._seen[name]}"
+                yield issue("id-repeated", part.where, "$.variant_id", message)
+            self._seen.setdefault(name, part.where)
+
+    def _check(self, part: Part) -> Iterator[Issue]:
+        sound = True
+        for finding in check_schema("katha_variant", part.data, part.where):
+            sound = sound and finding.broken is None
+            yield finding.issue
+        if sound:
+            yield from check_values(part.where, "$", part.data, VARIANT_WORDS)
+        if self.ids or self.dataset.kind != "file":
+            message = f"there is no story {show(part.data.get('base_story_id'))}"
+            yield issue("orphan", part.where, "$.base_story_id", message)
+
+
+@dataclass(slots=True)
+class ProducerLines(SetRule):
+    """A release's producer file has one line per story, with paths that begin at fields of a record."""
+
+    ids: set[str] = field(default_factory=set)
+
+    def add(self, story: Story) -> None:
+        """Note the story's id."""
+        self.ids.add(story.id)
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with the producer lines, and the stories that have none."""
+        if self.dataset.kind != "release":
+            return
+        if not (self.dataset.path / PRODUCERS).is_file():
+            if "visibility" in self.dataset.manifest:
+                yield issue("missing-file", PRODUCERS, "$", "the file is missing")
+            return
+        problems: list[Issue] = []
+        seen: set[str] = set()
+        for part in self.dataset.producers(problems.append):
+            yield from self._check(part, seen)
+        yield from problems
+        for story_id in sorted(self.ids - seen):
+            yield issue("producer-missing", PRODUCERS, "$", f"the story {show(story_id)} has no line")
+
+    def _check(self, part: Part, seen: set[str]) -> Iterator[Issue]:
+        findings = list(check_schema("katha_producers", part.data, part.where))
+        yield from (finding.issue for finding in findings)
+        story_id = str(part.data["id"])
+        if story_id in seen:
+            yield issue("id-repeated", part.where, "$.id", f"{show(story_id)} has a second line")
+        seen.add(story_id)
+        if story_id not in self.ids:
+            yield issue("orphan", part.where, "$.id", f"there is no story {show(story_id)}")
+        if any(finding.broken for finding in findings):
+            return
+        for position, entry in enumerate(part.data["fields"]):
+            if not producer_path_fits(entry["path"]):
+                message = f"{show(entry['path'])} names no field of a record"
+                yield issue("producer-path", part.where, f"$.fields[{position}].path", message)
+
+
+GOLD_FILES = ("human_gold_1k.jsonl", "strict_gold_400.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    where: str
+    reviewed: bool
+    moral_label: str | None
+    resolution: str
+
+
+@dataclass(slots=True)
+class Reviews(SetRule):
+    """Reviewed statuses have an accepting review summary; summaries and gold lines belong to stories."""
+
+    reads: ClassVar[tuple[str, ...]] = ("story_id", "validation_status", "moral_label", "evidence_status")
+    claims: dict[str, _Claim] = field(default_factory=dict)
+    reviewed: set[str] = field(default_factory=set)
+    checked: int = 0
+
+    def add(self, story: Story) -> None:
+        """Note what a record says about its review."""
+        record = story.record
+        claims = record["validation_status"] in vocabulary("validation_status").having("reviewed")
+        resolution = record["evidence_status"]["resolution"]
+        self.claims[story.id] = _Claim(story.where, claims, record["moral_label"], resolution)
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with the reviews, and the claims that none of them proves."""
+        problems: list[Issue] = []
+        for part in self.dataset.reviews(problems.append):
+            self.checked += 1
+            yield from self._check_review(part)
+        yield from problems
+        for story_id, claim in self.claims.items():
+            if claim.reviewed and story_id not in self.reviewed:
+                message = "the record claims a review by people, but no accepting review is on file"
+                yield issue("review-unproven", claim.where, "$.validation_status", message)
+        yield from self._check_gold()
+
+    def _check_review(self, part: Part) -> Iterator[Issue]:
+        findings = list(check_schema("katha_human_validation", part.data, part.where))
+        yield from (finding.issue for finding in findings)
+        if any(finding.broken for finding in findings):
+            return
+        yield from check_values(part.where, "$", part.data, REVIEW_WORDS)
+        yield from check_reviewers(part)
+        story_id, claim = part.data["story_id"], self.claims.get(part.data["story_id"])
+        if claim is None:
+            if self.claims and self.complete:
+                yield issue("orphan", part.where, "$.story_id", f"there is no story {show(story_id)}")
+            return
+        if story_id in self.reviewed:
+            yield issue("id-repeated", part.where, "$.story_id", f"{show(story_id)} has a second review")
+        if part.data["decision"] == "accepted" and part.data["protocol_complete"]:
+            self.reviewed.add(story_id)
+        yield from _compare(part, "final_moral_label", claim.moral_label)
+        yield from _compare(part, "resolution", claim.resolution)
+
+    def _check_gold(self) -> Iterator[Issue]:
+        problems: list[Issue] = []
+        for name in GOLD_FILES:
+            for part in self.dataset.lines(name, problems.append):
+                story_id = part.data.get("story_id")
+                if not isinstance(story_id, str) or story_id not in self.reviewed:
+                    message = f"{show(story_id)} has no accepting review on file"
+                    yield issue("review-unproven", part.where, "$.story_id", message)
+        yield from problems
+
+
+def _compare(part: Part, name: str, wanted: str | None) -> Iterator[Issue]:
+    if part.data[name] != wanted:
+        message = f"the record has {show(wanted)}, the review {show(part.data[name])}"
+        yield issue("review-differs", part.where, f"$.{name}", message)
+
+
+def check_reviewers(part: Part) -> Iterator[Issue]:
+    """Yield what is wrong with who reviewed a story: each once, and an adjudicator where one decided."""
+    reviewers = part.data["annotator_ids"]
+    if not reviewers or len(set(reviewers)) != len(reviewers):
+        message = f"expected reviewers, each once, found {show(reviewers)}"
+        yield issue("review-differs", part.where, "$.annotator_ids", message)
+    adjudicated = part.data["resolution"] == "human_adjudicated"
+    if adjudicated != (part.data["adjudicator_id"] is not None):
+        resolution, person = part.data["resolution"], part.data["adjudicator_id"]
+        message = f"resolution is {show(resolution)}, but adjudicator_id is {show(person)}"
+        yield issue("review-differs", part.where, "$.adjudicator_id", message)

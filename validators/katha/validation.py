@@ -1,0 +1,143 @@
+"""Validating a data set: every schema, every rule, every finding, in one pass over the stories."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import UserError
+from ...schemas.canonical import Json
+from ...schemas.issue import Issue
+from ..lines import ignore
+from ..record_rules import check_part
+from ..report import IssueBin, ValidationReport
+from ..rules import Opened, RuleSet
+from ..statistics import StatisticsCollector, hidden_counts
+from ..view import Story
+from .dataset import IMPORTED, STATISTICS, Dataset, open_dataset
+from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_fields
+from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
+from .set_splits import NearDuplicates, SplitSizes
+
+PARTS = ("scenes", "transitions", "questions")
+REPORT_EVERY = 100
+SET_RULES: tuple[type[SetRule], ...] = (
+    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, NearDuplicates, SplitSizes, Assignments, Statistics,
+    MoralBalance, Balance, Manifest,
+)  # fmt: skip
+"""Every rule about a whole data set."""
+DEFINED_HERE = frozenset({"hash", "scene-span", "story-text"})
+"""Codes about forms that Fabula defines and the paper leaves open: hashes, normal forms, scenes as spans."""
+
+Progress = Callable[[int], None]
+
+
+def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
+    """Check a run folder, a release folder or a JSONL file against every schema and rule.
+
+    Stories are read one after the other; only small facts of each are kept.
+
+    Args:
+        path: what to check.
+        progress: called with the number of stories checked so far, now and then and at the end.
+
+    Returns:
+        Every finding, and what was looked at.
+
+    Raises:
+        UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
+        InputError: a file cannot be read.
+    """
+    opened = open_stories(path)
+    checked = check_stories(opened.content, opened.found, progress)
+    return opened.found.report(str(path), opened.kind, checked)
+
+
+def holds_stories(path: Path) -> bool:  # noqa: ARG001 - as rules ask
+    """Return true: what no other kind claims is read as stories, and refused there."""
+    return True
+
+
+def open_stories(path: Path) -> Opened:
+    """Open a run, a release or a JSONL file of stories, which are read while they are checked."""
+    dataset = open_dataset(path)
+    return Opened(path, dataset.kind, dataset)
+
+
+def check_stories(dataset: Dataset, issues: IssueBin, progress: Progress | None = None) -> dict[str, int]:
+    """Take what breaks a rule about stories; return what was looked at, and how many of it."""
+    checked = Counter[str]()
+    index = dataset.variant_index(issues.add)
+    rules = [rule(dataset, index) for rule in SET_RULES]
+    for story in dataset.stories(issues.add, index):
+        checked_story, found = check_part(story, own=True)
+        issues.extend(graded(one, dataset) for one in found)
+        for rule in rules:
+            rule.take(checked_story)
+        _count(checked, story)
+        if progress is not None and checked["stories"] % REPORT_EVERY == 0:
+            progress(checked["stories"])
+    for rule in rules:
+        issues.extend(rule.finish())
+        if isinstance(rule, Reviews):
+            checked["reviews"] = rule.checked
+        elif isinstance(rule, Orphans):
+            checked["variants"] += rule.checked
+    if progress is not None:
+        progress(checked["stories"])
+    names = ("stories", *PARTS, "variants", "reviews")
+    return {name: checked[name] for name in names}
+
+
+def graded(found: Issue, dataset: Dataset) -> Issue:
+    """Return a finding as it counts in a data set.
+
+    In a release an incomplete record is an error; in an imported package, what only Fabula defines a warning.
+    """
+    if dataset.kind == "release" and found.code == "incomplete":
+        return replace(found, level="error")
+    if found.code in DEFINED_HERE and IMPORTED in dataset.manifest:
+        return replace(found, level="warning")
+    return found
+
+
+def _count(checked: Counter[str], story: Story) -> None:
+    checked["stories"] += 1
+    checked["variants"] += len(story.variants)
+    for name in PARTS:
+        parts = story.record.get(name)
+        checked[name] += len(parts) if isinstance(parts, list) else 0
+
+
+def statistics_of(path: Path) -> dict[str, Json]:
+    """Return the statistics of a data set; see :meth:`.statistics.StatisticsCollector.result`.
+
+    Stories with schema errors, and lines that are nothing of a data set, are left out and counted under
+    ``not_counted``.
+
+    Raises:
+        UserError, InputError: as :func:`validate` does; or there is nothing to count.
+    """
+    dataset = open_dataset(path)
+    counts, seen, left_out = StatisticsCollector(), 0, Counter[str]()
+    for story in dataset.stories(lambda issue: left_out.update([issue.code])):
+        seen += 1
+        if check_part(story, only=())[0].broken:
+            left_out["broken"] += 1
+            continue
+        counts.add_record(story.record)
+        counts.add_producers(story.bundle.get("producers", ()))
+        for variant in story.variants:
+            counts.add_variant(variant.data)
+    if not seen and dataset.kind == "file":
+        raise UserError(
+            str(path), what="there are no records of stories in it",
+            fix="give a file of records, a run or a release; fabula validate names the lines",
+        )  # fmt: skip
+    for fields in producer_fields(dataset):
+        counts.add_producers(fields)
+    result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)))
+    return {**result, "not_counted": left_out.total() - left_out["missing-file"]}
+
+
+RULES = RuleSet(holds_stories, open_stories, check_stories, statistics_of)
