@@ -26,7 +26,7 @@ from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.models.chat import Image
-from fabula.models.settings import ModelSettings
+from fabula.models.spec import ModelSettings
 from fabula.releases.loading import Release, load
 from fabula.testing.drawn_storyboards import drawn_release
 from fabula.testing.model_server import Asked

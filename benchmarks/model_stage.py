@@ -3,11 +3,10 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from fabula.engine.asking import Ask
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.stage import Item, Made, Outcome, StageSpec, Tools
+from fabula.engine.stage import Ask, Item, Made, Outcome, StageSpec, Tools
 from fabula.models.chat import ChatRequest, Message, ReplySchema
-from fabula.models.settings import ModelSettings
+from fabula.models.spec import ModelSettings
 
 POINTS = 20
 TEXT = "The fox looked at the grapes and walked on. " * 90

@@ -36,9 +36,9 @@ from vision_weights import MAKERS, write_weights
 
 from fabula.errors import ConfigError
 from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
-from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.store import VectorStore
+from fabula.models.vision.weights import Place
 from fabula.testing.tiny_vision import draw_faces
 
 if TYPE_CHECKING:

@@ -163,12 +163,12 @@ def _grounding_dino(place: Path, depth: int | None, fresh: bool) -> tuple[Settin
 
 
 def _people(place: Path, depth: int | None, fresh: bool) -> tuple[Settings, int]:  # noqa: ARG001
-    from fabula.models.vision.people import library
+    from fabula.models.vision.detectors import ultralytics_library
 
     file = place / "people.pt"
     if not fresh:
         return {"local": file}, 0
-    model = library()("yolo11n.yaml")
+    model = ultralytics_library()("yolo11n.yaml")
     model.model.names = {0: "person", **{number: f"thing {number}" for number in range(1, 80)}}
     model.save(str(file))
     return {"local": file}, _size(model.model)

@@ -9,17 +9,15 @@ from pydantic import ValidationError
 
 from ..engine.edits import NAME as EDITS
 from ..engine.edits import WHOLE, append_edits, edits_of, is_withdrawal
-from ..engine.inspect import show_item
+from ..engine.lock import keep_private
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_pipeline
-from ..engine.privacy import keep_private
 from ..engine.stage import Tools
+from ..engine.status import show_item
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
-from ..schemas.paths import value_at
-from ..schemas.quoted_paths import parse_quoted
-from ..schemas.values import Edit
+from ..schemas.paths import parse_quoted, value_at
+from ..schemas.values import Edit, Issue
 from .editing import Editing
 
 

@@ -12,7 +12,7 @@ from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..engine.sources import Source
 from ..errors import ConfigError
-from ..models.settings import ModelSettings
+from ..models.spec import ModelSettings
 from .editing import Editing
 from .spending import without_models
 from .step import PlannerSettings, check_planner

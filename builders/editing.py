@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from ..engine.stage import Tools
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
 from ..schemas.paths import Steps
-from ..schemas.values import Edit
+from ..schemas.values import Edit, Issue
 
 
 @dataclass(frozen=True, slots=True)

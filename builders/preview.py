@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..engine.execute import execute
-from ..engine.inspect import StageView, show_item
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, Stage, load_pipeline
 from ..engine.rehearsal import questions_of, run_apart
 from ..engine.stage import Item, Tools
+from ..engine.status import StageView, show_item
 from ..errors import BelowThreshold, ConfigError, RunError
 from ..models.chat import ChatRequest
-from ..schemas.base import Own
+from ..schemas.values import Own
 from .drafting import Drafting
 from .spending import without_models
 

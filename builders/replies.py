@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from ..engine.asking import Ask, BadReply
-from ..engine.stage import Tools
+from ..engine.stage import Ask, BadReply, Tools
 from ..models.chat import Message, Part
-from ..models.settings import ModelSettings
-from ..models.spec import parse_spec
+from ..models.spec import ModelSettings, parse_spec
 from ..prompts.loader import load_prompt
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
 from ..schemas.text import normalize_answer, normalize_text
+from ..schemas.values import Issue
 
 T = TypeVar("T")
 

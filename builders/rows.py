@@ -17,11 +17,10 @@ from pydantic import ValidationError
 from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
-from ..schemas.ids import slug
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
-from ..schemas.story import Story
-from ..schemas.values import Edit
+from ..schemas.text import slug
+from ..schemas.values import Edit, Story
 
 BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")

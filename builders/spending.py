@@ -17,8 +17,8 @@ from ..engine.progress import Event
 from ..engine.report import NAME as REPORT
 from ..engine.report import read_report
 from ..errors import BelowThreshold
-from ..models.settings import ModelSettings
-from ..schemas.base import Own
+from ..models.spec import ModelSettings
+from ..schemas.values import Own
 from .step import PlannerSettings
 
 if TYPE_CHECKING:

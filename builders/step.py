@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..errors import ConfigError
-from ..models.settings import ModelSettings
+from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from .replies import Drafted, ask
 
@@ -100,7 +100,7 @@ class Step(Generic[S, T]):
         rules: what can be drafted without a model; None where that is nothing.
         show: the inputs of the prompt; None where there is nothing to ask, and the rules know all there is.
         read: ``read(reply, sketch, settings)``: the value of a reply that satisfies the prompt's schema;
-            raises :class:`~fabula.engine.asking.BadReply` with words that the model can act on.
+            raises :class:`~fabula.engine.stage.BadReply` with words that the model can act on.
         given: what the author gave, if that is all of it; None where something is left to draft.
         settle: ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what
             the author gave of it; not called for what ``given`` returns.

@@ -5,11 +5,9 @@ from difflib import get_close_matches
 
 from pydantic import Field
 
-from ..schemas.base import Own
 from ..schemas.canonical import Json
-from ..schemas.ids import is_language_tag, is_story_id
-from ..schemas.story import Story
-from ..schemas.text import normalize_text
+from ..schemas.text import is_language_tag, is_story_id, normalize_text
+from ..schemas.values import Own, Story
 from ..schemas.vocabulary import vocabulary
 from .rows import Reader, Row
 

@@ -298,8 +298,7 @@ def _funnel(out: Path, *, advice: bool = False) -> list[str]:
 
 def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rates | None:
     """Return the completion rates of evaluations; None where none is named."""
-    from ..evaluation.completion.scores import rates_of
-    from ..evaluation.events.score import score_folder
+    from ..evaluation.events.score import rates_of, score_folder
     from ..evaluation.events.votes import Definitions
 
     if not runs:
@@ -313,6 +312,6 @@ def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rate
 
 
 def _people(table: Path) -> Rates:
-    from ..evaluation.completion.scores import read_rates
+    from ..evaluation.events.score import read_rates
 
     return read_rates(table)

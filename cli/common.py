@@ -12,7 +12,7 @@ import typer
 from ..errors import ExitCode, FabulaError, UserError
 
 if TYPE_CHECKING:
-    from ..schemas.issue import Issue
+    from ..schemas.values import Issue
     from .folders import Misfit
 
 P = ParamSpec("P")

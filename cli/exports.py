@@ -153,7 +153,7 @@ def study(
 def _telling(videos: "Mapping[Task, Path]") -> list[str] | None:
     """Return the tags in the shown files that tell methods apart; None where nothing can look."""
     from ..errors import MissingRequirement
-    from ..media.video_tags import telling_tags
+    from ..media.video_file import telling_tags
 
     shown: dict[str, list[Path]] = {}
     for task, file in videos.items():

@@ -247,9 +247,9 @@ def references(
 
 def _looks(name: str) -> "Sees":
     """Return what looks at a picture with a detector."""
-    from ..models.vision.devices import Place
     from ..models.vision.registry import open_vision
     from ..models.vision.types import Detector
+    from ..models.vision.weights import Place
 
     model = open_vision(name, Place(), kind="detector")
     assert isinstance(model, Detector)

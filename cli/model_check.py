@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..engine.model_errors import model_error
+from ..engine.asker import model_error
 from ..models.chat import CallFault, ChatRequest, Reply, Usage
-from ..models.clock import Clock, SystemClock
 from ..models.keys import key_status
+from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
-from ..models.settings import ModelSettings
-from ..models.spec import ModelSpec, parse_spec
-from ..models.tokens import MostTokens, most_tokens
+from ..models.prices import MostTokens, most_tokens
+from ..models.spec import ModelSettings, ModelSpec, parse_spec
 from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
 
@@ -127,8 +126,8 @@ def check_model(
 
 async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) -> Reply:
     from ..models.client import ModelClient
+    from ..models.keys import Redactor
     from ..models.registry import open_model
-    from ..models.secrets import Redactor
 
     # One attempt: whoever checks wants to see the fault, not wait until it has passed.
     once = options.model_copy(update={"attempts": 1})

@@ -55,8 +55,8 @@ def check(
 def _check_vision(names: Sequence[str], device: str, config: Path | None, as_json: bool) -> int:
     from ..engine.config import read_settings
     from ..models.vision.checkup import check_models
-    from ..models.vision.devices import Place, choose
     from ..models.vision.registry import MODELS
+    from ..models.vision.weights import Place, choose
 
     path = config or Path("fabula.toml")
     sections = read_settings(path) if config is not None or path.is_file() else {}

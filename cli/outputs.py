@@ -170,7 +170,7 @@ def keyframes(
 def _check_device(method: str, device: str) -> None:
     """Check the device that the network is to run on, before any video is opened."""
     from ..media.shot_detection import identity
-    from ..models.vision.devices import Place
+    from ..models.vision.weights import Place
 
     if method == "transnetv2":
         identity("transnetv2")

@@ -117,7 +117,7 @@ def _stories(named: Path | None) -> Iterator[Path]:
 
 
 def _preview_json(preview: "Preview") -> dict[str, Any]:
-    from ..models.tokens import estimate_request
+    from ..models.prices import estimate_request
 
     return {
         "stage": preview.stage,
@@ -129,7 +129,7 @@ def _preview_json(preview: "Preview") -> dict[str, Any]:
 
 
 def _preview_lines(preview: "Preview") -> Iterator[str]:
-    from ..models.tokens import estimate_request
+    from ..models.prices import estimate_request
 
     request = preview.request
     yield f"{preview.prompt}, asked in {preview.stage} about {preview.item}"

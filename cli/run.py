@@ -40,7 +40,7 @@ def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
     Examples:
         fabula run show runs/mine kb25k_0001
     """
-    from ..engine.inspect import show_item
+    from ..engine.status import show_item
     from ..kinds.verbs import pipeline_of
 
     result = show_item(run, pipeline_of(run), item)

@@ -1,27 +1,56 @@
-"""What answers the questions of model stages: the journal first, then the model, within budget and limits."""
+"""What answers the questions of model stages: the journal, then the model, within budget and limits."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ..errors import BudgetStop, FabulaError
+from ..errors import BudgetStop, ConfigError, FabulaError, ModelUnavailable
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
-from ..models.prices import Booked, Price, book, highest_cost
-from ..models.settings import ATTEMPT, ModelSettings
-from ..models.tokens import estimate_request, most_tokens
+from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
+from ..models.spec import ATTEMPT, ModelSettings
 from ..schemas.canonical import Json
-from .asking import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt
-from .budget import Budget
+from .budget import Budget, known_price
 from .calls import Call, Calls, Sending
-from .journal import Done
-from .model_errors import model_error
-from .preflight import known_price
+from .config import MOST_ATTEMPTS, RunConfig
+from .journal import NAME as JOURNAL
+from .journal import Done, Journal
+from .manifest import NAME as MANIFEST
+from .manifest import read_manifest
+from .stage import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt
 
 if TYPE_CHECKING:
     from ..models.options import ModelOptions
+
+_WORDS: dict[str, tuple[str, str]] = {
+    "no_key": (
+        "there is no API key",
+        "set the variable that the message names, in the environment or in a .env file",
+    ),
+    "key_refused": ("the service refuses the key", "check the key and what it is allowed to use"),
+    "no_quota": ("the account has no credit or quota left", "add credit or wait for the quota to be renewed"),
+    "no_such_model": ("there is no such model", "check the name after the colon or #"),
+    "not_an_api": (
+        "what answers is not the API of a model",
+        "check the address: http://HOST/v1#NAME in full, or base_url in the model's settings;"
+        " OpenAI-compatible ones mostly end in /v1",
+    ),
+    "unsupported": ("the model refuses a part of the request", "change the setting that the message names"),
+}
+_DOWN = ("the service does not answer", "wait until it is well, or choose another model")
+
+
+def model_error(spec: str, fault: CallFault) -> ModelUnavailable:
+    """Return the error that stops a run because of a fault."""
+    said, fix = _WORDS.get(fault.kind, _DOWN)
+    return ModelUnavailable(
+        f"model {spec}", what=f"{said}: {fault.message}",
+        fix=f"{fix}; then give the same command again: it continues where it stopped",
+    )  # fmt: skip
+
 
 T = TypeVar("T")
 
@@ -425,3 +454,63 @@ def _repair_request(request: ChatRequest, reply: Reply, problem: str) -> ChatReq
     asked: Json = load_prompt(REPAIR).render(problem=problem.encode("utf-8", "replace").decode("utf-8"))
     more = (Message("assistant", (said,)), Message("user", (asked,)))
     return replace(request, messages=(*request.messages, *more))
+
+
+FACT = "attempts"
+"""The fact in a journal that says how many attempts the last pass allowed that came to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """What a pass through a run does about questions without a usable answer.
+
+    Attributes:
+        allowed: most attempts at each question.
+        again: whether what failed before is made again.
+    """
+
+    allowed: int
+    again: bool
+
+    def config(self, config: RunConfig) -> RunConfig:
+        """Return the settings of a run with this number of attempts."""
+        return replace(config, run=replace(config.run, attempts=self.allowed))
+
+
+def attempts_of(folder: Path, config: RunConfig, *, retry_failed: bool) -> Attempts:
+    """Return what the next pass through the run in a folder, which may be new, does; reads only.
+
+    Args:
+        folder: the run folder.
+        config: the settings that are given.
+        retry_failed: whether the user asked for a retry.
+
+    Raises:
+        RunError: manifest or journal is damaged.
+        ConfigError: more attempts are asked for than may be made.
+    """
+    kept = read_manifest(folder).run.attempts if (folder / MANIFEST).exists() else 1
+    done = _done(folder)
+    allowed = max(kept, config.run.attempts)
+    if retry_failed and allowed <= done:
+        allowed = done + 1
+    if allowed > MOST_ATTEMPTS:
+        raise ConfigError(
+            "--retry-failed",
+            what=f"{done} attempts were made already, the most that are allowed for one question",
+            fix="change the model, its settings or what it is asked about",
+        )
+    return Attempts(allowed, retry_failed or allowed > done)
+
+
+def is_under_way(folder: Path, allowed: int) -> bool:
+    """Whether a run was stopped while it asked once more about what had failed."""
+    return allowed > _done(folder)
+
+
+def _done(folder: Path) -> int:
+    """Return how many attempts the last pass allowed that came to its end."""
+    if not (folder / JOURNAL).exists():
+        return 1
+    with Journal.open(folder, writable=False) as journal:
+        return max(1, int(journal.fact(FACT) or 1))

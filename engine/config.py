@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from ..errors import ConfigError
-from ..models.settings import ModelSettings
-from ..schemas.base import Own
+from ..models.spec import ModelSettings
 from ..schemas.plain_files import read_plain
+from ..schemas.values import Own
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from ..errors import InputError, RunBusy, UserError
 from ..schemas.canonical import canonical_bytes, write_atomic
+from ..schemas.paths import parse_quoted
 from ..schemas.plain_files import parse_json, read_plain
-from ..schemas.quoted_paths import parse_quoted
 from ..schemas.values import Edit
 from .journal_file import unwritable
 from .manifest import read_manifest

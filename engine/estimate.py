@@ -7,16 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from ..models.chat import Usage
-from ..models.prices import Price, check_extra, highest_cost, price_of
+from ..models.prices import (
+    MostTokens,
+    Price,
+    bound_tokens,
+    check_extra,
+    estimate_request,
+    highest_cost,
+    price_of,
+)
 from ..models.registry import check_provider
 from ..models.spec import parse_spec
-from ..models.tokens import MostTokens, bound_tokens, estimate_request
 from ..prompts.loader import load_prompt
 from .calls import replies_in
 from .config import RunConfig
 from .execute import Options, RunRequest, creation_of, with_attempts
-from .past import Past, past_of
 from .rehearsal import Asked, Script, rehearse
+from .replay import Past, past_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,4 @@
-"""The journal of a run: ``journal.sqlite``, where every result is committed before anything builds on it.
-
-Two tables hold what was made. ``calls`` keeps the raw replies of models by request (see :mod:`.calls`).
-``results`` keeps the outcome of every stage on every item by key (see :mod:`.keys`). One thread writes; it
-commits whatever is queued, without a timer. Readers use connections of their own. Kill the process at any
-moment: what was acknowledged is there.
-"""
+"""The journal of a run, ``journal.sqlite``: a result is committed before anything builds on it."""
 
 import json
 import queue
@@ -18,8 +12,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ..errors import FabulaError, RunError
+from ..schemas.canonical import Json
 from . import journal_file
-from .codec import Encoded
+from .codec import Encoded, decode
 from .journal_file import explained
 
 NAME = journal_file.NAME
@@ -314,3 +309,51 @@ class Journal:
     def _rows(self, sql: str, values: Iterable[Any]) -> Iterator[Any]:
         with explained(self.path):
             yield from self._reader.execute(sql, tuple(values))
+
+
+Listing = list[list[str]]
+"""What an expand or gather brought forth, in order: item id and key of its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a gather decided: the list of items with their keys, and the fields of each."""
+
+    listing: Listing
+    fields: Mapping[str, dict[str, Json]]
+
+
+def read_listing(journal: Journal, table: Head, name: str = "items") -> Listing:
+    """Return a list of a table: ``items``, or for a gather also ``kept``, the items that have gone since."""
+    listing: Listing = decode(journal.blobs([table.seq])[table.seq])[name]
+    return listing
+
+
+def read_decisions(journal: Journal, table: Head, known: Mapping[str, Head]) -> Decisions:
+    """Return what a gather decided in a table for every item that it ever saw, those now gone included.
+
+    Args:
+        journal: the journal.
+        table: the gather's table.
+        known: key -> result, of the gather.
+    """
+    listing = [*read_listing(journal, table), *read_listing(journal, table, "kept")]
+    blobs = journal.blobs(known[key].seq for _, key in listing)
+    return Decisions(listing, {item: decode(blobs[known[key].seq]) for item, key in listing})
+
+
+def decisions(folder: Path, stage: str) -> dict[str, dict[str, Json]]:
+    """Return what a gather stage last decided for every item that it ever saw: item id -> fields.
+
+    Items that failed since, or whose source has gone, are there too. Empty before the stage's first time.
+    Reads only; works while another process works on the run.
+
+    Raises:
+        RunError: the folder has no journal, or one that cannot be read.
+    """
+    with Journal.open(Path(folder), writable=False) as journal:
+        tables = list(journal.heads(stage, part="table"))
+        if not tables:
+            return {}
+        known = {head.key: head for head in journal.heads(stage)}
+        return dict(read_decisions(journal, tables[-1], known).fields)

@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from ..errors import ConfigError, FabulaError, RunError
-from ..schemas.base import Own
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.plain_files import parse_json, read_plain
+from ..schemas.values import Own
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal import Journal
 from .journal_file import unwritable

@@ -17,21 +17,17 @@ from typing import TYPE_CHECKING
 from ..errors import FabulaError
 from ..models.chat import ChatRequest
 from ..models.client import ModelClient
-from ..models.prices import book, price_of
-from ..models.secrets import Redactor
-from ..models.settings import ModelSettings
-from ..models.spec import parse_spec
-from ..models.tokens import most_tokens
+from ..models.keys import Redactor
+from ..models.prices import book, most_tokens, price_of
+from ..models.spec import ModelSettings, parse_spec
 from .asker import Closed, Desk, ItemAsker, Line
-from .asking import NoAnswer
-from .budget import Budget
+from .budget import Budget, unknown_price
 from .calls import Calls
 from .codec import Encoded, encode, gather_fields
 from .journal import Journal
 from .pipeline import Stage, load_stage
 from .pool import Result
-from .preflight import unknown_price
-from .stage import Failed, Item, Tools
+from .stage import Failed, Item, NoAnswer, Tools
 from .worker import Job, Task, checked, failure
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import ConfigError, MissingRequirement
-from ..models.settings import ModelSettings
+from ..models.spec import ModelSettings
 from .stage import Item, Shape, StageSpec
 
 SOURCES = "sources"

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest, Reply
-from ..models.settings import ModelSettings
+from ..models.spec import ModelSettings
 from .asker import ItemAsker
-from .asking import REHEARSED, Answer, Ask, NoAnswer
-from .codec import gather_fields
+from .codec import Basis, gather_fields
 from .config import RunConfig, models_of
 from .execute import RunRequest, creation_of, make_report
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import copy_journal
-from .keys import Basis
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline
 from .pool import WorkerPool, default_workers
@@ -33,7 +31,7 @@ from .progress import SilentReporter
 from .report import RunReport
 from .runner import Means, Runner
 from .sources import fingerprints
-from .stage import Item, Tools
+from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 
 T = TypeVar("T")
 

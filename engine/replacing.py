@@ -9,8 +9,7 @@ from ..errors import ConfigError
 from ..schemas.canonical import digest
 from .codec import decode
 from .config import RunConfig
-from .decisions import read_listing
-from .journal import Head, Journal
+from .journal import Head, Journal, read_listing
 from .journal_file import NAME as JOURNAL
 from .manifest import Manifest
 from .pipeline import SOURCES, LoadedPipeline, Stage, load_object

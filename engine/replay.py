@@ -1,27 +1,24 @@
-"""What a run has so far, stopped, killed or still at work: a pass through its journal that asks nobody.
+"""What a journal tells: a run so far, by a pass that asks nobody, and how big answers to come will be."""
 
-Stages that ask models are run on what models answered already; a question without a reply in the journal is
-answered by NoAnswer with the code :data:`.asking.UNASKED`, and the stage says what becomes of it. Other
-stages are not run: items whose results are not in the journal are left out. The run's folder is only read.
-"""
-
+import math
 import sqlite3
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from ..models.chat import ChatRequest, Reply
+from ..models.prices import estimate_tokens
+from ..schemas.canonical import Json, canonical_text
 from . import journal_file
-from .asker import Desk
-from .asking import UNASKED, NoAnswer
-from .attempts import is_under_way
+from .asker import Desk, is_under_way
 from .budget import Budget
-from .calls import Calls
-from .execute import STORE
-from .items import LazyItems
+from .calls import Calls, answered, answered_keys, model_uses
+from .execute import STORE, RunRequest
+from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import explained
 from .manifest import Manifest, read_manifest
@@ -30,6 +27,8 @@ from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool
 from .progress import SilentReporter
 from .runner import Means, Options, Runner
+from .stage import UNASKED, NoAnswer
+from .walk import LazyItems, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +127,119 @@ class _KnownDesk(Desk):
     @cached_property
     def _asking(self) -> frozenset[str]:
         return self.calls.stages()
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What calls of one stage to one model were like.
+
+    Attributes:
+        calls_per_item: calls for one item, those to repair replies included; None where only some questions
+            of an item are asked.
+        input_ratio: input tokens as counted by the service, by those estimated.
+        output_tokens: mean per call.
+    """
+
+    calls_per_item: float | None
+    input_ratio: float
+    output_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a run has done so far.
+
+    Attributes:
+        spent: USD.
+        journals: the files that hold replies: the run's own journal, and those of runs that are reused.
+        stages: experience by stage and model.
+        results: (stage, item) -> the inputs of results that still count as far as stage and settings go.
+    """
+
+    spent: float = 0.0
+    journals: tuple[Path, ...] = ()
+    stages: Mapping[tuple[str, str], Experience] = field(default_factory=dict)
+    results: Mapping[tuple[str, str], list[Mapping[str, str]]] = field(default_factory=dict)
+
+    def has(self, stage: str, item: str, inputs: Mapping[str, str]) -> bool:
+        """Whether there is a result of the stage for the item that was made from these inputs."""
+        known = self.results.get((stage, item), [])
+        return any(inputs.items() <= origin.items() for origin in known)
+
+    def question_by_question(self) -> "Past":
+        """Return the same for a run that asks once more what failed, not everything about an item."""
+        stages = {place: replace(stage, calls_per_item=None) for place, stage in self.stages.items()}
+        return replace(self, stages=stages)
+
+
+def past_of(request: RunRequest) -> Past:
+    """Return what the run of a request has done so far, and what the runs that it reuses answer. Reads only.
+
+    Raises:
+        RunError: a journal cannot be read, or a folder that is reused is no run.
+    """
+    folder = Path(request.folder).absolute()
+    for one in request.options.reuse:
+        answered_keys(Path(one))  # refuses a folder without replies
+    reused = tuple(Path(one) / JOURNAL for one in request.options.reuse)
+    if not (folder / JOURNAL).exists():
+        return Past(journals=reused)
+    with Journal.open(folder, writable=False) as journal:
+        spent = math.fsum(usd for use in model_uses(journal.path) for usd in (use.cost, use.uncertain_cost))
+        journals = (journal.path, *reused)
+        return Past(spent, journals, _experience(journal), _results(journal, request))
+
+
+def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], list[Mapping[str, str]]]:
+    loaded = load_pipeline(request.pipeline)
+    walk = Walk(loaded, request.config, journal)
+    found: dict[tuple[str, str], list[Mapping[str, str]]] = defaultdict(list)
+    for stage in loaded.stages:
+        if not stage.is_async:
+            continue
+        basis = walk.basis(stage)
+        wanted = (basis.version, basis.settings_digest, basis.libraries_digest)
+        again = {head.seq for head in journal.heads(stage.name) if request.options.makes_again(stage, head)}
+        for origin in journal.origins(stage.name):
+            if (origin.version, origin.settings, origin.libraries) == wanted and origin.seq not in again:
+                found[stage.name, origin.item].append(origin.inputs)
+    return found
+
+
+def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
+    sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
+    for call in answered(journal.path):
+        total, usage = sums[call.stage, call.model], call.reply.usage
+        total.calls += 1
+        if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
+            total.counted += 1
+            total.estimated += _estimate(call.asked)
+            total.input += usage.input_tokens
+            total.output += usage.output_tokens
+    items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
+    return {
+        (stage, model): total.experience(items[stage])
+        for (stage, model), total in sums.items()
+        if total.estimated and items[stage]
+    }
+
+
+@dataclass(slots=True)
+class _Sums:
+    calls: int = 0
+    counted: int = 0
+    estimated: int = 0
+    input: int = 0
+    output: int = 0
+
+    def experience(self, items: int) -> Experience:
+        return Experience(self.calls / items, self.input / self.estimated, self.output / self.counted)
+
+
+def _estimate(asked: Mapping[str, Json]) -> int:
+    """Return the estimate for a request from its canonical form; pictures count nothing."""
+    texts = [part.get("text", "") for message in asked["messages"] for part in message["parts"]]
+    schema = asked["schema"]
+    if schema is not None:
+        texts.append(canonical_text(schema["schema"]))
+    return sum(map(estimate_tokens, texts))

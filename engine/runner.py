@@ -7,20 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
-from ..models.settings import ModelSettings
-from .asking import UNAVAILABLE
-from .codec import Encoded, encode
+from ..models.spec import ModelSettings
+from .codec import Basis, Encoded, content_key, encode
 from .config import RunConfig, models_of
-from .decisions import Decisions, Listing, read_decisions
-from .items import LazyItems
-from .journal import Entry, Head, Journal
-from .keys import Basis, content_key
+from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
-from .stage import Child, Made, Tools
-from .walk import Group, Table, Walk, root_key
+from .stage import UNAVAILABLE, Child, Made, Tools
+from .walk import Group, LazyItems, Table, Walk, root_key
 from .worker import Job, Task, checked
 
 PLACES = "places"

@@ -11,10 +11,9 @@ from typing import Any
 
 from ..errors import RunError
 from . import journal_file
-from .check_journal import Audit, JournalReport
+from .check_journal import TABLES, Audit, JournalReport, Row, defaults, is_hash
 from .execute import MAX_COST
 from .journal_file import NAME, SALVAGED, finish_salvage
-from .journal_rows import TABLES, Row, defaults, is_hash
 from .lock import hold
 
 DAMAGED = "journal.sqlite.damaged"

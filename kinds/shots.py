@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _rules() -> "RuleSet":
-    from ..releases.shot_facts import RULES
+    from ..releases.shots.imports import RULES
 
     return RULES
 

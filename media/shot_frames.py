@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .problems import MediaProblem
+from .images import MediaProblem
 from .video import LIMITS, VideoLimits, open_video
 from .video_file import Index
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
-from .problems import MediaProblem
+from .images import MediaProblem
 from .video_file import Index, index_file
 
 if TYPE_CHECKING:

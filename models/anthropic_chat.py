@@ -11,12 +11,10 @@ from typing import Any
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage, base64_text
-from .edge import Edge, added, text_or_none, tokens, usage_or_none
-from .keys import find_key
+from .edge import Edge, added, messages_to_send, text_or_none, tokens, usage_or_none, without_counts
+from .keys import Redactor, find_key
 from .options import ModelOptions
-from .secrets import Redactor
 from .spec import ModelSpec
-from .structured import messages_to_send, without_counts
 from .transport import GRACE, headers_not_ours, headers_of, http_client
 
 ANTHROPIC = "https://api.anthropic.com"

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
-from .clock import Clock, SystemClock
-from .limits import AdaptiveLimit
+from .limits import AdaptiveLimit, Clock, RateLimit, SystemClock
 from .options import ModelOptions
-from .rate import RateLimit
-from .tokens import checked, estimate_request, most_tokens
+from .prices import checked, estimate_request, most_tokens
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""

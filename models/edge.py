@@ -1,14 +1,15 @@
-"""The edge of every adapter: a response, or an exception of the SDK, becomes a reply or a named fault.
+"""The edge of every adapter: how a request says what shape its reply must have, and what a response means.
 
-Whatever leaves here is free of known secrets, on one line where it is a message, and valid Unicode.
+A response, or an exception of the SDK, becomes a reply or a named fault.
 """
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ..schemas.canonical import Json
-from .chat import CallFault, ChatRequest, Reply, Usage
+from ..schemas.canonical import Json, canonical_text
+from .chat import CallFault, ChatRequest, Message, Reply, ReplySchema, Usage
 from .faults import (
     Problem,
     connection_fault,
@@ -20,9 +21,9 @@ from .faults import (
     read_problem,
     retry_after,
 )
+from .keys import Redactor
 from .options import ModelOptions
 from .replies import Malformed, read_json
-from .secrets import Redactor
 
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""
@@ -180,3 +181,60 @@ def _status_in(error: Any) -> int:  # noqa: ANN401 - whatever the service put th
     if isinstance(code, str) and code.isdecimal():
         code = int(code)
     return code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def messages_to_send(request: ChatRequest) -> tuple[Message, ...]:
+    """Return a request's messages; unless the service enforces the schema, it stands in the last one."""
+    if request.schema is None or request.structured == "schema":
+        return request.messages
+    *before, last = request.messages
+    text = (
+        "\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON Schema:\n"
+        f"{canonical_text(request.schema.schema)}"
+    )
+    return (*before, Message(last.role, (*last.parts, text)))
+
+
+def titled(schema: ReplySchema) -> dict[str, Any]:
+    """Return a reply schema that carries its name as title, for services that take no name beside it."""
+    return {"title": schema.name, **schema.schema}
+
+
+_COUNTS = (
+    "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "multipleOf", "maxItems", "uniqueItems", "minProperties", "maxProperties",
+)  # fmt: skip
+
+
+def without_counts(schema: ReplySchema) -> dict[str, Any]:
+    """Return a reply schema without limits on lengths and numbers, which then stand in descriptions.
+
+    For services whose grammar knows no such limits; replies are checked against the whole schema.
+    """
+    cleaned: dict[str, Any] = json.loads(_without_counts(canonical_text(titled(schema))))
+    return cleaned
+
+
+@lru_cache(maxsize=256)
+def _without_counts(text: str) -> str:
+    return canonical_text(_relaxed(json.loads(text)))
+
+
+def _relaxed(schema: Any) -> Any:  # noqa: ANN401 - a schema or a part of one
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    dropped: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _COUNTS or (key == "minItems" and value > 1):
+            dropped[key] = value
+        elif key in ("properties", "$defs"):
+            kept[key] = {name: _relaxed(inner) for name, inner in value.items()}
+        elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            kept[key] = [_relaxed(inner) for inner in value]
+        else:
+            kept[key] = _relaxed(value) if key == "items" else value
+    if dropped:
+        limits = ", ".join(f"{key}: {value}" for key, value in sorted(dropped.items()))
+        kept["description"] = f"{kept.get('description', '')} ({limits})".strip()
+    return kept

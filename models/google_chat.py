@@ -9,12 +9,10 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
-from .edge import Edge, added, text_or_none, tokens, usage_or_none
-from .keys import find_key
+from .edge import Edge, added, messages_to_send, text_or_none, titled, tokens, usage_or_none
+from .keys import Redactor, find_key
 from .options import ModelOptions
-from .secrets import Redactor
 from .spec import ModelSpec
-from .structured import messages_to_send, titled
 from .transport import GRACE, headers_of, http_client
 
 GOOGLE = "https://generativelanguage.googleapis.com"

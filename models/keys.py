@@ -1,17 +1,168 @@
-"""API keys: from the environment, else from a ``.env`` file in the working folder; nowhere else.
+"""API keys, from the environment or ``.env``; and the removal of secrets from what leaves an adapter."""
 
-``os.environ`` is never changed. Every value that is read becomes known to the redactor.
-"""
-
+import base64
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from html.entities import html5
 from pathlib import Path
 
 from ..errors import MissingRequirement
+from ..schemas.canonical import Json
 from .options import ENV_REFERENCE, ModelOptions
-from .secrets import Redactor
 from .spec import COMPATIBLE, ModelSpec
+
+MARK = "[secret removed]"
+SHORTEST = 6
+"""A shorter secret is not searched for: it would be found everywhere."""
+
+_PREFIX = 16
+"""A text cut off inside a secret of at least twice this length still shows so many of its characters."""
+_HEAD = 64  # characters that are searched for; what follows is compared where they are found
+
+
+class Redactor:
+    """Knows the secrets that were loaded, and takes them out of texts.
+
+    Each one is found as it is, in base64 (alone or as what basic authentication makes of it), and cut off;
+    and each character of these may be escaped as in JSON (however often strings were put into strings),
+    in an address, in HTML or in Markdown.
+
+    Args:
+        values: secrets known already.
+    """
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: set[str] = set()
+        self._forms: tuple[_Form, ...] = ()
+        for value in values:
+            self.add(value)
+
+    def add(self, value: str) -> None:
+        """Remember a secret."""
+        if len(value) < SHORTEST or value in self._values:
+            return
+        self._values.add(value)
+        coded = {text for secret in self._values for text in _in_base64(secret)} - self._values
+        # Longest first, so that a secret inside a longer one leaves nothing of the longer one.
+        longest_first = sorted(self._values | coded, key=lambda text: (-len(text), text))
+        started = (text for text in longest_first if text in self._values and len(text) >= 2 * _PREFIX)
+        self._forms = (
+            *(_form(text, _HEAD) for text in longest_first),
+            *(_form(text, _PREFIX) for text in started),
+        )
+
+    def redact(self, text: str) -> str:
+        """Return the text with every known secret replaced by :data:`MARK`."""
+        for form in self._forms:
+            text = form.removed_from(text)
+        return text
+
+    def redact_optional(self, text: str | None) -> str | None:
+        """Return :meth:`redact` of a text, None for None."""
+        return None if text is None else self.redact(text)
+
+    def redact_json(self, value: Json) -> Json:
+        """Return JSON with every string in it, keys included, redacted."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, list):
+            return [self.redact_json(entry) for entry in value]
+        if isinstance(value, dict):
+            return {self.redact(key): self.redact_json(entry) for key, entry in value.items()}
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a secret looks like: a pattern for its first characters, and one for each that may follow."""
+
+    head: re.Pattern[str]
+    rest: tuple[re.Pattern[str], ...]
+
+    def removed_from(self, text: str) -> str:
+        pieces, position = [], 0
+        while (match := self.head.search(text, position)) is not None:
+            pieces += [text[position : match.start()], MARK]
+            position = self._end(text, match.end())
+        return "".join((*pieces, text[position:])) if pieces else text
+
+    def _end(self, text: str, position: int) -> int:
+        for step in self.rest:
+            match = step.match(text, position)
+            if match is None:
+                cut_off = _CUT_OFF.match(text, position)
+                return position if cut_off is None else cut_off.end()
+            position = match.end()
+        return position
+
+
+_CUT_OFF = re.compile(r"[\w.*-]*")
+
+
+@lru_cache(maxsize=256)
+def _form(text: str, head: int) -> _Form:
+    steps = re.findall(r"\\+|[^\\]", text)
+    first, more = _step(steps[0], first=True), map(_step, steps[1:head])
+    return _Form(re.compile(first + "".join(more)), tuple(_compiled(_step(step)) for step in steps[head:]))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+_SLASH = r"\\(?:u005[cC])?"
+_SLASHES = f"(?:{_SLASH}){{1,64}}"
+"""A string that was put into strings six times has 63 before each escape."""
+
+_FIRST_SLASHES = rf"\\(?<!\\\\)(?<!u005[cC]\\)(?:u005[cC])?(?:{_SLASH})*"
+"""The same at the start of a run alone, so that each is read once, however long it is."""
+
+
+@lru_cache(maxsize=1024)
+def _step(step: str, first: bool = False) -> str:
+    """Return the pattern of one character, or of a run of backslashes, in every form it may have.
+
+    Each choice begins with a literal: then the search skips what no choice begins with.
+    """
+    char, slashes = step[0], _FIRST_SLASHES if first else _SLASHES
+    percent = "(?i:" + "%".join(f"(?:25)*{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")) + ")"
+    names = "|".join(re.escape(name) for name in _entities().get(char, ()))
+    entity = f"(?:amp;)*(?:#0*{ord(char)};|#[xX]0*(?i:{ord(char):x});{'|' + names if names else ''})"
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    unicode = _SLASHES.join(f"(?i:u{units[at : at + 4]})" for at in range(0, len(units), 4))
+    escaped = f"{unicode}|(?i:x{ord(char):02x})|u0025{percent}|u0026{entity}"
+    if not char.isalnum():
+        escaped += f"|{re.escape(char)}"
+    plain = slashes if char == "\\" else re.escape(char)
+    space = r"|\+" if char == " " else ""
+    return f"(?:{plain}|{slashes}+(?:{escaped})|%{percent}|&{entity}{space})"
+
+
+@lru_cache(maxsize=1)
+def _entities() -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name, char in html5.items():
+        if name.endswith(";") and len(char) == 1:
+            names.setdefault(char, []).append(name)
+    return names
+
+
+def _in_base64(secret: str) -> Iterable[str]:
+    """Yield what a secret is in base64: alone, and its middle part at each offset it can have in a text."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(raw).decode("ascii").rstrip("=")
+        for offset in range(3):
+            coded = encode(bytes(offset) + raw).decode("ascii").rstrip("=")
+            # The first characters mix with what stands before, the last one with what stands after.
+            middle = coded[(offset * 8 + 5) // 6 : -1]
+            if len(middle) >= SHORTEST + 2:
+                yield middle
+
 
 KEY_VARIABLES: dict[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),

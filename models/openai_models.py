@@ -1,19 +1,45 @@
-"""Adapter for OpenAI's chat completions, and for the many servers that speak the same.
-
-The SDK's ``parse`` is not used: it rewrites schemas, and loses reply and usage where the JSON is bad.
-"""
+"""Adapters for OpenAI's chat completions and embeddings, and for the many servers that speak the same."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, Usage, base64_text
-from .edge import Edge, text_or_none, tokens, usage_or_none
-from .openai_client import openai_client
+from .edge import Edge, messages_to_send, text_or_none, tokens, usage_or_none
+from .keys import Redactor, find_key
 from .options import ModelOptions
-from .secrets import Redactor
 from .spec import COMPATIBLE, ModelSpec
-from .structured import messages_to_send
+from .transport import GRACE, headers_not_ours, headers_of, http_client
+from .vectors import first_vector, read_vector, text_to_encode
+
+if TYPE_CHECKING:
+    import openai
+
+OPENAI = "https://api.openai.com/v1"
+"""The SDK's default, named here so that no environment variable moves it unseen."""
+
+
+def openai_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "openai.AsyncOpenAI":
+    """Return the client for one model, without retries of its own.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+    import openai
+
+    key = find_key(spec, options, redactor)
+    headers: dict[str, Any] = headers_not_ours("OPENAI_CUSTOM_HEADERS", key, openai.omit)
+    if spec.provider == COMPATIBLE:
+        # The SDK would take both from the environment; they are nobody else's business.
+        headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=options.base_url or spec.base_url or OPENAI,
+        timeout=options.call_timeout + GRACE,
+        max_retries=0,
+        default_headers={**headers, **headers_of(spec, options, redactor)},
+        http_client=http_client(spec, options, redactor),
+    )
 
 
 class OpenAIChat:
@@ -130,3 +156,60 @@ def _usage(usage: Json) -> Usage | None:
             cache_write_tokens=tokens(given, "cache_write_tokens"),
         )
     )
+
+
+class OpenAIEmbedding:
+    """An encoder behind OpenAI's embeddings: one text per call.
+
+    Several texts in one call would be fewer calls, and numbers that depend on the company they were sent in:
+    servers that pad batches give slightly other vectors.
+
+    Args:
+        spec: which model, and where.
+        options: its settings; ``extra`` may hold ``dimensions``.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        import httpx2
+
+        self._name = spec.name
+        self._edge = Edge(options, redactor)
+        self._client = openai_client(spec, options, redactor)
+        self._raw = httpx2.Response
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Encode one text.
+
+        Raises:
+            CallFault: no reply arrived, or something else than a vector is wanted.
+        """
+        asked: dict[str, Json] = {"model": self._name, "input": [text_to_encode(request)]}
+        body = {"encoding_format": "float", **request.extra, **asked}
+        try:
+            response = await self._client.post("/embeddings", body=body, cast_to=self._raw)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            failure = error
+        else:
+            return self._edge.reply(request, response.headers, response.content, read_embedding)
+        return self._edge.failed(request, failure)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+
+def read_embedding(document: Mapping[str, Any]) -> Reply | None:
+    """Return the reply in an embeddings response; None where the JSON is none."""
+    if not isinstance(document.get("data"), list):
+        return None
+    usage = document.get("usage")
+    counted = usage_or_none(Usage(tokens(usage, "prompt_tokens")))
+    model = text_or_none(document.get("model"))
+    vector = read_vector(first_vector(document))
+    if vector is None:
+        return Reply("empty", "", "the service gave no vector that can be used", None, model, counted)
+    return Reply("ok", vector, None, None, model, counted)

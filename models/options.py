@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import ConfigError
-from ..schemas.base import Own
 from ..schemas.canonical import Json
+from ..schemas.values import Own
 from .chat import ChatRequest, Structured
 from .spec import ModelSpec, parse_spec
 

@@ -8,8 +8,8 @@ from typing import TypeAlias, cast
 
 from ..errors import ConfigError, MissingRequirement
 from .chat import ChatModel
+from .keys import Redactor
 from .options import ModelOptions
-from .secrets import Redactor
 from .spec import COMPATIBLE, ModelSpec
 
 ADAPTERS: tuple[tuple[str, str], ...] = (
@@ -21,8 +21,8 @@ ADAPTERS: tuple[tuple[str, str], ...] = (
 """Provider and ``module:attribute`` of its adapter."""
 
 ENCODERS: tuple[tuple[str, str], ...] = (
-    ("openai", ".openai_embedding:OpenAIEmbedding"),
-    (COMPATIBLE, ".openai_embedding:OpenAIEmbedding"),
+    ("openai", ".openai_models:OpenAIEmbedding"),
+    (COMPATIBLE, ".openai_models:OpenAIEmbedding"),
 )
 """The same for encoders, whose specs begin with ``embedding:``."""
 

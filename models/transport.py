@@ -7,9 +7,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
 
 from ..errors import MissingRequirement
-from .keys import expand
+from .keys import Redactor, expand
 from .options import ModelOptions
-from .secrets import Redactor
 from .spec import ModelSpec
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from ..evaluation.stats.bootstrap import divided
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
-from ..schemas.score import Score
+from ..schemas.values import Score
 from .judged import Judged, unit_of
 from .participants import Estimate, Floats, Resampling, Statistic, estimate, scores
 from .recoverability import Answered, Unit, tabulated

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.archive.archive import Archive, check_hash
-from ..evaluation.completion.scores import PanelScore
-from ..evaluation.events.score import score_archive, subject_methods
+from ..evaluation.events.score import PanelScore, score_archive, subject_methods
 from ..evaluation.events.votes import Definitions, NonResponse
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
 from ..releases.events.suites import SUITE, load_suite
 from ..schemas.events import Suite
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from .participants import lines_of
 from .read import Known, read_human
 from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text

@@ -33,10 +33,9 @@ from ..evaluation.archive.replies import last_attempts
 from ..evaluation.recoverability.definitions import Nonresponse
 from ..evaluation.recoverability.matching import Key, Marker, accepted
 from ..evaluation.stats.bootstrap import divided
-from ..schemas.human import HumanRow
-from ..schemas.judgement import Judgement
+from ..schemas.judgement import HumanRow, Judgement
 from ..schemas.katha import Question
-from ..schemas.score import Score
+from ..schemas.values import Score
 from .participants import Floats, Resampling, estimate, lines_of, scores
 from .recoverability import Unit, majorities, majority
 

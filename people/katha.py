@@ -9,7 +9,7 @@ from ..evaluation.archive.archive import check_hash, sources_of
 from ..evaluation.archive.protocols import release_sha256
 from ..evaluation.recoverability.definitions import Definitions
 from ..releases.loading import Release, load
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from .against import against
 from .judged import ENSEMBLE, Judged, fitted_weights, judged, label_agreement, preference_agreement
 from .participants import lines_of

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.stats.bootstrap import divided, draws, percentile_interval
-from ..schemas.human import HumanRow
-from ..schemas.score import Score
+from ..schemas.judgement import HumanRow
+from ..schemas.values import Score
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]

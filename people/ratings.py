@@ -34,9 +34,9 @@ import numpy as np
 
 from ..evaluation.stats.agreement import Level, fleiss_kappa, krippendorff_alpha, observed_agreement
 from ..evaluation.stats.paired import SignedRank, signed_rank
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
-from ..schemas.score import Score
+from ..schemas.values import Score
 from .participants import Resampling, lines_of, means, score_of
 from .recoverability import Unit, is_right
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ..errors import InputError, UserError
-from ..schemas.csv_text import without_guard
-from ..schemas.human import NEEDED, HumanRow
+from ..schemas.canonical import without_guard
+from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain, reason_of

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 
 from ..evaluation.recoverability.matching import Key, accepted
 from ..evaluation.stats.bootstrap import divided
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
-from ..schemas.score import Score
 from ..schemas.text import normalize_answer
+from ..schemas.values import Score
 from .participants import Floats, Resampling, Statistic, estimate, lines_of, means, scores
 
 Unit = tuple[object, ...]

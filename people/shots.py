@@ -25,7 +25,7 @@ from ..evaluation.shots.score import score_archive
 from ..evaluation.shots.scores import ImageScores
 from ..evaluation.shots.tables import ShotScore, scored_shots
 from ..evaluation.stats.correlation import NAMES, correlate
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from .participants import lines_of
 from .ratings import human_ratings, methods_of, preferences
 from .read import Known, read_human

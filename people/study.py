@@ -13,9 +13,9 @@ from ..errors import ConfigError
 from ..evaluation.archive.archive import Archive
 from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
 from ..evaluation.shots.definitions import Definitions as ImageDefinitions
-from ..schemas.base import Own
-from ..schemas.human import HumanRow
+from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
+from ..schemas.values import Own
 from .against import LEVELS
 from .participants import Resampling
 from .ratings import agreements

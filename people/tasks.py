@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigError, InputError, TargetError, UserError
-from ..schemas.canonical import pretty_bytes, write_atomic
-from ..schemas.csv_text import csv_text
+from ..schemas.canonical import csv_text, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json, reason_of
 
 PER_PROMPT = 2

@@ -11,17 +11,17 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ..schemas.issue import Issue
 from ..schemas.paths import format_path
+from ..schemas.values import Issue
 from ..validators.katha.dataset import as_user_error
-from ..validators.redacted import find_redacted
+from ..validators.view import find_redacted
 from .form import Facts, LeftOut, ReleaseForm
 from .layout import CHANGES
 from .loading import read_rows
 from .options import Licence, PackOptions, one_licence
 from .pack.croissant import UNSTATED, stated_languages
-from .parquet import TableWriter
 from .run_folder import FinishedRun
+from .tables import TableWriter
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
+from ..schemas.values import Issue
 from .diff.form import DiffForm
 from .layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from .options import Licence, PackOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.decisions import decisions
+from ..engine.journal import decisions
 from ..engine.lock import hold
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, read_manifest

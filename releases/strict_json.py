@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..schemas.issue import Issue
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
+from ..schemas.values import Issue
 from ..validators.codes import show
 from ..validators.report import IssueBin
 

@@ -1,13 +1,22 @@
-"""The flat tables of a release: columns, which record types give, keys, references and rows."""
+"""The flat tables of a release: columns, which record types give, keys, references and rows.
 
-from collections.abc import Iterator, Mapping
+Parquet files with explicit schemas, written row group by row group so that memory stays small.
+
+The bytes depend on the rows and the pyarrow version only: fixed row groups, codec and level, no build time.
+A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from types import TracebackType
+from typing import Any, Literal, Self, get_args, get_origin
 
-from ..schemas.base import Own
 from ..schemas.canonical import Json
 from ..schemas.plain_files import open_plain, parse_json
+from ..schemas.values import Own
+from .layout import parquet_path
 
 Kind = Literal["text", "integer", "boolean", "texts", "integers"]
 
@@ -96,3 +105,159 @@ def _kind_of(annotation: Any) -> tuple[Kind | None, int | None]:  # noqa: ANN401
         length = None if inner[-1] is Ellipsis else len(inner)
         return many.get(inner[0]), length
     return _kind_of(inner[0]) if len(inner) == 1 else (None, None)
+
+
+ROW_GROUP = 2000
+BATCH = 64
+"""Rows that are in memory at a time."""
+_LEAST_BOUND = 256 << 20
+_MOST_TIMES = 1000
+"""What a table may decode to: 256 MiB, or so many times its file. Our own stay below forty times."""
+_LARGEST_BATCH = 1 << 30
+_LARGEST_TEXT = 64 << 20
+_CODEC = {"compression": "zstd", "compression_level": 3, "version": "2.6", "data_page_version": "1.0"}
+
+
+def arrow_schema(table: Table) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the explicit Arrow schema of a table."""
+    import pyarrow as pa
+
+    kinds = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "boolean": pa.bool_(),
+        "texts": pa.list_(pa.string()),
+        "integers": pa.list_(pa.int64()),
+    }
+    return pa.schema([(column.name, kinds[column.kind]) for column in table.columns])
+
+
+class TableWriter:
+    """Writes the flat tables of a release while its records stream by, in id order."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rows: dict[tuple[str, str], tuple[Table, list[dict[str, Json]]]] = {}
+        self._writers: dict[tuple[str, str], Any] = {}
+        self.counts: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                for table, split_file in [(table, key[1]) for key, (table, _) in self._rows.items()]:
+                    self._flush(table, split_file)
+        finally:
+            for writer in self._writers.values():
+                writer.close()
+
+    def add(self, table: Table, split_file: str, row: dict[str, Json]) -> None:
+        """Add one row to the file of a table and split."""
+        _, rows = self._rows.setdefault((table.name, split_file), (table, []))
+        rows.append(row)
+        if len(rows) == ROW_GROUP:
+            self._flush(table, split_file)
+
+    def _flush(self, table: Table, split_file: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        _, rows = self._rows[table.name, split_file]
+        if not rows:
+            return
+        schema = arrow_schema(table)
+        path = parquet_path(table.name, split_file)
+        writer = self._writers.get((table.name, split_file))
+        if writer is None:
+            target = self._folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            writer = self._writers[table.name, split_file] = pq.ParquetWriter(target, schema, **_CODEC)
+        group = pa.Table.from_pylist(rows, schema=schema).combine_chunks()
+        writer.write_table(group, row_group_size=ROW_GROUP)
+        self.counts[path] = self.counts.get(path, 0) + len(rows)
+        rows.clear()
+
+
+class TooLarge(ValueError):
+    """A table decodes to more than one of its size does."""
+
+
+@contextmanager
+def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
+    """Open a Parquet file that others may have made, as a ``pyarrow.parquet.ParquetFile``.
+
+    Args:
+        path: the file.
+        plain: to see what the file says of itself, with its own types. To read rows, leave it out: then texts
+            stay as the file has them, each once, until :func:`batches` has asked how long all are.
+
+    Raises:
+        OSError: it is no regular file.
+        ValueError: it is no Parquet file. TooLarge: it says that it decodes to more than a table of its size.
+    """
+    import pyarrow.parquet as pq
+
+    limits = {"thrift_string_size_limit": _LARGEST_TEXT, "thrift_container_size_limit": 1_000_000}
+    with open_plain(path) as file:
+        with pq.ParquetFile(file, **limits) as table:
+            columns = [table.schema.column(number) for number in range(len(table.schema))]
+            texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+            if not 0 <= _stated(table) <= _bound(path.stat().st_size):
+                raise TooLarge(f"it decodes to {_stated(table):,} bytes, too many for its size")
+            if plain:
+                yield table
+                return
+        with pq.ParquetFile(file, read_dictionary=texts, **limits) as table:
+            yield table
+
+
+def batches(table: Any, size: int, columns: Sequence[str] | None = None) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    """Yield the rows of an open table in small batches, in which a text that is repeated stands once.
+
+    Args:
+        table: from :func:`open_table`.
+        size: bytes of its file.
+        columns: those that are read; all by default.
+
+    Raises:
+        ValueError: it is damaged. TooLarge: it decodes to more than a table of its size does.
+    """
+    decoded = 0
+    for batch in table.iter_batches(batch_size=BATCH, columns=columns):
+        now = sum(map(_decoded, batch.columns))
+        decoded += now
+        if decoded > _bound(size) or now > _LARGEST_BATCH:
+            raise TooLarge(f"it decodes to {decoded:,} bytes and more, too many for its size")
+        yield batch
+
+
+def _decoded(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Return how many bytes an Arrow array has once its dictionaries are decoded."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        values = column.dictionary
+        lengths = pc.binary_length(values) if not types.is_primitive(values.type) else None
+        return column.nbytes if lengths is None else int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _decoded(column.flatten())
+    if types.is_struct(column.type):
+        return sum(map(_decoded, column.flatten()))
+    return int(column.nbytes)
+
+
+def _stated(table: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Return how many bytes a table says that its columns have, before they are decoded; -1 for nonsense."""
+    groups = [table.metadata.row_group(number) for number in range(table.metadata.num_row_groups)]
+    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
+    sizes = [(column.total_uncompressed_size, 8 * column.num_values) for column in columns]
+    return -1 if any(min(pair) < 0 for pair in sizes) else sum(map(max, sizes))
+
+
+def _bound(size: int) -> int:
+    return max(_LEAST_BOUND, _MOST_TIMES * size)

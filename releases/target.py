@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..engine.privacy import keep_private
+from ..engine.lock import keep_private
 from ..errors import TargetError
 from ..schemas.canonical import Json
 from ..schemas.plain_files import read_json

@@ -1,10 +1,12 @@
-"""Canonical JSON, digests and file writing: one byte form per value, the same on every machine."""
+"""Canonical JSON, digests, CSV and file writing: one byte form per value, the same on every machine."""
 
+import csv
 import hashlib
+import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,36 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a cell begins with that spreadsheets compute."""
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV with LF; text that a spreadsheet would compute gets an apostrophe before it.
+
+    Args:
+        header: names of the columns, which may come from data, too.
+        rows: cells in their order; numbers stay numbers, None is an empty cell.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_cell(name) for name in header])
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def without_guard(cell: str) -> str:
+    """Return the text of a cell without the apostrophe that :func:`csv_text` put before it."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        clean = value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+        clean = clean.replace("\r\n", "\n").replace("\r", "\n")  # a bare one would end the row for readers
+        return f"'{clean}" if clean.startswith(_FORMULA) else clean
+    return value

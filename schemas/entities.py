@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, StrictBool, StrictInt, StrictStr
 
-from .base import Own, Wire
-from .values import Check
+from .values import Check, Own, Wire
 
 EntityType = Literal["character", "location", "object"]
 TYPES: tuple[EntityType, ...] = ("character", "location", "object")

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Own, Wire
 from .canonical import digest
+from .values import Own, Wire
 
 PARTICIPANTS = ("human", "animal", "object")
 ORIGINS = ("retrieval", "creative")

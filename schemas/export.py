@@ -8,11 +8,9 @@ from ..errors import TargetError
 from .canonical import Json, pretty_bytes, write_atomic
 from .entities import EntityEpisode, EntitySplits, EpisodeRecord
 from .events import SuiteRecord
-from .human import HumanRow
-from .judgement import EvaluationManifest, Judgement
+from .judgement import EvaluationManifest, HumanRow, Judgement
 from .katha import HumanValidation, KathaBundle, ProducerLine, StoryRecord, Variant
-from .story import Story
-from .values import Edit, Envelope
+from .values import Edit, Envelope, Story
 
 PUBLISHED: dict[str, type[BaseModel]] = {
     "edit": Edit,

@@ -1,14 +1,10 @@
-"""One reply of a judge, as ``judgements.jsonl`` keeps it; and the manifest of an evaluation.
-
-The archive is all that scoring reads besides the release or the suite: whoever has it can compute every
-number again, also from replies that somebody else published.
-"""
+"""What a judge replied and what a person said, a line of a file each; the manifest of an evaluation."""
 
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from .base import Own
+from .values import Own
 
 JUDGEMENT_VERSION = "1"
 
@@ -90,3 +86,99 @@ class EvaluationManifest(Own):
         description="Methods, hash of their outputs, stories requested and valid."
     )
     environment: dict[str, Any] = Field(description="Versions, and where release and outputs were.")
+
+
+HumanKind = Literal["answer", "moral_label", "rating", "preference", "completion", "attention"]
+Confidence = Literal["low", "medium", "high"]
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "answer": ("item", "condition", "answer"),
+    "moral_label": ("item", "condition", "labels"),
+    "rating": ("item", "method", "criterion", "value"),
+    "preference": ("item", "method", "baseline", "criterion"),
+    "completion": ("item", "method", "completion"),
+    "attention": ("item", "value"),
+}
+"""Kind -> the columns that it cannot do without, besides ``kind`` and ``rater``."""
+VALUES: dict[str, tuple[int, int]] = {"preference": (-2, 2), "attention": (0, 1)}
+"""Kind -> least and greatest ``value``; what a rating may be depends on the evaluation."""
+
+
+class HumanRow(Own):
+    """One line of ``human.jsonl``; the columns of a CSV file have the same names.
+
+    In CSV an empty cell is null, and the parts of a list are separated by ``|``.
+    """
+
+    kind: HumanKind = Field(description="What was asked.")
+    rater: str = Field(min_length=1, description="Anonymised id of the person.")
+    item: str | None = Field(
+        default=None,
+        description="Question id for an answer; story id for a moral label, a rating or a preference, or a "
+        "shot such as 01/shot_03; file name of the video in the suite for a completion; any id for an "
+        "attention check.",
+    )
+    condition: Literal["text", "image", "text_image"] | None = Field(
+        default=None, description="Evidence that the person saw; for answers and moral labels."
+    )
+    method: str | None = Field(
+        default=None,
+        description="Method whose output was shown; null under text-only evidence. Of a preference: the one "
+        "that positive values favour.",
+    )
+    seed: int | None = Field(default=None, description="Seed of the generation, where there are several.")
+    answer: str | None = Field(
+        default=None, description="Free answer, or unclear. Of a preference without a value: unclear."
+    )
+    labels: tuple[str, ...] = Field(
+        default=(), max_length=3, description="Up to three moral labels, the likeliest first; or unclear."
+    )
+    criterion: str | None = Field(
+        default=None, description="What was rated or compared, such as NCS, MAS, EES, visual, Q1 or Q15."
+    )
+    value: int | None = Field(
+        default=None,
+        description="Rating 1 to 5, of shot images 0 to 4; preference -2 to 2; attention check 1 (passed) "
+        "or 0.",
+    )
+    baseline: str | None = Field(default=None, description="Method that negative values favour.")
+    completion: tuple[Literal[0, 1], ...] = Field(
+        default=(), description="For each event, whether it was completed."
+    )
+    confidence: Confidence | None = Field(default=None, description="How sure the person was.")
+    seconds: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="How long the person took."
+    )
+    repeat: int = Field(default=0, ge=0, description="0, or which repetition of a control this is.")
+    group: str | None = Field(default=None, description="Group of participants that the person belongs to.")
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> "HumanRow":
+        for name in NEEDED[self.kind]:
+            if getattr(self, name) in (None, (), ""):
+                keyed = (self.kind, name) == ("completion", "method")
+                unless = ", unless its item is a task whose key is given with --key" if keyed else ""
+                raise ValueError(f"{name}: a line of kind {self.kind} needs it{unless}")
+        shows = self.kind in ("answer", "moral_label") and self.condition != "text"
+        if shows and not self.method:
+            raise ValueError(f"method: a line of kind {self.kind} under {self.condition} needs it")
+        if self.condition == "text" and self.method is not None:
+            raise ValueError("method: nothing is shown under text-only evidence, so leave it empty")
+        return self
+
+    @model_validator(mode="after")
+    def _values_are_in_range(self) -> "HumanRow":
+        if self.kind == "preference" and (self.value is None) == (self.answer != "unclear"):
+            raise ValueError("value: a preference has a value from -2 to 2, or else the answer unclear")
+        if self.kind in VALUES and self.value is not None:
+            low, high = VALUES[self.kind]
+            if not low <= self.value <= high:
+                raise ValueError(f"value: a {self.kind} goes from {low} to {high}, and this is {self.value}")
+        if self.kind == "preference" and self.method == self.baseline:
+            raise ValueError("baseline: a preference compares two methods, and these are the same")
+        return self
+
+    def place(self) -> tuple[str | int | None, ...]:
+        """Return what no two lines of one person may share: the thing that was asked."""
+        shown = (self.condition, self.method, self.seed, self.baseline)
+        return (self.rater, self.kind, self.item, self.criterion, *shown, self.repeat)

@@ -6,8 +6,7 @@ Strings that the tables require but a drafting planner may not know are nullable
 
 from pydantic import Field
 
-from .base import Own
-from .values import Check, FieldProducer
+from .values import Check, FieldProducer, Own
 
 SCHEMA_VERSION = "1"
 

@@ -1,5 +1,11 @@
-"""JSON paths of the simple kind, ``$.scenes[2].action``: parse, format, read and replace."""
+"""Places in JSON documents: simple paths, paths with names in quotes, and JSON pointers.
 
+``$.scenes[2].action`` is a simple path. In a quoted one any name may stand, as in
+``$.Shots[0]['Setting Description'].en``; every simple path is one of these, too.
+A pointer (RFC 6901), such as ``/scenes/2/any key``, reaches keys of every form.
+"""
+
+import json
 import re
 from collections.abc import Callable, Sequence
 
@@ -101,3 +107,112 @@ def _replaced(node: Json, steps: Steps, value: Json) -> Json:
     if isinstance(node, list):
         return [_replaced(child, rest, value) if i == head else child for i, child in enumerate(node)]
     return {key: _replaced(child, rest, value) if key == head else child for key, child in node.items()}
+
+
+def pointer(steps: Sequence[str | int]) -> str:
+    """Return the pointer made of these steps; of none it is empty, and stands for the whole."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
+def steps_of(text: str) -> tuple[str, ...]:
+    """Return the steps of a pointer, as texts.
+
+    Raises:
+        ValueError: the text is no pointer.
+    """
+    if text and not text.startswith("/"):
+        raise ValueError(f"a JSON pointer is empty or starts with /, not {text[:20]!r}")
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
+
+
+def value_at_pointer(document: Json, text: str) -> Json:
+    """Return the value that a pointer names.
+
+    Raises:
+        LookupError: nothing is there.
+        ValueError: the text is no pointer.
+    """
+    value = document
+    for step in steps_of(text):
+        value = value[_key(value, step, text)]
+    return value
+
+
+def put_at_pointer(document: Json, text: str, value: Json) -> None:
+    """Put a value where a pointer says, in place; the object or list that is to hold it exists.
+
+    Raises:
+        LookupError: nothing is there that could hold it.
+        ValueError: the text is no pointer, or an empty one.
+    """
+    holder, key = _place(document, text)
+    if isinstance(holder, dict):
+        holder[key] = value
+    else:
+        holder[_key(holder, key, text)] = value
+
+
+def drop_at_pointer(document: Json, text: str) -> None:
+    """Remove the field of an object that a pointer names, in place.
+
+    Raises:
+        LookupError: nothing is there.
+        ValueError: the text is no pointer, or an empty one.
+    """
+    holder, key = _place(document, text)
+    del holder[_key(holder, key, text)]
+
+
+def _place(document: Json, text: str) -> tuple[Json, str]:
+    *above, last = steps_of(text) or ("",)
+    if not text:
+        raise ValueError("an empty JSON pointer names the whole, which nothing holds")
+    return value_at_pointer(document, pointer(above)), last
+
+
+def _key(holder: Json, step: str, text: str) -> str | int:
+    if isinstance(holder, dict) and step in holder:
+        return step
+    if isinstance(holder, list) and step.isascii() and step.isdigit() and int(step) < len(holder):
+        return int(step)
+    raise LookupError(f"nothing at {text}")
+
+
+_QUOTED_STEP = re.compile(
+    r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\['([^'\\]*)'\]|\[(\"(?:[^\"\\]|\\.)*\")\]", re.DOTALL
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def parse_quoted(path: str) -> Steps:
+    """Return the steps of a path.
+
+    Raises:
+        ValueError: the text is not a path of this kind.
+    """
+    return parsed(path, _QUOTED_STEP, _quoted_step)
+
+
+def _quoted_step(match: re.Match[str]) -> str | int:
+    plain, index, single, double = match.groups()
+    if index is not None:
+        return int(index)
+    if double is None:
+        return str(plain if plain is not None else single)
+    try:
+        return str(json.loads(double))
+    except ValueError as error:
+        raise ValueError(f"cannot read the name {double[:40]} in the JSON path {match.string!r}") from error
+
+
+def quoted_path(steps: Sequence[str | int]) -> str:
+    """Return the path that :func:`parse_quoted` reads as these steps, whatever names are among them."""
+    return "$" + "".join(map(_written, steps))
+
+
+def _written(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _PLAIN.fullmatch(step):
+        return f".{step}"
+    return f"['{step}']" if "'" not in step and "\\" not in step else f"[{json.dumps(step)}]"

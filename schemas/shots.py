@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Own, Wire
+from .values import Own, Wire
 
 LANGUAGES = ("en", "ch")
 """The two languages of the format, by its own keys."""

@@ -1,4 +1,4 @@
-"""Text normalisation that builders and validators share."""
+"""Texts, ids and language tags: what they look like, and how texts are normalised."""
 
 import re
 import unicodedata
@@ -81,3 +81,60 @@ def unspaced_count(text: str) -> int:
 def is_unspaced(text: str) -> bool:
     """Return whether more than a third of a text is in a script that puts no space between words."""
     return unspaced_count(text) * 3 > len(text)
+
+
+STORY_ID_LENGTH = 64
+_STORY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_PART_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}", re.ASCII)
+_LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
+
+
+def is_story_id(text: str) -> bool:
+    """Return whether a text may be the id of a story: it becomes part of file names and keys."""
+    return _STORY_ID.fullmatch(text) is not None
+
+
+def is_part_id(text: str) -> bool:
+    """Return whether a text may be the id of a question, variant or pair.
+
+    Such an id may be longer than a story's, because it may begin with one.
+    """
+    return _PART_ID.fullmatch(text) is not None
+
+
+def is_language_tag(text: str) -> bool:
+    """Return whether a text has the shape of a BCP 47 tag whose language has two or three letters.
+
+    BCP 47 also sets aside longer languages, of which none is registered.
+    """
+    return _LANGUAGE_TAG.fullmatch(text) is not None
+
+
+def primary_language(tag: str) -> str:
+    """Return the language of a tag without script and region, in lower case: ``zh`` of ``zh-Hans``."""
+    return tag.partition("-")[0].lower()
+
+
+def slug(text: str) -> str:
+    """Return a story id made of a text such as a file's name: ASCII letters, digits, ``_`` and ``-``.
+
+    Accents are dropped, everything else becomes a dash; empty where nothing is left.
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")[:STORY_ID_LENGTH].rstrip("-_")
+
+
+PLURALS = {
+    "random half": "random halves", "reply": "replies", "source family": "source families",
+    "story": "stories",
+}  # fmt: skip
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 judge, 2 judges, 1,200 stories."""
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return PLURALS.get(noun, f"{noun}s")

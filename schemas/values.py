@@ -1,8 +1,59 @@
-"""Values that the benchmark formats share."""
+"""Values that all formats share: base types, scores, issues, producers of fields, edits.
 
-from pydantic import Field
+Own types are strict and frozen, wire types keep what they get.
+"""
 
-from .base import Own
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+
+class Own(BaseModel):
+    """Base of Fabula's own types: frozen, tuples instead of lists, unknown fields refused.
+
+    Types hold shape only; what a value means is checked by the validators.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON with lists, every field present."""
+        return self.model_dump(mode="json")
+
+
+class Wire(BaseModel):
+    """Base of types that mirror somebody else's format: unknown fields kept, absent is not null."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was read, equal as parsed JSON: absent fields stay absent, unknown ones stay."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    def unknown_fields(self) -> tuple[str, ...]:
+        """Return the names of the fields that the format does not define, in order."""
+        return tuple(self.model_extra or ())
+
+
+@cache
+def wire_of(own: type[Own]) -> type[Wire]:
+    """Return the wire type that mirrors an own type: every field optional and nullable, extras kept."""
+    fields: dict[str, Any] = {
+        name: (_wired(info.annotation) | None, None) for name, info in own.model_fields.items()
+    }
+    model: type[Wire] = create_model(f"Wire{own.__name__}", __base__=Wire, __doc__=own.__doc__, **fields)
+    return model
+
+
+def _wired(annotation: Any) -> Any:  # noqa: ANN401 - annotations are any object
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return wire_of(annotation) if issubclass(annotation, Own) else annotation
+    if get_origin(annotation) is tuple:
+        inner, *rest = get_args(annotation)
+        return tuple[_wired(inner), *rest]  # type: ignore[misc]
+    return annotation
 
 
 class FieldProducer(Own):
@@ -39,3 +90,83 @@ class Envelope(Own):
     schema_version: str = Field(description="Version of the payload's schema.")
     id: str = Field(description="Record id.")
     payload: dict[str, object] = Field(description="The record and what belongs to it.")
+
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Issue:
+    """One finding of a validator.
+
+    Attributes:
+        where: the file (and line) or the record id concerned.
+        path: JSON path inside the record, ``$`` for the whole of it.
+        code: stable code of the rule, such as ``scene-order``.
+        message: what was expected and what was found.
+        cure: what to do, in one line.
+        level: ``error`` makes a data set invalid, ``warning`` is worth a look.
+    """
+
+    where: str
+    path: str
+    code: str
+    message: str
+    cure: str
+    level: Level = "error"
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.path} [{self.code}] {self.message}\n  fix: {self.cure}"
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the issue as plain JSON."""
+        return asdict(self)
+
+
+class Score(Own):
+    """One value of a metric: the value itself, or why there is none.
+
+    ``numerator`` and ``denominator`` are kept so that scores of parts can be pooled by adding.
+    """
+
+    value: float | None = Field(description="The value; null exactly when status is not ok.")
+    status: Literal["ok", "undefined", "failed"] = Field(description="Whether there is a value.")
+    reason: str | None = Field(default=None, description="Why there is none.")
+    numerator: float | None = Field(default=None, description="Sum over what was counted.")
+    denominator: float | None = Field(default=None, description="How much was counted.")
+    low: float | None = Field(default=None, description="Lower end of the 95 % interval.")
+    high: float | None = Field(default=None, description="Upper end of the 95 % interval.")
+    counts: dict[str, int] = Field(default_factory=dict, description="Coverage: how many of what went in.")
+
+    @model_validator(mode="after")
+    def _value_fits_status(self) -> "Score":
+        if (self.value is None) == (self.status == "ok"):
+            raise ValueError("a score has a value exactly when its status is ok")
+        return self
+
+    @classmethod
+    def ratio(cls, numerator: float, denominator: float, why_undefined: str, **counts: int) -> "Score":
+        """Return numerator / denominator, undefined where nothing was counted."""
+        if denominator == 0:
+            return cls(value=None, status="undefined", reason=why_undefined, counts=counts)
+        value = numerator / denominator
+        return cls(value=value, status="ok", numerator=numerator, denominator=denominator, counts=counts)
+
+
+class Story(Own):
+    """A source story.
+
+    ``text`` is kept exactly as it was given; ``normalized_text`` is what the builders work on.
+    """
+
+    id: str = Field(description="Story id.")
+    title: str = Field(description="Title.")
+    language: str = Field(description="BCP 47 language tag.")
+    text: str = Field(description="The text, untouched.")
+    normalized_text: str = Field(description="NFC, control characters removed, white space collapsed.")
+    source_collection: str = Field(description="Source family; see the vocabulary source_dataset.")
+    source_reference: str | None = Field(description="Where in the collection, such as an index number.")
+    rights_status: str = Field(description="Rights-screening result; see the vocabulary rights_status.")
+    narrative_type: str | None = Field(default=None, description="Given by the author, if at all.")
+    moral_label: str | None = Field(default=None, description="Given by the author, if at all.")
+    dataset_license: str | None = Field(default=None, description="Licence that its record is to have.")

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..models.vision.crop import cut
-from ..models.vision.devices import Place
-from ..models.vision.types import Box, Card, Rows, identity_of
+from ..models.vision.types import Box, Card, Rows, cut, identity_of
+from ..models.vision.weights import Place
 from ..schemas.canonical import Json
 from .drawn_film import HEIGHT, WIDTH, Box4, DrawnFilm, Standing
 

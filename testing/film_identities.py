@@ -9,8 +9,8 @@ from typing import Any
 from ..builders.entities import cluster_people, detect_people, embed_tracklets, track_people
 from ..builders.entities.drafts import Person, Shot, Tracklet, Video
 from ..engine.stage import Item, Made, Tools
-from ..schemas.base import Own
 from ..schemas.canonical import Json
+from ..schemas.values import Own
 from .drawn_film import FPS, HEIGHT, WIDTH, DrawnFilm
 from .track_metrics import IdentityScores, Named, identity_scores, identity_switches, overlaps_of
 

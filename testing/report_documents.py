@@ -23,7 +23,7 @@ from ..evaluation.report.model import (
     Verdict,
 )
 from ..evaluation.report.page import Thumbnails
-from ..schemas.score import Score
+from ..schemas.values import Score
 
 HOSTILE = (
     "</bdi></script></style><script>document.title='owned'</script>",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..media.images import open_picture
-from ..models.vision.devices import Place
 from ..models.vision.store import vector_key
 from ..models.vision.types import Box, Card, Rows, TextRows, identity_of
+from ..models.vision.weights import Place
 from .drawn_shots import CAST, draw_shot
 
 if TYPE_CHECKING:

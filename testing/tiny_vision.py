@@ -243,10 +243,10 @@ def _grounding_dino(folder: Path) -> dict[str, Any]:
 
 
 def _people(folder: Path) -> dict[str, Any]:
-    from ..models.vision.people import library
+    from ..models.vision.detectors import ultralytics_library
 
     _seeded()
-    model = library()("yolo11n.yaml")
+    model = ultralytics_library()("yolo11n.yaml")
     model.model.names = {0: "person", **{number: f"thing {number}" for number in range(1, 80)}}
     model.save(str(folder / "people.pt"))
     return {"local": folder / "people.pt", "size": 160, "threshold": 1e-5}

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ..engine.asking import Ask, BadReply
 from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source
 from ..engine.pipeline import Pipeline
-from ..engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ..engine.stage import Ask, BadReply, Item, Made, Outcome, StageSpec, Tools
 from ..models.chat import ChatRequest, Message, ReplySchema
-from ..models.settings import ModelSettings
+from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from .model_server import Asked
 from .toy_pipeline import HERE as PLAIN

@@ -21,8 +21,8 @@ from ..engine.progress import Reporter
 from ..engine.report import RunReport
 from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..errors import InputError, MissingRequirement, UserError
-from ..schemas.base import Own
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
+from ..schemas.values import Own
 
 HERE = "fabula.testing.toy_pipeline"
 

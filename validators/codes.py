@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 
-from ..schemas.issue import Issue, Level
+from ..schemas.values import Issue, Level
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
 from ..schemas.plain_files import LARGEST_DOCUMENT, is_deep, open_plain
+from ..schemas.values import Issue
 from .codes import issue, show
 
 MAX_LINE = 64 * 1024 * 1024

@@ -7,14 +7,19 @@ from importlib.metadata import entry_points
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
+from ..schemas.values import Issue
 from .codes import label
 from .katha.field_rules import (
     check_bundle,
     check_complete,
     check_hashes,
+    check_ids,
+    check_language,
     check_review,
     check_rights,
+    check_variant_id_forms,
+    check_variant_words,
+    check_words,
     incomplete_reason,
 )
 from .katha.question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
@@ -30,10 +35,8 @@ from .katha.scene_rules import (
     check_variant_labels,
     check_variant_texts,
 )
-from .redacted import check_redacted
 from .schema_check import check_schema
-from .view import Part, Story
-from .word_rules import check_ids, check_language, check_variant_id_forms, check_variant_words, check_words
+from .view import Part, Story, check_redacted
 
 __all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..schemas.canonical import Json
-from ..schemas.issue import Issue
+from ..schemas.values import Issue
 
 KEPT_PER_CODE = 1000
 """So many issues of one code are kept; the rest are counted, so that memory stays bounded."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from ..schemas.export import json_schema
-from ..schemas.issue import Issue
 from ..schemas.paths import format_path
+from ..schemas.values import Issue
 from .codes import issue, show
 
 if TYPE_CHECKING:

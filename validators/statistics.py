@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..schemas.base import Own
 from ..schemas.canonical import Json
+from ..schemas.values import Own
 from ..schemas.vocabulary import vocabulary
 
 TRANSITION_FIELDS = (

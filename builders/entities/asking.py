@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ...engine.asking import UNAVAILABLE, NoAnswer
-from ...engine.stage import Tools
+from ...engine.stage import UNAVAILABLE, NoAnswer, Tools
 from ...models.chat import Part
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...engine.budget import check_models
 from ...engine.calls import model_uses
 from ...engine.config import models_of
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import RunRequest, execute
 from ...engine.journal import NAME as JOURNAL
 from ...engine.pipeline import load_pipeline
-from ...engine.preflight import check_models
 from ...engine.progress import Event
 from ...engine.report import NAME as REPORT
 from ...engine.report import RunReport, read_report

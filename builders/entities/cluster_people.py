@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .distances import Join, Weighed, cluster, forbid, fused, overlapping, unpacked
 from .drafts import Merge, Person, Tracklet
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .judge_style import DOCUMENTARY
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ...schemas.canonical import Json
 from ..step import PlannerSettings
 from .asking import Shown, ask

@@ -16,12 +16,11 @@ from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
-from ...media.problems import MediaProblem
-from ...models.vision.looking import VisionSettings, opened
+from ...media.images import MediaProblem
+from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.types import Box
 from ...schemas.canonical import Json, sha256_file
-from .detections import Row, unreadable, wrong
-from .detections_file import Detections, open_detections
+from .detections import Detections, Row, open_detections, unreadable, wrong
 from .distances import packed_rows
 from .drafts import Box4, Seen, Shot, Video
 from .measure_quality import faces_of_people

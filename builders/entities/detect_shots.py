@@ -8,13 +8,13 @@ from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import MissingRequirement
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .drafts import Video
 
 
@@ -60,7 +60,7 @@ SPEC = StageSpec(
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return what each video is, and its shots: ``spans``, the ``method``, frames that were ``lost``.
 
-    Codes of failures are those of :class:`~fabula.media.problems.MediaProblem`.
+    Codes of failures are those of :class:`~fabula.media.images.MediaProblem`.
 
     Raises:
         MissingRequirement: a library is missing, or the network is another than the run began with.

@@ -7,7 +7,7 @@ Vectors stand in fields as :func:`.vectors.packed` writes them: texts, eight tim
 
 from typing import Literal
 
-from ...schemas.base import Own
+from ...schemas.values import Own
 
 EntityKind = Literal["character", "location", "object"]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ...media.video import Frame
-from ...models.vision.looking import VisionSettings, opened
+from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .distances import Rows, mean_vector, packed, unpacked

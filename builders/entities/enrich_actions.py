@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from ...engine.asking import NoAnswer
-from ...engine.stage import Tools
+from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step

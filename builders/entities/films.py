@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from ...engine.stage import Item
-from ...schemas.base import Own
+from ...schemas.values import Own
 from .drafts import Entity, EntityKind, Merge, Person, Repair, Script
 from .pictures import Views
 

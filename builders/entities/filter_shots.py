@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .drafts import Shot
 from .measure_quality import Quality, bars_of
 

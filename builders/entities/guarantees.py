@@ -8,8 +8,8 @@ model is noted as left: a name in an action that nobody scheduled, one that is n
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...schemas.base import Own
 from ...schemas.entities import LABELS, TYPES
+from ...schemas.values import Own
 from .drafts import Entity, Repair, Script
 from .names import mentions, spelled, unmentioned
 from .windows import ShotSlots

@@ -1,8 +1,7 @@
 """Stage: what kind of footage a shot is, asked of a chat model about a few shots of each video. Optional."""
 
-from ...engine.asking import UNAVAILABLE, NoAnswer
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.settings import ModelSettings
+from ...engine.stage import UNAVAILABLE, Item, Made, NoAnswer, Outcome, StageSpec, Tools
+from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from .asking import Shown, ask
 

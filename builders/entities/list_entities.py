@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field, model_validator
 
-from ...engine.asking import NoAnswer
-from ...engine.stage import Tools
+from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..replies import LONGEST_TEXT, Drafted, Problems

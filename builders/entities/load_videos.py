@@ -12,9 +12,9 @@ from pydantic import Field
 
 from ...engine.stage import Child, Failed, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError
-from ...schemas.base import Own
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
-from ...schemas.ids import slug
+from ...schemas.text import slug
+from ...schemas.values import Own
 
 ROLE = "videos"
 """Role of the sources."""

@@ -11,13 +11,12 @@ import numpy as np
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...media.images import encode_image, fitted
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem, encode_image, fitted
 from ...media.quality import Bars, black_bars, difference, inside, luma, picture_hash, sharpness
 from ...media.video import even_indices
-from ...models.vision.looking import VisionSettings, opened
+from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.types import Box
-from ...schemas.base import Own
+from ...schemas.values import Own
 from .drafts import Shot
 from .pictures import frames_of, keep
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from ...engine.asking import REHEARSED, NoAnswer
-from ...engine.stage import Tools
+from ...engine.stage import REHEARSED, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, by_number, public_name
 from ..step import PlannerSettings, Step

@@ -15,13 +15,12 @@ from ...engine.config import RunConfig
 from ...engine.stage import Item, Made, Tools
 from ...errors import ConfigError, InputError, MissingRequirement
 from ...media.shot_network import fingerprint
-from ...models.vision.devices import Place
-from ...models.vision.looking import VisionSettings, with_weights
-from ...models.vision.needs import Lack, lacks_of, listed
-from ...schemas.base import Own
-from ...schemas.ids import slug
+from ...models.vision.needs import Lack, VisionSettings, lacks_of, listed, with_weights
+from ...models.vision.weights import Place
+from ...schemas.text import slug
+from ...schemas.values import Own
 from . import detect_people, detect_shots, embed_tracklets, load_videos, measure_quality, read_subtitles
-from .detections_file import check_detections, open_detections
+from .detections import check_detections, open_detections
 from .read_subtitles import RAPID
 
 

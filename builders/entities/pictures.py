@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BeforeValidator
 
-from ...media.images import encode_image, fitted
-from ...media.kept import keep_file, kept_bytes
+from ...media.images import encode_image, fitted, keep_file, kept_bytes
 from ...media.video import Frame, frames_at
 from ...models.chat import Image as ChatImage
-from ...models.vision.crop import cut
-from ...models.vision.types import Box
-from ...schemas.base import Own
+from ...models.vision.types import Box, cut
 from ...schemas.canonical import sha256_bytes
+from ...schemas.values import Own
 from .drafts import Box4, Person, Seen, Tracklet
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from ...engine.stage import Child, Item, Made, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .drafts import Repair, Script, ScriptShot
 from .films import Identities
 from .guarantees import in_order, slots_of, within

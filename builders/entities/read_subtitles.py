@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...media.images import fitted
+from ...media.images import MediaProblem, fitted
 from ...media.ocr import TextReader, open_reader
-from ...media.problems import MediaProblem
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .drafts import Shot
 from .measure_quality import looked_at
 from .pictures import frames_of

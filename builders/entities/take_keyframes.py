@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
-from ...media.images import encode_image, fitted
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem, encode_image, fitted
 from ...media.video import even_indices, frames_at
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .drafts import Box4, Person, Tracklet
 from .pictures import PersonView, ShotView, Views, colour_word, histogram, keep
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...schemas.base import Own
+from ...schemas.values import Own
 from .drafts import Seen, Shot, Tracklet
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from ...engine.asking import NoAnswer
-from ...engine.stage import Item, Tools
+from ...engine.stage import Item, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..replies import Drafted, Problems, by_number

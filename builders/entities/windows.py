@@ -25,7 +25,7 @@ from statistics import median
 
 from pydantic import Field
 
-from ...schemas.base import Own
+from ...schemas.values import Own
 
 Bounds = tuple[int, int]
 """Fewest and most shots."""

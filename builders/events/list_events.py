@@ -12,9 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ...engine.asking import BadReply
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.settings import ModelSettings
+from ...engine.stage import BadReply, Item, Made, Outcome, StageSpec, Tools
+from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ...schemas.events import PARTICIPANTS
 from ..replies import ask

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...models.settings import ModelSettings
-from ...schemas.base import Own
+from ...models.spec import ModelSettings
+from ...schemas.values import Own
 from ...validators.events.rules import MOST_PARTICIPANTS, MOST_WORDS, NEAR
 
 SILENT = {"more_than_two": 3, "at_least_two": 2}

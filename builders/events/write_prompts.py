@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ...engine.asking import BadReply
-from ...engine.stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...media.images import encode
-from ...media.problems import MediaProblem
+from ...engine.stage import BadReply, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...media.images import MediaProblem, encode
 from ...models.chat import Image
 from ...schemas.canonical import Json
 from ..replies import ask

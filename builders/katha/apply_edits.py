@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.ids import primary_language
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
+from ...schemas.text import primary_language
 from ...schemas.vocabulary import vocabulary
 from ..step import RULES
 from ..text.spans import scene_spans

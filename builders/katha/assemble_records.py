@@ -7,7 +7,7 @@ near-duplicates, so that nothing moves for the others, and its id is not used ag
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
+from ...schemas.values import Own
 from .drafts import make_bundle
 
 

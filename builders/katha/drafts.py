@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from pydantic import TypeAdapter, ValidationError
 
 from ...engine.stage import Item
-from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
+from ...schemas.values import Own
 from ...validators.katha.field_rules import is_settled, record_hashes
 from ..text.reading import StoryView
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from ...engine.config import models_of
 from ...engine.execute import Options, RunRequest, execute, last_limit
-from ...engine.items import Items
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.manifest import creation_time, read_manifest
 from ...engine.pipeline import load_pipeline
@@ -22,6 +21,7 @@ from ...engine.rehearsal import Script, rehearse
 from ...engine.report import NAME as REPORT
 from ...engine.report import ItemReport, read_report
 from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
+from ...engine.walk import Items
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.plain_files import read_json

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field
 
 from ...engine.report import ItemReport, RunReport
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.ids import primary_language
-from ...schemas.story import Story
-from ...schemas.values import Edit
+from ...schemas.text import primary_language
+from ...schemas.values import Edit, Story
 from ...validators.katha.set_splits import SECTIONS
 from ...validators.similarity import near_duplicates, signature
 from ..rows import Reader, Row

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from ...validators.similarity import DEFAULT_THRESHOLD, near_duplicates
 
 

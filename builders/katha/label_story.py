@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ...schemas.canonical import Json
-from ...schemas.ids import primary_language
+from ...schemas.text import primary_language
 from ..replies import language
 from ..step import PlannerSettings, Step
 from ..text.words import lexicon, whole_words, word_count

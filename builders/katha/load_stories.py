@@ -11,11 +11,10 @@ from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
-from ...schemas.base import Own, wire_of
 from ...schemas.canonical import Json
 from ...schemas.katha import Question, Scene, Transition, Variant
-from ...schemas.story import Story
 from ...schemas.text import normalize_text
+from ...schemas.values import Own, Story, wire_of
 from ...schemas.vocabulary import vocabulary
 from ..rows import Reader, Row, _report, _story_id, read_edits
 from ..story_rows import Settings, StoryRows

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from ...engine.stage import Item, Made, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.issue import Issue
 from ...schemas.paths import Steps
 from ...schemas.text import normalize_answer
-from ...schemas.values import Edit
+from ...schemas.values import Edit, Issue
 from ...validators.codes import label, show
 from ...validators.record_rules import check_story
 from ..editing import Consequence, Editing

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...engine.asking import BadReply
+from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..replies import by_number

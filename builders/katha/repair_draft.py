@@ -13,8 +13,7 @@ from functools import partial
 
 from pydantic import Field
 
-from ...engine.asking import NoAnswer
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, ask
 from ..step import PlannerSettings

@@ -18,9 +18,9 @@ from typing import Literal
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.base import Own
 from ...schemas.canonical import Json
-from ...schemas.ids import primary_language
+from ...schemas.text import primary_language
+from ...schemas.values import Own
 from ...schemas.vocabulary import vocabulary
 from ..text.segments import Analysis
 from ..text.words import find_verb, lower_words, phrase_pattern, verb_kind, word_count

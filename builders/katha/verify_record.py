@@ -7,7 +7,7 @@ that drafted) come those of :mod:`.model.verify`; what that model would not or c
 from collections.abc import Mapping, Sequence
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.settings import ModelSettings
+from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from .rule_checks import rule_checks
 from .verifying import ANSWERABLE, CONSISTENT, PROMPTS, check_draft

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ...engine.asking import NoAnswer
-from ...engine.stage import Tools
-from ...models.settings import ModelSettings
-from ...schemas.base import Own
+from ...engine.stage import NoAnswer, Tools
+from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
+from ...schemas.values import Own
 from ..replies import ask, language
 from .annotate_transitions import transitions_shown
 from .draft_scenes import scenes_shown

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from ...engine.asking import BadReply
+from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...validators.katha.scene_rules import without_article

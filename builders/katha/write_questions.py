@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...engine.asking import BadReply
+from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ...validators.katha.question_rules import (

@@ -14,8 +14,7 @@ import copy
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.paths import Steps, value_at, with_value
-from ...schemas.quoted_paths import parse_quoted, quoted_path
+from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_value
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import read_camera
 from ...validators.shots.script_rules import FIELDS

@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields
 
 from ...engine.stage import Item
 from ...schemas.canonical import Json
-from ...schemas.ids import primary_language
-from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
+from ...schemas.text import contains_phrase, normalize_answer, primary_language, unspaced_count
 from ..replies import Problems, by_number, needed
 from ..text.reading import StoryView
 

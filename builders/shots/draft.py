@@ -12,7 +12,7 @@ by the key of the character, and ``plot``, ``settings`` and ``statics`` by shot.
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...schemas.canonical import Json
-from ...schemas.quoted_paths import quoted_path
+from ...schemas.paths import quoted_path
 from ...validators.shots.script_rules import FIELDS
 from .cast import Sketch
 from .translation import other_language

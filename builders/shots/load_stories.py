@@ -11,10 +11,9 @@ from pydantic import Field, ValidationError
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
 from ...releases.shots.references import is_safe_name
-from ...schemas.base import Own
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
-from ...schemas.story import Story
+from ...schemas.values import Own, Story
 from ...schemas.vocabulary import vocabulary
 from ..rows import Reader, Row, read_edits
 from ..story_rows import Settings as StorySettings

@@ -7,12 +7,10 @@ from functools import cached_property
 
 from ...engine.stage import Tools
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
-from ...schemas.paths import Steps
-from ...schemas.quoted_paths import quoted_path
+from ...schemas.paths import Steps, quoted_path
 from ...schemas.shots import ShotScript
 from ...schemas.text import unspaced_count
-from ...schemas.values import Edit
+from ...schemas.values import Edit, Issue
 from ...validators.codes import label, show
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..editing import Consequence, Editing

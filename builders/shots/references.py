@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, Picture
-from ...releases.shot_facts import with_provenance, write_facts
+from ...releases.shots.imports import with_provenance, write_facts
 from ...releases.shots.references import (
     IMAGES,
     MOST_REFERENCES,
@@ -25,13 +25,13 @@ from ...releases.shots.references import (
     read_reference,
 )
 from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
-from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes, write_atomic
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage
+from ...schemas.values import Own
 from ...validators.codes import show
 from ...validators.report import IssueBin, ValidationReport
-from ...validators.shots.codes import issue
+from ...validators.shots.cast_rules import issue
 from .pipeline import PRODUCERS
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ A model is shown the segments by their numbers.
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
-from ...schemas.ids import primary_language
+from ...schemas.text import primary_language
 from .emotions import find_feelings
 from .mentions import MentionFinder
 from .segments import Analysis, segment_text

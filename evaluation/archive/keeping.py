@@ -30,9 +30,9 @@ from ...errors import InputError, TargetError, UserError
 from ...releases.layout import SUITE
 from ...schemas.canonical import digest, file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json
+from ...schemas.text import counted
 from ..shots.found import IMAGES, read_found
 from ..shots.merging import ABOUT_PICTURES
-from ..words import counted
 from .archive import (
     EVALUATION,
     JUDGEMENTS,

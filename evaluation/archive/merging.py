@@ -19,8 +19,8 @@ from ...releases.events.suites import load_suite, write_suite
 from ...releases.layout import SUITE
 from ...schemas.canonical import digest
 from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.text import counted
 from ..shots.merging import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
-from ..words import counted
 from .archive import (
     EVALUATION,
     JUDGEMENTS,

@@ -15,7 +15,7 @@ from ...engine.manifest import Manifest
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..words import counted
+from ...schemas.text import counted
 
 LATER = "from_later_attempts"
 """Where the environment of a manifest says how many answers of a judge come from a later attempt."""

@@ -11,9 +11,8 @@ from ...errors import InputError, UserError
 from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
 from ..archive.replies import notes_of_both
-from ..completion.scores import PanelScore
 from ..stats.paired import Pair, Paired, paired
-from .score import score_folder
+from .score import PanelScore, score_folder
 from .votes import Definitions
 
 

@@ -6,13 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...engine.asking import UNASKED, Answer, Ask, BadReply, NoAnswer, Receipt
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import (
+    UNASKED,
+    Answer,
+    Ask,
+    BadReply,
+    Item,
+    Made,
+    NoAnswer,
+    Outcome,
+    Receipt,
+    StageSpec,
+    Tools,
+)
 from ...models.chat import Image, Message
 from ...prompts.loader import Prompt, load_prompt
 from ...schemas.canonical import Json
-from ..judges.settings import public_judge
 from ..judging.answers import OUTCOMES, attempt, clean, pictures_of
+from ..judging.settings import public_judge
 from .settings import EventJudgeSettings
 from .votes import Completion, Unreadable, parse_completion, parsed_completion
 
@@ -39,7 +50,7 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What one judge is asked about one video; ``attempts`` as in :class:`fabula.engine.asking.Ask`."""
+    """What one judge is asked about one video; ``attempts`` as in :class:`fabula.engine.stage.Ask`."""
 
     spec: str
     pictures: Sequence[Image]

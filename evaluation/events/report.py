@@ -12,9 +12,9 @@ from ...schemas.canonical import digest
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
-from ...schemas.score import Score
+from ...schemas.text import counted
+from ...schemas.values import Score
 from ..archive.archive import EVALUATION
-from ..completion.scores import AVERAGE, EventScores, PanelScore, Video
 from ..report.accounts import Accounts, read_lines
 from ..report.model import (
     Case,
@@ -35,8 +35,7 @@ from ..report.model import (
 from ..report.people import people_of
 from ..report.pictures import Pictures, pictures_of_run
 from ..report.showing import label_text, resampling_definition, video_comparisons
-from ..words import counted
-from .score import score_folder
+from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
 
 CONDITION = "video"

@@ -13,9 +13,9 @@ from pydantic import Field, field_validator
 from ...media.images import Picture
 from ...media.video import LIMITS, VideoInfo, VideoLimits, probe, sample_frames
 from ...models.spec import parse_spec
-from ...schemas.base import Own
-from ..judges.settings import JudgeSettings
+from ...schemas.values import Own
 from ..judging.pictures import ImageSettings, PreparedPicture, prepare_picture
+from ..judging.settings import JudgeSettings
 
 SERVICE_VOTES, OWN_VOTES = 3, 2
 """Votes of a judge behind a public service, and of one that the user serves: the paper's N for its closed and

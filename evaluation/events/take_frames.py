@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ..judging.pictures import ImageSettings, keep_pictures
 from .settings import FrameSettings, prepare_video
 

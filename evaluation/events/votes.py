@@ -27,7 +27,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.events import Suite
 from ...schemas.judgement import Judgement
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..archive.archive import sort_key
 from ..archive.replies import last_attempts
 from ..metrics.metric import Quantity

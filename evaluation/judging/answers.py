@@ -14,15 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ...engine.asking import UNASKED, Ask, NoAnswer, Receipt
-from ...engine.stage import Item, Tools
+from ...engine.stage import UNASKED, Ask, Item, NoAnswer, Receipt, Tools
 from ...errors import InputError, RunError
 from ...models.chat import Image
 from ...schemas.canonical import Json
 from ...schemas.katha import Question, StoryRecord, Variant
-from ..judges.settings import JudgeSettings, public_judge
 from .packets import Packet
 from .pictures import absent_picture, kept_picture
+from .settings import JudgeSettings, public_judge
 
 OUTCOMES = {
     "refused": "refused",

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from ...media.images import open_picture
 from ...media.ocr import TextReader
 from ...models.chat import Part
-from ...prompts.filters import fenced
+from ...prompts.loader import fenced
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import format_path

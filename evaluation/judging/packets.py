@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ...engine.asking import BadReply
+from ...engine.stage import BadReply
 from ...models.chat import ChatRequest, Image, Message, Part
-from ...models.settings import ModelSettings
-from ...prompts.filters import fenced
-from ...prompts.loader import Prompt
+from ...models.spec import ModelSettings
+from ...prompts.loader import Prompt, fenced
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.text import normalize_answer

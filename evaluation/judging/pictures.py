@@ -13,12 +13,20 @@ from typing import Literal
 from pydantic import Field
 
 from ...errors import InputError, UserError
-from ...media.images import LIMITS, MEDIA_TYPES, PictureLimits, encode, fitted, open_picture
+from ...media.images import (
+    LIMITS,
+    MEDIA_TYPES,
+    PictureLimits,
+    encode,
+    fitted,
+    keep_file,
+    kept_bytes,
+    open_picture,
+)
 from ...media.images import Picture as Opened
-from ...media.kept import keep_file, kept_bytes
 from ...models.chat import Image
-from ...schemas.base import Own
 from ...schemas.canonical import sha256_bytes
+from ...schemas.values import Own
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_NEEDED = {b"IHDR", b"PLTE", b"IDAT", b"IEND"}

@@ -24,9 +24,8 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
 from ..archive.archive import check_hash, read_archive
 from ..archive.protocols import release_sha256
-from ..judges.settings import SelectionSettings
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
-from ..judging.settings import FOLDERS, MAIN, PromptSet
+from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
 from .load_items import chosen_records
 
 Fate = Literal["valid", "redo", "gone"]

@@ -12,10 +12,9 @@ from functools import partial
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.chat import Image
-from ..judges.settings import LabelledSettings, WordedSettings
 from ..judging.answers import ask_judges, pictures_of, record_of, variants_of
 from ..judging.packets import Evidence, Packet, contrast_packets, label_packet, question_packets
-from ..judging.settings import in_all_sets
+from ..judging.settings import LabelledSettings, WordedSettings, in_all_sets
 
 
 @dataclass(frozen=True)

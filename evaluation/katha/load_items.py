@@ -17,7 +17,7 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
 from ..archive.protocols import release_sha256
-from ..judges.settings import SelectionSettings
+from ..judging.settings import SelectionSettings
 from ..outputs.checked import nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
 

@@ -9,9 +9,9 @@ from typing import Any
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
-from ..judges.settings import MatcherSettings
 from ..judging.answers import FIELDS, GivenAnswer, ask_judges, given_answers, record_of
 from ..judging.packets import Packet, Reader, dimension_instruction
+from ..judging.settings import MatcherSettings
 
 MATCHER = "model"
 """What the verdicts are called in the archive."""

@@ -18,13 +18,24 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...engine.asking import UNASKED, Answer, Ask, BadReply, NoAnswer, Receipt
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import (
+    UNASKED,
+    Answer,
+    Ask,
+    BadReply,
+    Item,
+    Made,
+    NoAnswer,
+    Outcome,
+    Receipt,
+    StageSpec,
+    Tools,
+)
 from ...models.vectors import cosine, encode_request, unpacked
 from ...schemas.canonical import Json
 from ...schemas.katha import Question
-from ..judges.settings import VectorSettings, public_judge
 from ..judging.answers import FIELDS, OUTCOMES, GivenAnswer, attempt, given_answers
+from ..judging.settings import VectorSettings, public_judge
 
 MATCHER = "embedding"
 """What the verdicts are called in the archive."""

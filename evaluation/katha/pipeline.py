@@ -13,18 +13,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...engine.asking import UNASKED
 from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
-from ...engine.stage import Item
+from ...engine.stage import UNASKED, Item
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, identity_of, labels_of
-from ..judges.settings import public_judge
 from ..judging.answers import judgement_of
-from ..judging.settings import of_sets
+from ..judging.settings import of_sets, public_judge
 from ..recoverability.method import versions
 
 KEPT = (

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...prompts.filters import fenced
-from ..judges.settings import ScanSettings
+from ...prompts.loader import fenced
 from ..judging.answers import pictures_of, record_of
 from ..judging.leakage import fixed_texts, scan_packet
 from ..judging.packets import Packet, label_packet, question_packets
-from ..judging.settings import in_all_sets
+from ..judging.settings import ScanSettings, in_all_sets
 
 SPEC = StageSpec(
     name="scan_packets",

@@ -9,10 +9,10 @@ from ...builders.spending import tell_plan
 from ...engine.config import RunConfig
 from ...engine.execute import RunRequest
 from ...releases.loading import Release, load
-from ...schemas.base import Own
 from ...schemas.katha import StoryRecord
-from ..judges.settings import JudgeSettings, LabelledSettings, SelectionSettings
+from ...schemas.values import Own
 from ..judging.packets import EVIDENCE
+from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder

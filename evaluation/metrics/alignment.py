@@ -19,7 +19,7 @@ Example: scene ratings 4, 2 and none: 3.0 over 2 of 3 shots; on the hundred-poin
 from collections.abc import Sequence
 from typing import Literal
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from .metric import CROPS, DETECTOR, Choice, Metric, Need
 
 DIMENSIONS = ("scene", "shot", "interaction", "action")

@@ -30,7 +30,7 @@ from typing import Literal
 import numpy as np
 
 from ...schemas.canonical import Json
-from ...schemas.score import Score
+from ...schemas.values import Score
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
 from .vectors import Floats, Vectors, mean_of_pairs, similarities, vectors_of

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from .metric import Choices, Metric, of_pictures
 from .story import Story
 from .vectors import Floats

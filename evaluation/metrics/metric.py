@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar, cast
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from .story import Story
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from ...schemas.base import Own
 from ...schemas.canonical import Json
 from ...schemas.shots import CharacterFacts
+from ...schemas.values import Own
 from .vectors import Floats, doubles, unit
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ...errors import InputError, UserError
-from ...media.images import LIMITS, PictureLimits, open_picture, read_bytes
-from ...media.problems import MediaProblem
+from ...media.images import LIMITS, MediaProblem, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.issue import Issue, Level
+from ...schemas.text import counted
+from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
-from ..words import counted
 
 NOTHING_FOUND = "nothing-found"
 """Code of the finding that says what lies in a folder in which no output was found."""

@@ -8,9 +8,9 @@ from typing import TypeVar
 from pydantic import Field, ValidationError
 
 from ...errors import ConfigError, InputError, UserError
-from ...schemas.base import Own
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.values import Own
 
 MANIFEST = "outputs.json"
 _MOST_BYTES = 20_000_000

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...media.images import LIMITS, PictureLimits
-from ...media.problems import MediaProblem
+from ...media.images import LIMITS, MediaProblem, PictureLimits
 from ...releases.shots.tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_file
-from ...schemas.issue import Issue, Level
+from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
 from .checked import (
     UNREADABLE,

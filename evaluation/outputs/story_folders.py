@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError
-from ...schemas.ids import slug
-from ...schemas.issue import Issue
 from ...schemas.katha import StoryRecord
-from ..words import counted
+from ...schemas.text import counted, slug
+from ...schemas.values import Issue
 from .checked import NOTHING_FOUND, finding, listed_names
 from .named import MANIFEST, entries, folders_in, named_places
 

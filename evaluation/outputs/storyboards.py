@@ -15,8 +15,8 @@ from ...errors import InputError, UserError
 from ...media.images import LIMITS, PictureLimits
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest
-from ...schemas.issue import Issue
 from ...schemas.katha import StoryRecord
+from ...schemas.values import Issue
 from ...validators.report import IssueBin
 from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, look_at_picture, report_of
 from .named import MANIFEST, NamedFolders, entries, read_manifest

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
-from ...schemas.issue import Issue
+from ...schemas.text import counted
+from ...schemas.values import Issue
 from ...validators.report import IssueBin
 from ..events.settings import frame_count
-from ..words import counted
 from .checked import (
     NOTHING_FOUND,
     Output,

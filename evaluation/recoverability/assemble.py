@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from . import columns
 from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
 from .definitions import Definitions

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
-from ...schemas.score import Score
+from ...schemas.text import counted
+from ...schemas.values import Score
 from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
 from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
 from ..stats.paired import Paired
-from ..words import counted
 from .definitions import Definitions
 from .items import CONDITIONS, Items
 from .method import Method, compared, comparisons, story_gaps

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..stats.bootstrap import resampled_sums
 from .definitions import Definitions
 from .recoverability import Rate

@@ -17,11 +17,10 @@ from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import read_json, reason_of
-from ...schemas.text import normalize_answer
+from ...schemas.text import counted, normalize_answer
 from ..archive.archive import JUDGEMENTS, Archive, check_hash, lines_of, read_manifest, sources_of
 from ..archive.protocols import release_sha256
 from ..archive.replies import incomplete_notes, last_attempts
-from ..words import counted
 from .assemble import group_scores, method_scores
 from .coverage import coverage_of, generations, invalid_generations, requested_of
 from .definitions import Definitions

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ...schemas.score import Score
+from ...schemas.text import counted
+from ...schemas.values import Score
 from ..stats.paired import Paired
-from ..words import counted
 from .coverage import Coverage
 from .definitions import Definitions
 from .pooling import LEVELS, SETS, Level, SetName, Triple

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ...schemas.base import Own
 from ...schemas.judgement import Protocol
-from ...schemas.score import Score
+from ...schemas.values import Own, Score
 from ..metrics.metric import Quantity
 
 

@@ -16,9 +16,9 @@ from ...errors import UserError
 from ...media.images import encode, open_picture
 from ...releases.pages import part_of, style_of
 from ...schemas.canonical import pretty_bytes
-from ...schemas.score import Score
+from ...schemas.text import counted, plural
+from ...schemas.values import Score
 from ..shots.report.stories import SHOT_FILTERS
-from ..words import counted, plural
 from .model import Case, CaseItem, CountTable, Frame, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
-from ...schemas.score import Score
+from ...schemas.text import counted
+from ...schemas.values import Score
 from ..archive.archive import JUDGEMENTS
 from ..metrics.registry import label_of
 from ..recoverability.recoverability import GAP
-from ..words import counted
 from .model import Measure, ScoreRow, ScoreTable
 from .showing import label_text
 

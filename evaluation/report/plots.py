@@ -9,7 +9,7 @@ from math import cos, pi, sin
 
 from markupsafe import Markup, escape
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from .model import Plot, PlotPoint, Polar, PolarAxis, PolarChart, Sector, Unit
 from .showing import DASH, interval_text, readable, value_text
 

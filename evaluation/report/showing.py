@@ -6,12 +6,12 @@ Methods against each other in a report, and what a comparison says in words.
 import unicodedata
 from itertools import combinations
 
-from ...schemas.score import Score
-from ..completion.scores import EventScores
+from ...schemas.text import plural
+from ...schemas.values import Score
 from ..events.compare import comparable, event_comparisons
+from ..events.score import EventScores
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
-from ..words import plural
 from .model import Comparison, Definition, Unit
 
 LONGEST_TEXT = 600

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, TargetError
-from ...schemas.canonical import Json, pretty_bytes, write_atomic
-from ...schemas.csv_text import csv_text
+from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..archive.archive import read_manifest
 from .model import ReportDocument
 from .page import render_page

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
 from ..archive.replies import notes_of_both

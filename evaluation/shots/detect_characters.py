@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.vision.looking import opened
+from ...models.vision.needs import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .found import BoxRows, boxes_of, open_shot

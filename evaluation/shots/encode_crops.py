@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.vision.crop import Definition
-from ...models.vision.looking import opened
+from ...models.vision.needs import opened
 from ...models.vision.store import VectorStore
-from ...models.vision.types import Rows
+from ...models.vision.types import Definition, Rows
 from ...schemas.canonical import Json
 from .found import crop_of, open_shot, packed
 from .settings import CropSettings

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.vision.looking import opened
+from ...models.vision.needs import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotScript, TwoTexts

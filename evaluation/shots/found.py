@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...media.images import open_picture
-from ...models.vision.crop import Definition, cut
-from ...models.vision.types import Box, Detector, Rows
+from ...models.vision.types import Box, Definition, Detector, Rows, cut
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, parse_json

@@ -6,8 +6,7 @@ a single character does, for which the judge sees the crop of that character.
 
 from collections.abc import Iterator
 
-from ...engine.asking import BadReply
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import BadReply, Item, Made, Outcome, StageSpec, Tools
 from ...models.chat import Image
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
-from ...media.images import encode_image
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem, encode_image
 from ...media.video import frames_at
 from ...releases.shots.tree import read_shot_set
 from ...schemas.canonical import pretty_bytes, write_atomic

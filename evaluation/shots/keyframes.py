@@ -14,11 +14,11 @@ from typing import Literal
 from pydantic import Field
 
 from ...errors import InputError, UserError
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem
 from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...releases.shots.tree import ShotSet, ShotStory
-from ...schemas.base import Own
 from ...schemas.canonical import sha256_file
+from ...schemas.values import Own
 from ..outputs.shot_folders import VIDEOS, shot_number
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
-from ...releases.shot_facts import read_story_facts
+from ...releases.shots.imports import read_story_facts
 from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...schemas.shots import StoryFacts

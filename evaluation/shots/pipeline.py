@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...engine.asking import UNASKED
 from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
-from ...engine.stage import Item
+from ...engine.stage import UNASKED, Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
-from ..judges.settings import public_judge
+from ..judging.settings import public_judge
 from ..metrics.metric import Metric
 from ..metrics.registry import metrics
 from .found import IMAGES

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..archive.replies import last_attempts
 from ..metrics.alignment import (
     AVERAGE,

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...media.images import open_picture, read_bytes
-from ...media.problems import MediaProblem
+from ...media.images import MediaProblem, open_picture, read_bytes
 from ...models.vision.store import VectorStore
 from ...models.vision.types import Rows, TextEncoder
 from ...releases.shots.tree import ShotStory

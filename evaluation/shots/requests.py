@@ -12,10 +12,9 @@ from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
-from ...models.vision.looking import VisionSettings, with_weights
+from ...models.vision.needs import VisionSettings, with_weights
 from ...releases.shots.tree import read_shot_set
-from ..judges.settings import JudgeSettings
-from ..judging.settings import JUDGES, judges_of
+from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
@@ -236,7 +235,7 @@ def _defaults(
 def _fastest() -> str:
     """Return the fastest device here; without torch there is the CPU alone."""
     from ...errors import MissingRequirement
-    from ...models.vision.devices import available
+    from ...models.vision.weights import available
 
     try:
         return available()[0]

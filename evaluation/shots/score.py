@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ...errors import InputError, UserError
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..archive.archive import Archive, read_archive
 from ..archive.replies import incomplete_notes
 from ..metrics.registry import metrics

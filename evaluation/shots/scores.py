@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas.score import Score
+from ...schemas.values import Score
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms

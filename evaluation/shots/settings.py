@@ -10,14 +10,13 @@ from pydantic import Field, field_validator
 
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
-from ...models.vision.crop import Definition
-from ...models.vision.devices import DEVICES, Place
-from ...models.vision.looking import VisionSettings
-from ...models.vision.needs import lacks_of, listed
+from ...models.vision.needs import VisionSettings, lacks_of, listed
 from ...models.vision.registry import MODELS, check_vision
-from ...schemas.base import Own
-from ..judges.settings import JudgeSettings
+from ...models.vision.types import Definition
+from ...models.vision.weights import DEVICES, Place
+from ...schemas.values import Own
 from ..judging.pictures import ImageSettings
+from ..judging.settings import JudgeSettings
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Need
 from ..metrics.registry import metrics

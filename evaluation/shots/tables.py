@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import TargetError
-from ...schemas.canonical import write_atomic
-from ...schemas.csv_text import csv_text
+from ...schemas.canonical import csv_text, write_atomic
 from ..archive.archive import Archive
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.cids import Match

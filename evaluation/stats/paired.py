@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..words import counted, plural
+from ...schemas.text import counted, plural
 from .bootstrap import Floats, resampled_sums
 from .uncertainty import CORRECTIONS, Uncertainty
 

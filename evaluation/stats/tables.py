@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
-from ...schemas.csv_text import without_guard
+from ...schemas.canonical import without_guard
 from ...schemas.plain_files import read_plain, reason_of
 from .correlation import NAMES, Correlation, correlate
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...errors import ConfigError
-from ..words import counted
+from ...schemas.text import counted
 from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
 
 

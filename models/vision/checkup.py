@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import MissingRequirement, UserError
-from .crop import cut
-from .devices import Place
 from .registry import check_vision, open_vision
-from .types import Box, Detector, Encoder, Predictor, TextEncoder, VisionModel
+from .types import Box, Detector, Encoder, Predictor, TextEncoder, VisionModel, cut
+from .weights import Place
 
 if TYPE_CHECKING:
     from PIL.Image import Image

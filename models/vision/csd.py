@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .devices import Place, library, missing
-from .networks import Network, NetworkEncoder, loaded_card, settled
-from .preprocess import Preparation
+from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled
 from .types import Card
-from .weights import Source, fetch_file, load_state, load_strictly, needed
+from .weights import Place, Source, fetch_file, library, load_state, load_strictly, missing, needed
 
 SOURCE = Source("tomg-group-umd/CSD-ViT-L", file="pytorch_model.bin")
 """The authors' own upload."""

@@ -1,29 +1,126 @@
-"""What models that look at pictures need: libraries, a device, and weights, fetched if they can be."""
+"""What stages that look at pictures share: settings, needs of models, each opened once in a process."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import Field
 
 from ...errors import MissingRequirement
-from . import inception
-from .devices import DEVICES, Place
-from .looking import VisionSettings
-from .registry import MODELS, check_vision, files_of
-from .weights import Source, fetch_file, fetch_pretrained, needed
+from ...schemas.canonical import canonical_text, digest
+from ...schemas.values import Own
+from . import predictors
+from .registry import MODELS, Kind, check_vision, files_of, open_vision
+from .types import Device, Dtype, VisionModel
+from .weights import DEVICES, Place, Source, fetch_file, fetch_pretrained, needed, revision_of
+
+
+class VisionSettings(Own):
+    """Where models run, what they are given besides their name, and what they were when the run began."""
+
+    device: Device = Field(default="cpu", description="Class of device: cpu, cuda or mps.")
+    dtype: Dtype = Field(default="float32", description="Numbers of the models: float32, float16, bfloat16.")
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Name of a model -> settings of its loader, such as local."
+    )
+    batch: int = Field(default=16, ge=1, le=1024, description="Pictures that a model gets at once.")
+    weights: dict[str, str] = Field(
+        default_factory=dict,
+        description="Name of a model -> hash of the files that its options name, as the run began with them.",
+    )
+
+    def looking(self) -> tuple[str, ...]:
+        """Return the names of the models that look."""
+        return ()
+
+
+S = TypeVar("S", bound=VisionSettings)
+
+
+def with_weights(settings: S) -> S:
+    """Return settings with the hashes of the files of weights that they name, whatever was set there.
+
+    What cannot be read is left out: looking up what is missing is for :mod:`.needs`.
+
+    Raises:
+        ConfigError: there is no such model, or an option is wrong.
+    """
+    hashes: dict[str, str] = {}
+    for name in settings.looking():
+        try:
+            found = files_hash(name, settings.options.get(name, {}))
+        except MissingRequirement:
+            continue
+        if found is not None:
+            hashes[name] = found
+    return settings.model_copy(update={"weights": hashes})
+
+
+def opened(
+    name: str, settings: VisionSettings, kind: Kind | None, defaults: Mapping[str, Any] | None = None
+) -> Any:  # noqa: ANN401 - of that kind
+    """Return a model of a kind, loaded once in a process, with the weights that the run began with.
+
+    Args:
+        name: of the model.
+        settings: where it runs, and its options.
+        kind: what it has to be; None takes any.
+        defaults: options where the settings give none.
+
+    Raises:
+        ConfigError: as :func:`.registry.open_vision`.
+        MissingRequirement: as there; or its files are others than those that the run began with.
+    """
+    given = settings.options.get(name, {})
+    began = settings.weights.get(name)
+    now = None if began is None else _files_hash(name, canonical_text(given))
+    if began != now:
+        raise MissingRequirement(
+            f"weights of {name}",
+            what="the files that the run began with are gone" if now is None else
+            f"these are not the files that the run began with ({str(began)[:12]}, now {now[:12]})",
+            fix="put them back, or give the command that began the run again: it looks at everything anew",
+        )  # fmt: skip
+    options = {**(defaults or {}), **given}
+    return _opened(name, Place(settings.device, settings.dtype), canonical_text(options), kind)
+
+
+@cache
+def _opened(name: str, place: Place, options: str, kind: Kind | None) -> VisionModel:
+    return open_vision(name, place, json.loads(options), kind)
+
+
+@cache
+def _files_hash(name: str, options: str) -> str | None:
+    return files_hash(name, json.loads(options))
+
+
+def files_hash(name: str, options: Mapping[str, Any]) -> str | None:
+    """Return a hash of the files and folders that a model's options name, None where none of them is there.
+
+    Raises:
+        ConfigError: there is no such model, or an option is wrong. MissingRequirement: one cannot be read.
+    """
+    files = {key: path for key, path in files_of(name, options).items() if path.exists()}
+    hashes = {key: revision_of(Source(name), path) for key, path in sorted(files.items())}
+    return digest(hashes) if hashes else None
+
 
 _FACES = ("faces", "SOURCE", "detector")
 _SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "clip-vit-l-14": (("clip", "SOURCE", "local"),),
-    "dinov2-l-14": (("dinov2", "SOURCE", "local"),),
+    "dinov2-l-14": (("networks", "DINOV2_SOURCE", "local"),),
     "csd-vit-l": (("csd", "SOURCE", "local"),),
-    "aesthetic-v2.5": (("predictors", "SOURCE", "local"),),
-    "inception-v3": (("inception", "SOURCE", "local"),),
-    "grounding-dino-swin-t": (("detectors", "SOURCE", "local"),),
-    "people-yolo11n": (("people", "SOURCE", "local"),),
+    "aesthetic-v2.5": (("predictors", "SIGLIP_SOURCE", "local"),),
+    "inception-v3": (("predictors", "INCEPTION", "local"),),
+    "grounding-dino-swin-t": (("detectors", "DINO_SOURCE", "local"),),
+    "people-yolo11n": (("detectors", "PEOPLE_SOURCE", "local"),),
     "faces-scrfd-10g": (("faces", "SOURCE", "local"),),
-    "arcface-r100": (("face_encoders", "ARCFACE_SOURCE", "local"), _FACES),
+    "arcface-r100": (("faces", "ARCFACE_SOURCE", "local"), _FACES),
     "adaface-ir101": (_FACES,),
     "facenet-vggface2": (_FACES,),
 }
@@ -111,8 +208,8 @@ def _fetch(source: Source, local: Path | None) -> None:
     if local is not None:
         if not local.exists():
             raise needed(source, f"no {local}")
-    elif source == inception.SOURCE:
-        inception.fetch_published()
+    elif source == predictors.INCEPTION:
+        predictors.fetch_published()
     elif source.file:
         fetch_file(source)
     else:

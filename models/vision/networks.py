@@ -1,19 +1,85 @@
-"""What all networks of torch share: where they run, how pictures reach them, what comes back."""
+"""What all networks share, in torch and in ONNX: where they run, what goes in and what comes back.
+
+DINOv2 is nothing but that, so it stands here: the class token of ViT-L/14, for bodies and for whole frames.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .devices import Place, library, number_type
-from .preprocess import Preparation
+from ...errors import ConfigError
 from .types import Card, Rows, identity_of
-from .weights import Source, revision_of
+from .weights import Place, Source, library, load_pretrained, missing, needed, number_type, revision_of, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+Fit = Literal["shorter side, centre crop", "stretched"]
+Resampling = Literal["bicubic", "bilinear"]
+
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+HALF = (0.5, 0.5, 0.5)
+NONE_MEAN, NONE_STD = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """How pictures are prepared.
+
+    Attributes:
+        resize: pixels of the shorter side, or of both sides where pictures are stretched.
+        crop: pixels a side of the square cut from the middle; ignored where pictures are stretched.
+        fit: how a picture is brought to its size.
+        resampling: the filter.
+        mean: subtracted from each channel in [0, 1].
+        std: what the channels are divided by after that.
+    """
+
+    resize: int
+    crop: int
+    fit: Fit = "shorter side, centre crop"
+    resampling: Resampling = "bicubic"
+    mean: tuple[float, float, float] = CLIP_MEAN
+    std: tuple[float, float, float] = CLIP_STD
+
+    @property
+    def side(self) -> int:
+        """Pixels a side of what the network sees."""
+        return self.resize if self.fit == "stretched" else self.crop
+
+    def text(self) -> str:
+        """Return the preparation in words, for a card."""
+        how = (
+            f"stretched to {self.side} x {self.side}"
+            if self.fit == "stretched"
+            else f"shorter side {self.resize}, centre crop {self.crop}"
+        )
+        return f"RGB, {how}, {self.resampling}, mean {self.mean}, std {self.std}"
+
+    def pixels(self, images: "Sequence[Image]") -> Rows:
+        """Return shape (images, 3, side, side), float32, normalised."""
+        return np.stack([self._one(image) for image in images])
+
+    def _one(self, image: "Image") -> Rows:
+        from PIL import Image as Pillow
+
+        plain = image if image.mode == "RGB" else image.convert("RGB")
+        kind = {"bicubic": Pillow.Resampling.BICUBIC, "bilinear": Pillow.Resampling.BILINEAR}[self.resampling]
+        if self.fit == "stretched":
+            fitted = plain.resize((self.resize, self.resize), kind)
+        else:
+            scale = self.resize / min(plain.size)
+            size = tuple(max(self.resize, int(length * scale + 0.5)) for length in plain.size)
+            left, top = ((length - self.crop) // 2 for length in size)
+            fitted = plain.resize((size[0], size[1]), kind)
+            fitted = fitted.crop((left, top, left + self.crop, top + self.crop))
+        values = np.asarray(fitted, dtype=np.float32) / np.float32(255)
+        mean, std = np.array(self.mean, dtype=np.float32), np.array(self.std, dtype=np.float32)
+        return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
 
 
 @dataclass(frozen=True)
@@ -116,3 +182,122 @@ def unit_rows(rows: Rows) -> Rows:
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = exact / np.linalg.norm(exact, axis=1, keepdims=True)
     return np.asarray(scaled, dtype=np.float32)
+
+
+DINOV2_SOURCE = Source("facebook/dinov2-large", "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c")
+DINOV2_PREPARATION = Preparation(256, 224, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+DINOV2_CARD = Card(
+    "dinov2-l-14",
+    DINOV2_SOURCE.repo,
+    DINOV2_SOURCE.revision,
+    DINOV2_PREPARATION.text(),
+    1024,
+    1e-4,
+    "Apache-2.0",
+)
+
+
+def load_dinov2(place: Place, local: Path | None = None) -> NetworkEncoder:
+    """Return DINOv2; its vector is the class token after the last layer norm.
+
+    Args:
+        place: where it runs.
+        local: folder with the weights; None for the pinned ones of the Hub.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    """
+    try:
+        from transformers import Dinov2Model
+    except ImportError as error:
+        raise missing("transformers") from error
+    module = settled(load_pretrained(Dinov2Model, DINOV2_SOURCE, local), place.checked())
+    card = loaded_card(DINOV2_CARD, DINOV2_SOURCE, local)
+    return NetworkEncoder(
+        Network(card, place, lambda pixels: module(pixel_values=pixels).pooler_output, DINOV2_PREPARATION)
+    )
+
+
+_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+@dataclass(frozen=True)
+class OnnxNetwork:
+    """A network with one input, shape (images, 3, height, width), and one output, shape (images, values).
+
+    Attributes:
+        session: of onnxruntime.
+        source: where its file comes from.
+    """
+
+    session: Any
+    source: Source
+
+    def check_input(self, side: int) -> None:
+        """Check that pictures of so many pixels a side can go in, one or any number at once.
+
+        Raises:
+            MissingRequirement: the network is made for others.
+        """
+        shape = self.session.get_inputs()[0].shape
+        fixed = [(given, wanted) for given, wanted in zip(shape, (1, 3, side, side), strict=False)]
+        if len(shape) != 4 or any(isinstance(given, int) and given != wanted for given, wanted in fixed):
+            text = f"a network for pictures of shape {shape} instead of (n, 3, {side}, {side})"
+            raise needed(self.source, text)
+
+    def dimensions(self, side: int) -> int:
+        """Return how long the vectors are that come out.
+
+        Raises:
+            MissingRequirement: what comes out are no vectors.
+        """
+        blank = np.zeros((1, 3, side, side), dtype=np.float32)
+        made = told(self.source, None, lambda: self.values(blank))
+        if made.ndim != 2 or made.shape[0] != 1 or made.shape[1] < 2:
+            raise needed(self.source, f"a network that gives shape {made.shape} instead of vectors")
+        return int(made.shape[1])
+
+    def values(self, pixels: Rows) -> Rows:
+        """Return what the network makes of prepared pictures; one by one where it takes no more at once."""
+        given, made = self.session.get_inputs()[0], self.session.get_outputs()[0].name
+        one_by_one = isinstance(given.shape[0], int)
+        parts: Sequence[Rows] = np.split(pixels, len(pixels)) if one_by_one else [pixels]
+        rows = [self.session.run([made], {given.name: np.ascontiguousarray(part)})[0] for part in parts]
+        return np.asarray(np.concatenate(rows), dtype=np.float32)
+
+
+def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN401 - the library's own
+    """Return a session of onnxruntime on exactly the device asked for.
+
+    Raises:
+        ConfigError: these networks do not run there, or not in such numbers, or there is no such device.
+        MissingRequirement: the library is missing, or the file is no network.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise missing("onnxruntime") from error
+    if place.dtype != "float32" or place.device not in _PROVIDERS:
+        raise ConfigError(
+            "device", expected=f"{' or '.join(_PROVIDERS)} in float32 for a network in an ONNX file",
+            found=f"{place.device} in {place.dtype}", fix="set device and dtype of this model",
+        )  # fmt: skip
+    wanted = _PROVIDERS[place.device]
+    if wanted not in onnxruntime.get_available_providers():
+        raise _no_device(place)
+    if place.device == "cuda" and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()  # finds the CUDA libraries that torch brought
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = told(source, path, lambda: onnxruntime.InferenceSession(str(path), options, providers=[wanted]))
+    # onnxruntime goes on with the processor, with a line in its log, where the device cannot be used.
+    if wanted not in session.get_providers():
+        raise _no_device(place)
+    return session
+
+
+def _no_device(place: Place) -> ConfigError:
+    return ConfigError(
+        "device", what=f"onnxruntime cannot use {place.device} here",
+        fix="set the device to cpu, or install onnxruntime-gpu in the place of onnxruntime",
+    )  # fmt: skip

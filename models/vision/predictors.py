@@ -1,8 +1,6 @@
-"""Aesthetic Predictor V2.5: SigLIP so400m/14 at 384 pixels, and a head of five linear layers.
+"""Predictors: how pleasing a picture is, and its probabilities of 1,000 classes (Inception v3).
 
-Two definitions of what the network sees. ``normalised`` (default) is how the predictor was published: the
-picture stretched to 384 x 384, scaled to [-1, 1]. ``code`` is what the public code of ViStoryBench does: 378
-pixels a side, in [0, 1], without normalisation, which the weights were not trained on; its numbers differ.
+Aesthetic Predictor V2.5 is SigLIP so400m/14 at 384 pixels and a head of five linear layers.
 """
 
 from collections.abc import Mapping
@@ -11,17 +9,37 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from .devices import Place, library, missing
-from .networks import Network, NetworkPredictor, settled
-from .preprocess import HALF, NONE_MEAN, NONE_STD, Preparation
+from .networks import (
+    HALF,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    NONE_MEAN,
+    NONE_STD,
+    Network,
+    NetworkPredictor,
+    Preparation,
+    loaded_card,
+    settled,
+)
 from .types import Card
-from .weights import Source, load_pretrained, load_state, load_strictly, needed, revision_of
+from .weights import (
+    Place,
+    Source,
+    library,
+    load_pretrained,
+    load_state,
+    load_strictly,
+    missing,
+    needed,
+    revision_of,
+    told,
+)
 
-SOURCE = Source("google/siglip-so400m-patch14-384", "9fdffc58afc957d1a03a25b10dba0329ab15c2a3")
-HEAD = Source("github.com/discus0434/aesthetic-predictor-v2-5", file="aesthetic_predictor_v2_5.pth")
+SIGLIP_SOURCE = Source("google/siglip-so400m-patch14-384", "9fdffc58afc957d1a03a25b10dba0329ab15c2a3")
+AESTHETIC_HEAD = Source("github.com/discus0434/aesthetic-predictor-v2-5", file="aesthetic_predictor_v2_5.pth")
 """The head: a file in its authors' code repository, not on the Hub, so that it has to be fetched by hand."""
-Definition = Literal["normalised", "code"]
-PREPARATIONS: dict[Definition, Preparation] = {
+AestheticDefinition = Literal["normalised", "code"]
+PREPARATIONS: dict[AestheticDefinition, Preparation] = {
     "normalised": Preparation(384, 0, "stretched", mean=HALF, std=HALF),
     "code": Preparation(378, 0, "stretched", mean=NONE_MEAN, std=NONE_STD),
 }
@@ -29,14 +47,25 @@ WIDTHS = (1024, 128, 64, 16, 1)
 """Outputs of the head's layers."""
 
 
-def card_of(definition: Definition) -> Card:
+def aesthetic_card(definition: AestheticDefinition) -> Card:
     """Return the card of one definition."""
     text = PREPARATIONS[definition].text()
-    return Card(f"aesthetic-v2.5-{definition}", SOURCE.repo, SOURCE.revision, text, 0, 1e-3, "see both pages")
+    return Card(
+        f"aesthetic-v2.5-{definition}",
+        SIGLIP_SOURCE.repo,
+        SIGLIP_SOURCE.revision,
+        text,
+        0,
+        1e-3,
+        "see both pages",
+    )
 
 
 def load_aesthetic(
-    place: Place, local: Path | None = None, head: Path | None = None, definition: Definition = "normalised"
+    place: Place,
+    local: Path | None = None,
+    head: Path | None = None,
+    definition: AestheticDefinition = "normalised",
 ) -> NetworkPredictor:
     """Return the predictor: one value for each picture, about 1 to 10.
 
@@ -54,17 +83,17 @@ def load_aesthetic(
         from transformers import SiglipVisionModel
     except ImportError as error:
         raise missing("transformers") from error
-    tower = settled(load_pretrained(SiglipVisionModel, SOURCE, local), place.checked())
+    tower = settled(load_pretrained(SiglipVisionModel, SIGLIP_SOURCE, local), place.checked())
     if head is None:
-        raise needed(HEAD, "no file named in the settings")
-    layers = settled(make_head(tower.config.hidden_size, load_state(HEAD, head)), place)
-    revision = f"{revision_of(SOURCE, local)}+{revision_of(HEAD, head)}"
+        raise needed(AESTHETIC_HEAD, "no file named in the settings")
+    layers = settled(make_head(tower.config.hidden_size, load_state(AESTHETIC_HEAD, head)), place)
+    revision = f"{revision_of(SIGLIP_SOURCE, local)}+{revision_of(AESTHETIC_HEAD, head)}"
 
     def forward(pixels: Any) -> Any:  # noqa: ANN401 - torch's own
         pooled = tower(pixel_values=pixels, interpolate_pos_encoding=True).pooler_output
         return layers(pooled / pooled.norm(dim=-1, keepdim=True))
 
-    card = replace(card_of(definition), revision=revision)
+    card = replace(aesthetic_card(definition), revision=revision)
     return NetworkPredictor(Network(card, place, forward, PREPARATIONS[definition]))
 
 
@@ -80,8 +109,10 @@ def make_head(width: int, state: Mapping[str, Any]) -> Any:  # noqa: ANN401 - to
     head = torch.nn.Sequential(*(torch.nn.Linear(*pair) for pair in pairwise((width, *WIDTHS))))
     names = sorted(state, key=_layer)
     if len(names) != len(head.state_dict()):
-        raise needed(HEAD, f"{len(names)} tensors instead of {len(head.state_dict())}")
-    load_strictly(head, dict(zip(head.state_dict(), (state[name] for name in names), strict=True)), HEAD)
+        raise needed(AESTHETIC_HEAD, f"{len(names)} tensors instead of {len(head.state_dict())}")
+    load_strictly(
+        head, dict(zip(head.state_dict(), (state[name] for name in names), strict=True)), AESTHETIC_HEAD
+    )
     return head
 
 
@@ -89,3 +120,67 @@ def _layer(name: str) -> tuple[int, bool]:
     """Sort tensors by the number of their layer, the weights before the biases."""
     numbers = [int(part) for part in name.split(".") if part.isdigit()]
     return (numbers[-1] if numbers else -1, name.endswith("bias"))
+
+
+INCEPTION = Source(
+    "torchvision's inception_v3 IMAGENET1K_V1", file="inception_v3_google-0cc3c7bd.pth",
+    sha256="0cc3c7bd75056d25e46cba549dc184522069b81e9787eff6df84f397bd52a5ef",
+)  # fmt: skip
+INCEPTION_PREPARATION = Preparation(299, 299, resampling="bilinear", mean=IMAGENET_MEAN, std=IMAGENET_STD)
+InceptionDefinition = Literal["paper", "code"]
+
+
+def inception_card(definition: InceptionDefinition) -> Card:
+    """Return the card of one definition."""
+    text = INCEPTION_PREPARATION.text() + (
+        ", input transform of the weights" if definition == "paper" else ""
+    )
+    return Card(f"inception-v3-{definition}", INCEPTION.repo, INCEPTION.sha256, text, 0, 1e-4, "BSD-3-Clause")
+
+
+def fetch_published() -> None:
+    """Fetch torchvision's weights, unless they are in its cache.
+
+    Raises:
+        MissingRequirement: they are neither there nor to be had, or torchvision is not installed.
+    """
+    try:
+        from torchvision.models import Inception_V3_Weights
+    except ImportError as error:
+        raise missing("torchvision") from error
+    weights = Inception_V3_Weights.IMAGENET1K_V1
+    told(INCEPTION, None, lambda: weights.get_state_dict(progress=False, check_hash=True))
+
+
+def load_inception(
+    place: Place, local: Path | None = None, definition: InceptionDefinition = "paper"
+) -> NetworkPredictor:
+    """Return the classifier: 1,000 probabilities for each picture.
+
+    Args:
+        place: where it runs.
+        local: file with other weights; None for torchvision's own.
+        definition: what the network sees.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing, or they are those of another model.
+            ConfigError: there is no such device.
+    """
+    try:
+        from torchvision.models import Inception_V3_Weights, inception_v3
+    except ImportError as error:
+        raise missing("torchvision") from error
+    place.checked()
+    if local is None:
+        module = told(INCEPTION, None, lambda: inception_v3(weights=Inception_V3_Weights.IMAGENET1K_V1))
+    else:
+        module = inception_v3(weights=None, init_weights=False)
+        load_strictly(module, load_state(replace(INCEPTION, sha256=""), local), INCEPTION)
+    module.transform_input = definition == "paper"
+    module = settled(module, place)
+
+    def forward(pixels: Any) -> Any:  # noqa: ANN401 - torch's own
+        return library().softmax(module(pixels).float(), dim=1)
+
+    card = loaded_card(inception_card(definition), INCEPTION, local)
+    return NetworkPredictor(Network(card, place, forward, INCEPTION_PREPARATION))

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
-from .devices import Place, missing
 from .types import Detector, Encoder, Predictor, TextEncoder, VisionModel
+from .weights import Place, missing
 
 Kind = Literal["detector", "encoder", "text encoder", "predictor"]
 """What a model does; an encoder of texts is one of pictures, too."""
@@ -42,16 +42,16 @@ _FACES = ("insightface", "onnxruntime", "cv2")
 
 MODELS: tuple[Registered, ...] = (
     Registered("clip-vit-l-14", ".clip:load_clip", "text encoder"),
-    Registered("dinov2-l-14", ".dinov2:load_dinov2", "encoder"),
+    Registered("dinov2-l-14", ".networks:load_dinov2", "encoder"),
     Registered("csd-vit-l", ".csd:load_csd", "encoder"),
     Registered("aesthetic-v2.5", ".predictors:load_aesthetic", "predictor"),
-    Registered("inception-v3", ".inception:load_inception", "predictor", ("torch", "torchvision")),
+    Registered("inception-v3", ".predictors:load_inception", "predictor", ("torch", "torchvision")),
     Registered("grounding-dino-swin-t", ".detectors:load_grounding_dino", "detector"),
-    Registered("people-yolo11n", ".people:load_people", "detector", ("torch", "ultralytics")),
+    Registered("people-yolo11n", ".detectors:load_people", "detector", ("torch", "ultralytics")),
     Registered("faces-scrfd-10g", ".faces:load_faces", "detector", _FACES),
-    Registered("arcface-r100", ".face_encoders:load_arcface", "encoder", _FACES),
-    Registered("adaface-ir101", ".face_encoders:load_adaface", "encoder", _FACES),
-    Registered("facenet-vggface2", ".face_encoders:load_facenet", "encoder", _FACES),
+    Registered("arcface-r100", ".faces:load_arcface", "encoder", _FACES),
+    Registered("adaface-ir101", ".faces:load_adaface", "encoder", _FACES),
+    Registered("facenet-vggface2", ".faces:load_facenet", "encoder", _FACES),
 )
 """All models of ours: each passes ``tests/contract/test_vision_models.py``."""
 

@@ -1,4 +1,4 @@
-"""What detectors and encoders take and give, whatever library is behind them."""
+"""What detectors and encoders take and give, whatever library is behind them; cutting out a box."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,3 +158,21 @@ def suppressed(boxes: Sequence[Box], most: float) -> tuple[Box, ...]:
         if all(box.overlap(other) <= most for other in kept):
             kept.append(box)
     return tuple(kept)
+
+
+Definition = Literal["clamped", "trimmed"]
+TRIM = 0.01
+"""Share of width and height that ``trimmed`` takes off each side."""
+
+
+def cut(image: "Image", box: Box, definition: Definition = "clamped") -> "Image | None":
+    """Return the part of a picture that lies in a box, in RGB; None where no pixel does."""
+    if definition == "trimmed":
+        across, down = TRIM * (box.right - box.left), TRIM * (box.bottom - box.top)
+        box = Box(box.left + across, box.top + down, box.right - across, box.bottom - down)
+    inside = box.within(image.width, image.height)
+    edges = (int(inside.left), int(inside.top), int(inside.right), int(inside.bottom))
+    if edges[2] <= edges[0] or edges[3] <= edges[1]:
+        return None
+    part = image.crop(edges)
+    return part if part.mode == "RGB" else part.convert("RGB")

@@ -1,19 +1,182 @@
-"""Weights: pinned, fetched by the libraries' own loaders on first use, plain files checked by their hash.
+"""Where a model runs and what it is loaded from: devices, and weights that are pinned and checked.
 
-A folder or file of the user's own goes before the Hub. Without network and without the weights in the
-library's cache, the error says within seconds which file goes where.
+Weights are fetched by the libraries' own loaders on first use; plain files are checked by their hash.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import MissingRequirement
+from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import digest, sha256_file
-from .devices import library
-from .hub import hub_file, unreachable
+from ..faults import one_line
+from .types import Device, Dtype
+
+DEVICES: tuple[Device, ...] = ("cpu", "cuda", "mps")
+DTYPES: tuple[Dtype, ...] = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model runs.
+
+    Attributes:
+        device: the class of device; part of what its results depend on.
+        dtype: of weights and arithmetic.
+    """
+
+    device: Device = "cpu"
+    dtype: Dtype = "float32"
+
+    def checked(self) -> "Place":
+        """Return the place, if it is there.
+
+        Raises:
+            ConfigError: there is no such device here, or its numbers are none of ours.
+            MissingRequirement: torch is not installed.
+        """
+        if self.dtype not in DTYPES or self.device not in DEVICES:
+            raise ConfigError(
+                "device", expected=f"one of {', '.join(DEVICES)}, in one of {', '.join(DTYPES)}",
+                found=f"{self.device} in {self.dtype}", fix="correct the setting",
+            )  # fmt: skip
+        there = available()
+        if self.device not in there:
+            raise ConfigError(
+                "device", what=f"this machine has no {self.device}; it has: {', '.join(there)}",
+                fix=f"set the device to {there[0]}, or use a machine that has one",
+            )  # fmt: skip
+        if self.device == "cpu" and self.dtype == "float16":
+            raise ConfigError(
+                "dtype", expected="float32 or bfloat16 on a CPU", found="float16", fix="set dtype to float32"
+            )
+        return self
+
+
+def available() -> tuple[Device, ...]:
+    """Return the classes of devices that this machine has, the fastest first.
+
+    Raises:
+        MissingRequirement: torch is not installed.
+    """
+    torch = library()
+    devices: list[Device] = []
+    if torch.cuda.is_available():
+        devices.append("cuda")
+    if torch.backends.mps.is_available():
+        devices.append("mps")
+    return (*devices, "cpu")
+
+
+def choose(device: str = "auto", dtype: Dtype = "float32") -> Place:
+    """Return where to run: ``auto`` is the fastest device of this machine, named from then on.
+
+    Raises:
+        ConfigError: there is no such device here. MissingRequirement: torch is not installed.
+    """
+    if device == "auto":
+        return Place(available()[0], dtype).checked()
+    return Place(device, dtype).checked()  # type: ignore[arg-type]
+
+
+def library() -> Any:  # noqa: ANN401 - a module
+    """Return torch.
+
+    Raises:
+        MissingRequirement: it is not installed, or cannot be loaded here.
+    """
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise missing("torch") from error
+    except Exception as error:  # its binary parts fail in many ways on a machine that they do not fit
+        raise MissingRequirement(
+            "the library torch", what=f"torch is installed and cannot be loaded ({one_line(str(error))})",
+            fix='install it again: pip install --force-reinstall "fabula[metrics]"',
+        ) from error  # fmt: skip
+    return torch
+
+
+def missing(name: str) -> MissingRequirement:
+    """Return the error for a library of the extra ``metrics`` that is not installed."""
+    return MissingRequirement(
+        f"the library {name}", what="it is not installed",
+        fix='pip install "fabula[metrics]"',
+    )  # fmt: skip
+
+
+def number_type(dtype: Dtype) -> Any:  # noqa: ANN401 - torch's own type
+    """Return torch's name of a number type."""
+    return getattr(library(), dtype)
+
+
+PATIENCE = 5.0
+"""Seconds that the Hub has for its first answer."""
+BELIEVED = 60.0
+"""Seconds for which what was found out about the Hub is believed."""
+
+_asked: dict[str, tuple[float, str | None]] = {}
+
+
+def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool = True) -> Path:
+    """Return a file of the Hub.
+
+    Args:
+        repo: id of the repository.
+        file: name of the file in it.
+        revision: a commit; None for the newest one.
+        pinned: whether a commit or a hash says what the file is: a copy in the cache is then taken without
+            asking whether there is a newer one.
+
+    Raises:
+        ConnectionError: it is not in the cache, and the Hub cannot be reached.
+        MissingRequirement: huggingface_hub is not installed.
+        Exception: whatever the client raises where the Hub answers, and has no such file.
+    """
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+    except ImportError as error:
+        raise missing("huggingface_hub") from error
+    lost = None
+    if not pinned:
+        lost = unreachable()
+    if pinned or lost is not None:
+        try:
+            return Path(hf_hub_download(repo, file, revision=revision, local_files_only=True))
+        except LocalEntryNotFoundError:
+            lost = unreachable()
+    if lost is not None:
+        raise ConnectionError(f"it is not in the cache, and {lost}")
+    return Path(hf_hub_download(repo, file, revision=revision))
+
+
+def unreachable() -> str | None:
+    """Return why the Hub cannot be reached, None where it answers, whatever it says; asked once in a while.
+
+    Raises:
+        MissingRequirement: huggingface_hub is not installed.
+    """
+    try:
+        from huggingface_hub import constants, get_session
+    except ImportError as error:
+        raise missing("huggingface_hub") from error
+    place, now = constants.ENDPOINT, time.monotonic()
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE forbids to ask the Hub"
+    if place in _asked and now - _asked[place][0] < BELIEVED:
+        return _asked[place][1]
+    lost: str | None = None
+    try:
+        get_session().head(place, timeout=PATIENCE)
+    except Exception as error:  # noqa: BLE001 - adapter boundary: whatever keeps an answer away
+        lost = f"the Hub at {place} cannot be reached ({type(error).__name__})"
+    _asked[place] = (time.monotonic(), lost)
+    return lost
+
 
 T = TypeVar("T")
 _PRETRAINED = ("config.json", "model.safetensors")

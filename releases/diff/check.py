@@ -8,8 +8,8 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.plain_files import read_json
+from ...schemas.values import Issue
 from ..layout import CHANGES, RELEASE, files_in
 from ..subsets.stories import read_subsets
 from .changes import Change, changes_between, has_path

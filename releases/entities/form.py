@@ -10,9 +10,9 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeRecord
-from ...schemas.issue import Issue
-from ...validators.entities.codes import BLOCKING
+from ...schemas.values import Issue
 from ...validators.entities.counting import fixed
+from ...validators.entities.view import BLOCKING
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
@@ -209,7 +209,7 @@ FORM = ReleaseForm(
         "This manifest documents what the episodes were made from, so that they can be traced. It gives no "
         "right to any video that an episode was made from."
     ),
-    templates=("entity_card.j2", "entity_license.j2", "entity_responsible_ai.j2"),
+    templates=("entities/card.j2", "entities/license.j2", "entities/responsible_ai.j2"),
     changes=DiffForm({EPISODES: RecordFile(f"record of {EPISODES}", f"records of {EPISODES}")}),
     packing=RECORDS.packing,
     reading=RECORDS.reading,

@@ -9,8 +9,8 @@ from ...engine.manifest import SourceEntry, creation_time
 from ...errors import InputError, UserError
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.entities import EpisodeRecord
-from ...schemas.issue import Issue
-from ...validators.entities.codes import BLOCKING
+from ...schemas.values import Issue
+from ...validators.entities.view import BLOCKING
 from ...validators.report import ValidationReport
 from ..layout import EPISODES, IMPORTED_ENTITIES
 from ..run_folder import write_imported_run

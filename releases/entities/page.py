@@ -49,12 +49,12 @@ def write_page(path: Path, entity_set: EntitySet, statistics: EntityStatistics, 
 
 def render_page(entity_set: EntitySet, statistics: EntityStatistics, name: str = "") -> str:
     """Return the page of a set. All texts of episodes are escaped and isolated in their direction."""
-    style = style_of("entity_page.css")
+    style = style_of("entities/page.css")
     tier_of = {
         one.episode_id: tier for tier, some in statistics.groups.items() if tier != ALL for one in some
     }
     document = statistics.as_json()
-    page: str = template_of("entity_page.j2").render(
+    page: str = template_of("entities/page.j2").render(
         style=style,
         policy=policy_of(style),
         name=name or f"{len(entity_set.episodes)} in all",

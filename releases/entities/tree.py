@@ -19,7 +19,6 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ...schemas.plain_files import open_plain
-from ...validators.entities.codes import issue
 from ...validators.entities.measures import measure
 from ...validators.entities.set_rules import (
     check_actions,
@@ -29,7 +28,7 @@ from ...validators.entities.set_rules import (
     check_windows,
 )
 from ...validators.entities.statistics import EntityStatistics, entity_statistics
-from ...validators.entities.view import view_of
+from ...validators.entities.view import issue, view_of
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened, RuleSet
 from ..shots.references import SYSTEM_FILES

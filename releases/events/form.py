@@ -9,11 +9,10 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.events import DIFFICULTIES, Suite, SuiteRecord
-from ...schemas.issue import Issue
 from ...schemas.plain_files import read_plain
-from ...validators.events.rules import check_entry
+from ...schemas.values import Issue
+from ...validators.events.rules import check_entry, prompt_statistics, suite_statistics
 from ...validators.rules import RuleSet
-from ...validators.suite_statistics import prompt_statistics, suite_statistics
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
@@ -196,7 +195,7 @@ FORM = ReleaseForm(
         "This manifest documents what the prompts were made from, so that they can be traced. It gives no "
         "right to any video that a prompt captions."
     ),
-    templates=("suite_card.j2", "suite_license.j2", "suite_responsible_ai.j2"),
+    templates=("events/card.j2", "events/license.j2", "events/responsible_ai.j2"),
     changes=DiffForm({PROMPTS: RecordFile("prompt", "prompts", frozenset(("origin", "producers")))}),
     packing=RECORDS.packing,
     reading=RECORDS.reading,

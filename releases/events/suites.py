@@ -11,15 +11,14 @@ from pydantic import ValidationError
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, write_atomic
 from ...schemas.events import EventPrompt, Suite, SuiteRecord
-from ...schemas.issue import Issue
+from ...schemas.paths import quoted_path
 from ...schemas.plain_files import read_plain, reason_of
-from ...schemas.quoted_paths import quoted_path
+from ...schemas.values import Issue
 from ...validators.codes import show
-from ...validators.events.rules import check_prompts
-from ...validators.redacted import find_redacted
+from ...validators.events.rules import check_prompts, issue
 from ...validators.report import IssueBin
 from ...validators.rules import Opened
-from ...validators.suites.codes import issue
+from ...validators.view import find_redacted
 from ..layout import PROMPTS, SUITE
 from ..loading import read_rows, repeated
 from ..strict_json import load_strictly

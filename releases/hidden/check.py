@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.plain_files import json_lines, read_json
+from ...schemas.values import Issue
 from ...validators.katha.dataset import REVIEWS
 from ..katha.composition import PARTS, SIZES
 from ..layout import (

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.plain_files import open_plain, parse_json, read_plain
+from ...schemas.values import Issue
 from ..layout import HIDDEN_SPLIT, files_in
-from ..parquet import batches, open_table
+from ..tables import batches, open_table
 from .decodings import key_of, readings
 from .marks import Marks
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from ...models.secrets import Redactor
+from ...models.keys import Redactor
 from ...schemas.canonical import sha256_file
 from ...schemas.plain_files import open_plain
 from .faults import HubFault, Retries, fault_of

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from ...errors import ConfigError, HubUnavailable, TargetError, UserError
 from ...models.faults import Problem, retry_after
-from ...models.secrets import Redactor
+from ...models.keys import Redactor
 
 FaultKind: TypeAlias = Literal[
     "offline", "no_token", "refused", "no_repository", "no_revision", "no_file", "conflict", "moved",

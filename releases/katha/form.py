@@ -9,7 +9,6 @@ from ...schemas.vocabulary import vocabulary
 from ...validators.katha.dataset import RECORDS, REVIEWS
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
-from ..katha_tables import TABLES, story_rows
 from ..layout import (
     ANNOTATIONS,
     CANARY,
@@ -31,7 +30,7 @@ from ..loading import load
 from ..pack.additions import StoryFacts, canary_file
 from ..subsets.stories import Subset, subset_files, title_of
 from ..templates import Markup, markdown
-from .composition import Composition
+from .composition import TABLES, Composition, story_rows
 from .packing import StoryPacking
 from .reading import StoryReading
 
@@ -292,7 +291,7 @@ FORM = ReleaseForm(
         "it gives no right to copy or redistribute the text of any third-party edition, translation, "
         "reference website or publisher page."
     ),
-    templates=("card.j2", "license.j2", "responsible_ai.j2"),
+    templates=("katha/card.j2", "katha/license.j2", "katha/responsible_ai.j2"),
     changes=DiffForm({
         ANNOTATIONS: RecordFile("story", "stories", QUIET, splits=True),
         VARIANTS: RecordFile("contrastive variant", "contrastive variants", owner="base_story_id"),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, UserError
-from ...schemas.base import Own
 from ...schemas.katha import HumanValidation, ProducerLine, StoryRecord, Variant
 from ...schemas.plain_files import open_plain
+from ...schemas.values import Own
 from ...validators.katha.dataset import REVIEWS
 from ..layout import (
     ANNOTATIONS,

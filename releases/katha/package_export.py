@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
-from ...schemas.issue import Issue
 from ...schemas.plain_files import open_plain, parse_json
+from ...schemas.values import Issue
 from ...validators.katha.dataset import IMPORTED
 from ..layout import KIND, RECORD_IDS, RELEASE, SUMS, files_in
 from ..loading import read_release_document

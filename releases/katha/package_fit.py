@@ -15,10 +15,10 @@ from typing import Any, get_args, get_origin
 
 from annotated_types import Ge
 
-from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition
-from ...schemas.pointers import drop, pointer, put, value_at
+from ...schemas.paths import drop_at_pointer, pointer, put_at_pointer, value_at_pointer
+from ...schemas.values import Own
 from ...validators.codes import show
 
 Step = str | int
@@ -91,15 +91,15 @@ def restore(line: Mapping[str, Json], notes: Notes) -> dict[str, Json]:
     """
     result: dict[str, Json] = copy.deepcopy(dict(line))
     for place, (before, now) in notes.replaced.items():
-        if _same(value_at(result, place), now):
-            put(result, place, before)
+        if _same(value_at_pointer(result, place), now):
+            put_at_pointer(result, place, before)
     for place, value in notes.filled.items():
-        if _same(value_at(result, place), value):
-            drop(result, place)
+        if _same(value_at_pointer(result, place), value):
+            drop_at_pointer(result, place)
     for ours, theirs in notes.renamed.items():
         result[theirs] = result.pop(ours)
     for place, value in notes.kept.items():
-        put(result, place, value)
+        put_at_pointer(result, place, value)
     return result
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
-from ...schemas.ids import slug
 from ...schemas.katha import SCHEMA_VERSION
+from ...schemas.text import slug
 from ...validators.katha.dataset import IMPORTED
 from ...validators.lines import ignore, read_document
 from ...validators.statistics import HiddenCounts, hidden_counts, moral_balance

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
-from ...schemas.base import Own
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ...schemas.ids import is_language_tag
-from ...schemas.issue import Issue
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import open_plain
-from ...schemas.text import normalize_text
+from ...schemas.text import is_language_tag, normalize_text
+from ...schemas.values import Issue, Own
 from ...validators.codes import label, show
 from ...validators.katha.field_rules import record_hashes
 from ...validators.lines import read_objects

@@ -13,16 +13,14 @@ from ...errors import InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...validators.katha.dataset import as_user_error, iter_bundles
 from ..form import Facts, LeftOut, ReleaseForm
-from ..katha_tables import VARIANT_TABLE, record_rows
 from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
 from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
 from ..pack.selection import Selection, left_out_files, left_out_reason, require_records
-from ..parquet import TableWriter
 from ..reviews import check_against
 from ..run_folder import FinishedRun
-from ..tables import row_of
-from .composition import PARTS, SIZES, Counted
+from ..tables import TableWriter, row_of
+from .composition import PARTS, SIZES, VARIANT_TABLE, Counted, record_rows
 
 Hashes = dict[str, dict[str, str]]
 

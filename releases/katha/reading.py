@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ...validators.katha.dataset import REVIEWS
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm

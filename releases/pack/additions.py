@@ -10,8 +10,8 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes, canonical_text
-from ...schemas.issue import Issue
 from ...schemas.plain_files import read_json, read_plain
+from ...schemas.values import Issue
 from ...validators.katha.dataset import REVIEWS
 from ..form import LeftOut
 from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..form import Facts, ReleaseForm
 from ..layout import CARD, parquet_path
 from ..options import hub_licences

@@ -6,7 +6,7 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...engine.privacy import keep_private
+from ...engine.lock import keep_private
 from ...errors import ConfigError
 from ...schemas.canonical import Json, pretty_bytes
 from ..diff.sides import Side

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
-from ...schemas.issue import Issue
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord
+from ...schemas.values import Issue
 from ..diff.form import DiffForm, RecordFile
 from ..diff.images import REFERENCE_IMAGES
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
@@ -24,8 +24,8 @@ from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATI
 from ..loading import LoadedRelease, load_records
 from ..options import licence
 from ..pack.croissant import UNSTATED
-from ..shot_facts import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from ..subsets.shots import DOCUMENT, is_subset_document, read_subset_document
+from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from .tables import TABLES, script_rows
 from .tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
 
@@ -297,7 +297,7 @@ FORM = ReleaseForm(
         "This manifest documents what the scripts were made from, so that they can be traced. It gives no "
         "right to any story, and none to images beyond what the line of each says."
     ),
-    templates=("shot_card.j2", "shot_license.j2", "shot_responsible_ai.j2"),
+    templates=("shots/card.j2", "shots/license.j2", "shots/responsible_ai.j2"),
     changes=DiffForm(
         {SHOT_SCRIPTS: RecordFile("script", "scripts", frozenset(("source_id", "producers")))},
         (REFERENCE_IMAGES,),

@@ -6,17 +6,15 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from ...media.images import Picture, PictureLimits, open_picture, read_bytes
-from ...media.problems import MediaProblem
-from ...schemas.base import Own
+from ...media.images import MediaProblem, Picture, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import sha256_bytes
-from ...schemas.issue import Issue
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
+from ...schemas.values import Issue, Own
 from ...validators.codes import show
 from ...validators.report import IssueBin
-from ...validators.shots.codes import issue
+from ...validators.shots.cast_rules import issue
 from ...validators.shots.script_rules import check_facts
 
 IMAGES = "image"

@@ -22,7 +22,7 @@ from ...schemas.canonical import digest, write_atomic
 from ...schemas.shots import ReferenceImage, ShotScript
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened
-from ...validators.shots.codes import issue
+from ...validators.shots.cast_rules import issue
 from ...validators.shots.script_rules import check_script
 from ..strict_json import OfficialFiles
 from ..target import staged

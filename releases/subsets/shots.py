@@ -17,8 +17,7 @@ from ...schemas.shots import LITE, ShotRecord, StoryFacts
 from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from ..loading import read_rows
 from ..run_folder import write_imported_run
-from ..shot_facts import read_story_facts, with_provenance, write_facts
-from ..shots.imports import GIVEN, ROLE
+from ..shots.imports import GIVEN, ROLE, read_story_facts, with_provenance, write_facts
 from ..shots.tree import FOLDER, ShotSet, ShotStory, write_shot_set
 from .closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
 from .drawing import ALL, draw

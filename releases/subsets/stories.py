@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ...schemas.issue import Issue
 from ...schemas.plain_files import json_lines, read_json, read_plain
+from ...schemas.values import Issue
 from ...validators.katha.dataset import REVIEWS
 from ...validators.statistics import NO_VALUE
 from ..layout import ANNOTATIONS, SUBSETS

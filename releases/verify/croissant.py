@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, sha256_file
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..form import ReleaseForm
 from ..layout import CROISSANT, DATA, files_in
 from ..pack.croissant import CONFORMS_TO, CONTEXT

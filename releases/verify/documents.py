@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.plain_files import parse_json, read_json, read_plain, read_text
-from ..check_tables import count_rows
+from ...schemas.values import Issue
 from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
 from ..form import Facts, LeftOut, Reading
@@ -29,6 +28,7 @@ from ..layout import (
 from ..options import PackOptions, licence
 from ..pack.documents import ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter, parse_front_matter
+from .files import count_rows
 from .read_back import expected_rows
 
 _CURE = "pack the run again"

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ...validators.report import CheckReport
 from ..form import ReleaseForm
 from ..layout import RELEASE

@@ -1,8 +1,9 @@
 """Reading a release the way its users will, and comparing every row with the JSONL files.
 
-Runs as a program of its own (``python -m fabula.releases.verify.read_back FOLDER``), to which :mod:`.findings` hands
-tables and rows of the kind, pickled, through its standard input: ``datasets`` and its friends read their
-settings when they are imported, and what they cache, print and keep ends with the process.
+Runs as a program of its own (``python -m fabula.releases.verify.read_back FOLDER``), to which
+:mod:`.findings` hands tables and rows of the kind, pickled, through its standard input: ``datasets``
+and its friends read their settings when they are imported, and what they cache, print and keep ends
+with the process.
 """
 
 import hashlib
@@ -16,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, canonical_bytes
-from ...schemas.issue import Issue
 from ...schemas.plain_files import open_plain, read_text
+from ...schemas.values import Issue
 from ..layout import CROISSANT, README, files_in
 from ..pack.front_matter import parse_front_matter
-from ..parquet import TooLarge, batches, open_table
-from ..tables import Column, PlacedRow, Table
+from ..tables import Column, PlacedRow, Table, TooLarge, batches, open_table
 
 Rows = Callable[[Path], Iterator[PlacedRow]]
 """Folder -> every row that its JSONL files ask for."""

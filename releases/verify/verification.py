@@ -5,21 +5,27 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.plain_files import read_json
+from ...schemas.values import Issue
 from ...validators.katha.dataset import IMPORTED
-from ..check_tables import check_table_bytes, check_tables
 from ..diff.check import check_changes
-from ..document_shape import misshapen
 from ..form import Reading, ReleaseForm
 from ..hidden.check import check_commitments, check_hidden, check_hidden_folder, check_promises
 from ..hidden.commitments import read_salt, salt_beside
 from ..hidden.search import search_rows
 from ..layout import CANARY, CHANGES, CROISSANT, RELEASE, WHOLE, files_in, hidden_folder
+from ..loading import misshapen
 from ..pack.additions import check_canary
 from .croissant import check_croissant
 from .documents import check_documents, check_left_out, made_by_these_tools, recount
-from .files import check_listing, check_records, check_release_document, check_sums
+from .files import (
+    check_listing,
+    check_records,
+    check_release_document,
+    check_sums,
+    check_table_bytes,
+    check_tables,
+)
 from .findings import Findings, VerifyReport, document_of, read_back
 
 __all__ = ["VerifyReport", "verify"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ...models.chat import ChatRequest, Image, Message
-from ...models.structured import messages_to_send, without_counts
+from ...models.edge import messages_to_send, without_counts
 from ...schemas.canonical import Json, digest, sha256_bytes
 
 Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings"]

@@ -11,8 +11,8 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ...errors import ConfigError
-from ...schemas.base import Own
 from ...schemas.canonical import Json
+from ...schemas.values import Own
 from .answers import Answer, Given
 from .asked import Asked
 from .faults import BadRequestFault, Fault, known_faults

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fabula.cli.common import PLACES, VALUES, finding_lines
 from fabula.errors import InputError, UserError
-from fabula.schemas.issue import Issue
+from fabula.schemas.values import Issue
 
 
 def issue(number: int, message: str = "expected a word, found 'x'", code: str = "unlisted-value") -> Issue:

@@ -15,9 +15,9 @@ import pytest
 import fabula
 from fabula.engine.execute import execute
 from fabula.models.chat import ChatRequest, Message
+from fabula.models.keys import Redactor
 from fabula.models.options import options_for
 from fabula.models.registry import open_model
-from fabula.models.secrets import Redactor
 from fabula.models.spec import parse_spec
 from fabula.prompts.loader import load_prompt, prompt_ids
 from fabula.testing import stand_in

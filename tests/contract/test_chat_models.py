@@ -14,10 +14,10 @@ from urllib.parse import quote, unquote
 import pytest
 
 from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema, Usage
+from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ADAPTERS, open_model
 from fabula.models.replies import Malformed, parse_reply
-from fabula.models.secrets import MARK, Redactor
 from fabula.models.spec import ModelSpec, parse_spec
 from fabula.testing.model_server import (
     Answer,

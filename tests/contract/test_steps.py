@@ -89,7 +89,7 @@ from dataclasses import replace
 from fabula.builders.shots.cast import Sketch
 from fabula.builders.shots.describe_settings import STEP
 from fabula.builders.step import Step
-from fabula.schemas.issue import Issue
+from fabula.schemas.values import Issue
 from fabula.validators.record_rules import StoryRule
 
 MOODS = Step(

@@ -10,12 +10,11 @@ import pytest
 
 from fabula.models.chat import ChatRequest, Message, Reply, Usage
 from fabula.models.client import ModelClient
+from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions, Prices
-from fabula.models.prices import Price, book, highest_cost, price_of
+from fabula.models.prices import MostTokens, Price, book, highest_cost, most_tokens, price_of
 from fabula.models.registry import ADAPTERS, ENCODERS, open_model
-from fabula.models.secrets import Redactor
 from fabula.models.spec import ModelSpec, parse_spec
-from fabula.models.tokens import MostTokens, most_tokens
 from fabula.models.vectors import encode_request, unpacked
 from fabula.testing.model_server import Answer, ModelServer, OddUsage, word_vector
 

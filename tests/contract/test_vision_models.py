@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
 from fabula.models.vision.types import Detector, Encoder, Predictor, TextEncoder, VisionModel
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import draw_faces, tiny_settings
 

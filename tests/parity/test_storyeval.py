@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.completion.scores import PanelScore
 from fabula.evaluation.events.published import Imported, Results, import_results
-from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.score import PanelScore, score_archive
 from fabula.evaluation.events.votes import Definitions
 from fabula.releases.events.suites import load_suite, read_named, suite_bytes, write_suite
 from fabula.schemas.events import Suite, video_name

@@ -6,7 +6,7 @@ import pytest
 
 from fabula.evaluation.metrics.alignment import average
 from fabula.evaluation.stats.tables import correlate_tables, read_table
-from fabula.schemas.score import Score
+from fabula.schemas.values import Score
 
 ALIAS = {"MMSStoryAgent": "MMStoryAgent"}  # the table of the user study misspells one method
 

@@ -7,7 +7,7 @@ import pytest
 
 import fabula
 from fabula.validators.codes import CODES, rule_table
-from fabula.validators.suites.codes import CODES as SUITE_CODES
+from fabula.validators.events.rules import CODES as SUITE_CODES
 
 ROOT = Path(fabula.__file__).parent
 DOCS = ROOT / "docs"

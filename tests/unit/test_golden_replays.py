@@ -163,9 +163,20 @@ def test_run_when_its_command_is_given_again_asks_nothing_and_stays_as_it_was(ke
     made, now = (json.loads(files["run/run.json"])["stages"] for files in (before, after))
     if made == now:
         assert {stage["name"]: stage["ran"] for stage in report["stages"] if stage["ran"]} == {}
-        assert after == before
+        assert without_versions(after) == without_versions(before)
     elif [(one["name"], one["version"]) for one in made] == [(one["name"], one["version"]) for one in now]:
         assert without_books(after) == without_books(before)  # a stage takes another library to make the same
+
+
+def without_versions(files: dict[str, bytes]) -> dict[str, object]:
+    """What a run made, without the versions of scores: protocols got them later."""
+    changed: dict[str, object] = dict(files)
+    if (evaluation := files.get("run/evaluation.json")) is not None:
+        document, report = json.loads(evaluation), json.loads(files["run/report.json"])
+        document["protocol"].pop("metrics", None)
+        report["outputs"].pop("evaluation.json")
+        changed |= {"run/evaluation.json": document, "run/report.json": report}
+    return changed
 
 
 def without_books(files: dict[str, bytes]) -> dict[str, bytes]:

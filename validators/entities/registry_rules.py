@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from ...schemas.entities import LABELS, LISTS, TYPES, EntityType, EpisodeShot, type_of_label
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..codes import show
-from .codes import issue
 from .measures import beyond_ascii
-from .view import EpisodeView
+from .view import EpisodeView, issue
 
 GENERATED = "Gen_"
 QUERY_WORDS = 12

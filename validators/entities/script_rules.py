@@ -17,12 +17,11 @@ from ...schemas.entities import (
     RegistryEntry,
     ScheduledShot,
 )
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..codes import show
-from ..redacted import find_redacted
-from .codes import issue
+from ..view import find_redacted
 from .measures import beyond_ascii
-from .view import EntityKey, EpisodeView, Header, HeaderLine, Named, holds, named
+from .view import EntityKey, EpisodeView, Header, HeaderLine, Named, holds, issue, named
 
 _NOTES = ("_window_shot_ids", "_num_scenes", "_num_shots", "_name_map")
 _WINDOW_ID = re.compile(r"(.+)__shot([0-9]{1,9})", re.DOTALL)

@@ -4,12 +4,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...schemas.entities import ALL, EntitySplits
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..codes import show
-from .codes import issue
 from .registry_rules import check_registry, check_schedule
 from .script_rules import check_script, check_texts
-from .view import EpisodeView
+from .view import EpisodeView, issue
 
 _WINDOW = re.compile(r"(.+)__i([0-9]{1,9})_j([0-9]{1,9})__T[0-9]+", re.DOTALL)
 

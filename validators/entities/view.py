@@ -1,12 +1,17 @@
-"""An episode as rules and statistics look at it: shots in order, who appears where, headers, mentions."""
+"""An episode as rules and statistics look at it: shots in order, who appears where, headers, mentions.
+
+Every code that the rules about episode scripts, their registries and split files report.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from ...schemas.entities import TYPES, EntityEpisode, EntityType, EpisodeShot, type_of_label
 from ...schemas.text import unspaced_count
+from ..codes import issue_of, read_codes
 
 Named = Literal["exact", "case", "part"]
 """How a text names an entity: letter for letter, up to case, or only by a content word of its name."""
@@ -209,3 +214,16 @@ def named(text: str, name: str) -> Named | None:
 
 def _in_word(char: str) -> bool:
     return char.isalnum() or char == "_"
+
+
+CODES = read_codes(__package__)
+issue = partial(issue_of, CODES)
+"""Code, place, path and message -> an issue."""
+
+BLOCKING = frozenset(
+    {
+        *("unreadable", "too-large", "encoding", "json", "repeated-key", "shape", "unsafe-name"),
+        *("no-shots", "scene-order", "list-length", "schedule-key", "story-name", "secret-removed"),
+    }
+)
+"""Codes of what cannot be released: files of no use, and episodes whose shots cannot be told."""

@@ -10,9 +10,9 @@ from ...engine.manifest import NAME as RUN
 from ...engine.manifest import read_manifest
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.plain_files import open_plain
+from ...schemas.values import Issue
 from ..codes import issue, label, show
 from ..lines import (
     BOM,

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
 from ...schemas.text import contains_phrase, normalize_answer
+from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, show
 from ..view import Story

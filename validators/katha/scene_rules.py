@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import accumulate
 
-from ...schemas.issue import Issue
 from ...schemas.text import normalize_answer
+from ...schemas.values import Issue
 from ..codes import issue, show
 from ..view import Part, Story, first_difference, mentions, squeezed
 

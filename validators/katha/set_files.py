@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..codes import issue, show
 from ..lines import ignore
 from ..schema_check import check_schema

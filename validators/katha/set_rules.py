@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, show
 from ..schema_check import check_schema
 from ..view import Part, Story
-from ..word_rules import REVIEW_WORDS, VARIANT_WORDS, check_values
 from .dataset import PRODUCERS, Dataset, VariantIndex
-from .field_rules import producer_path_fits
+from .field_rules import REVIEW_WORDS, VARIANT_WORDS, check_values, producer_path_fits
 
 
 @dataclass(slots=True)

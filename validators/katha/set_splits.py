@@ -8,7 +8,7 @@ from math import inf, sqrt
 from typing import ClassVar
 
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue
 from ..lines import ignore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import UserError
 from ...schemas.canonical import Json
-from ...schemas.issue import Issue
+from ...schemas.values import Issue
 from ..lines import ignore
 from ..record_rules import check_part
 from ..report import IssueBin, ValidationReport

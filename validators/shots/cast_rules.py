@@ -1,13 +1,21 @@
-"""Rules about who is on stage: the lists in both languages, and the texts that name people or must not."""
+"""Every code that the rules about shot scripts and their files report.
+
+Rules about who is on stage: the lists in both languages, and the texts that name people or must not.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
-from ...schemas.issue import Issue
 from ...schemas.shots import CharacterSheet, Shot, ShotScript, TwoLists, TwoTexts
 from ...schemas.text import contains_phrase, normalize_answer
-from ..codes import show
-from .codes import issue
+from ...schemas.values import Issue
+from ..codes import issue_of, read_codes, show
+
+CODES = read_codes(__package__)
+issue = partial(issue_of, CODES)
+"""Code, place, path and message -> an issue."""
+
 
 MOST_ONSTAGE = 3
 _LINKS = frozenset({"a", "an", "and", "of", "the"})

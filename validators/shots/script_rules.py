@@ -3,15 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...schemas.issue import Issue
 from ...schemas.shots import Shot, ShotScript, StoryFacts, TwoTexts
 from ...schemas.text import unspaced_count
+from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import show
-from ..redacted import find_redacted
+from ..view import find_redacted
 from .camera import Camera, is_jump, is_repeated, read_camera
-from .cast_rules import check_cast, check_languages, folded
-from .codes import issue
+from .cast_rules import check_cast, check_languages, folded, issue
 
 SHOTS = (4, 30)
 """Fewest and most shots of a published story."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
-from ....schemas.score import Score
+from ....schemas.values import Score
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
 from ...recoverability.items import CONDITIONS, Items

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....schemas.score import Score
+from ....schemas.text import counted
+from ....schemas.values import Score
 from ...recoverability.definitions import NONRESPONSES, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
@@ -22,7 +23,6 @@ from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import DASH, label_text, resampling_definition, value_text
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
-from ...words import counted
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, spots_of
 from .tables import accounting, comparisons, details, headline, judges_table, plots
 

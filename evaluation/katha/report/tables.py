@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ....schemas.score import Score
+from ....schemas.text import counted
+from ....schemas.values import Score
 from ...recoverability import columns, recoverability
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import Rate
 from ...recoverability.scores import GapScores, KathaScores, MethodScores
 from ...report.model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
 from ...report.showing import comparison, label_text
-from ...words import counted
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(columns.AMBIGUITY)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ....schemas.score import Score
+from ....schemas.values import Score
 from ...metrics.registry import in_order, metric_of, metrics
 from ...report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable, ShotRow
 from ..scores import ImageScores

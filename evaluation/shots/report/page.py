@@ -12,6 +12,7 @@ from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
+from ....schemas.text import counted
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory
@@ -19,7 +20,6 @@ from ...report.accounts import Accounts
 from ...report.model import ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from ...report.people import people_of
 from ...report.showing import label_text
-from ...words import counted
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found

@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from ....errors import ConfigError
 from ....schemas.canonical import digest
-from ....schemas.score import Score
+from ....schemas.text import counted
+from ....schemas.values import Score
 from ...metrics.registry import label_of, lead_of, metric_of, metrics
 from ...report.model import DrawnBox, ShotCard, StoryGrid, StoryOfMethod, WorstShots
 from ...report.plots import draw_polar, polar_key
 from ...report.showing import DASH, MINUS, readable
-from ...words import counted
 from ..tables import ShotScore
 from .cards import Looked, style_matrix
 

@@ -6,7 +6,8 @@ Tables of a report on shot images: scores, where methods stand, polar charts, co
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....schemas.judgement import EvaluationManifest
-from ....schemas.score import Score
+from ....schemas.text import counted
+from ....schemas.values import Score
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.accounts import Accounts
 from ...report.model import (
@@ -29,7 +30,6 @@ from ...report.model import (
 )
 from ...report.showing import comparison, resampling_definition
 from ...stats.paired import Paired
-from ...words import counted
 from ..compare import Leaderboard
 from ..definitions import Definitions
 from ..scores import ImageScores, MethodScores

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from fabula.schemas.base import Own
+from fabula.schemas.values import Own
 
 FEWEST = 3
 """With as many at most, no page is left with a single panel, unless its story has one."""

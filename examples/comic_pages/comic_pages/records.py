@@ -6,9 +6,9 @@ transitions and questions are numbered within the page and bear its id as their 
 
 from pydantic import Field
 
-from fabula.schemas.base import Own
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_bytes
 from fabula.schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition
+from fabula.schemas.values import Own
 
 COMICS = "comics"
 """The name of the kind."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fabula.examples.comic_pages.comic_pages.records import ComicPage
-from fabula.schemas.issue import Issue
+from fabula.schemas.values import Issue
 
 
 def check_page(page: ComicPage, where: str) -> Iterator[Issue]:

@@ -86,8 +86,8 @@ class Katha:
             "rights_status": "public_domain_or_rights_compatible",
             **changes,
         }
-        from fabula.schemas.story import Story
         from fabula.schemas.text import normalize_text
+        from fabula.schemas.values import Story
 
         story = Story(**{**row, "normalized_text": normalize_text(text)})
         return {"story": story.as_json(), "given": None, "edits": [], "withdrawn": None, "added_at": None}

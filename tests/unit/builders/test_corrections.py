@@ -9,8 +9,7 @@ import pytest
 from fabula.builders.corrections import Correction
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import NAME, append_edit, edits_of
-from fabula.engine.inspect import show_item
-from fabula.engine.status import run_status
+from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
 from fabula.schemas.values import Edit

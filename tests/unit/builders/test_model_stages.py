@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.asking import Answer, NoAnswer
-from fabula.engine.stage import Made
+from fabula.engine.stage import Answer, Made, NoAnswer
 
 MODEL = {"planner": "model", "model": "openai:any"}
 

@@ -8,8 +8,7 @@ import pytest
 from fabula.builders.katha.drafts import LISTS, make_draft, maker_of
 from fabula.builders.katha.repair_draft import SPEC, RepairSettings, repair_lists
 from fabula.builders.replies import Drafted
-from fabula.engine.asking import NoAnswer
-from fabula.engine.stage import Item, Made
+from fabula.engine.stage import Item, Made, NoAnswer
 
 MODEL = "http://localhost:1/v1#tiny via katha/repair@1"
 

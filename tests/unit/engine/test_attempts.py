@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.attempts import FACT
+from fabula.engine.asker import FACT
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
-from fabula.engine.inspect import show_item
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
 from fabula.engine.report import RunReport
+from fabula.engine.status import show_item
 from fabula.errors import BelowThreshold, ConfigError, Interrupted
-from fabula.models.settings import ATTEMPT
+from fabula.models.spec import ATTEMPT
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
     Asked,

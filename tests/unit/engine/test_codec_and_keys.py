@@ -2,8 +2,7 @@
 
 import pytest
 
-from fabula.engine.codec import decode, encode, gather_fields
-from fabula.engine.keys import Basis, content_key, table_digest
+from fabula.engine.codec import Basis, content_key, decode, encode, gather_fields, table_digest
 from fabula.engine.stage import Failed, Made, Rejected
 from fabula.schemas.canonical import digest
 

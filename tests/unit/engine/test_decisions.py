@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.decisions import decisions
+from fabula.engine.journal import decisions
 from fabula.engine.lock import hold
 from fabula.errors import BelowThreshold, RunError
 

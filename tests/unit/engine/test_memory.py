@@ -11,11 +11,11 @@ import pytest
 
 from fabula.engine import pool
 from fabula.engine.execute import Options
-from fabula.engine.items import Items
 from fabula.engine.journal import Head, Journal
 from fabula.engine.pipeline import SOURCES, Stage
 from fabula.engine.report import RunReport
 from fabula.engine.runner import Runner
+from fabula.engine.walk import Items
 from fabula.engine.worker import Parts
 from fabula.testing.toy_pipeline import run_toy
 

@@ -12,11 +12,11 @@ import pytest
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
-from fabula.engine.inspect import StageView, show_item
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.progress import Event
 from fabula.engine.report import RunReport
+from fabula.engine.status import StageView, show_item
 from fabula.errors import (
     BudgetStop,
     ConfigError,
@@ -430,12 +430,12 @@ def test_run_when_it_goes_on_tells_what_is_spent_and_projected(asks: Asks) -> No
 def test_run_when_stopped_keeps_the_calls_in_flight_and_asks_none_again(
     asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fabula.engine import signals
+    from fabula.engine import lock
 
     server.latency = 0.1
     request = asks("".join(f"i{n} cat\n" for n in range(60)), settings={"concurrency": 4})
     stopped = threading.Event()
-    monkeypatch.setattr(signals.Stopper, "__call__", lambda self: stopped.is_set())
+    monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stopped.is_set())
     threading.Thread(target=lambda: (server.wait_for(6), stopped.set()), daemon=True).start()
     with pytest.raises(Interrupted):
         execute(request)

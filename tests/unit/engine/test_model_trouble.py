@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine import signals
+from fabula.engine import lock
 from fabula.engine.calls import Call, Calls, Sending, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
@@ -112,7 +112,7 @@ def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(
     if "requests_per_minute" not in settings:
         server.faults = pause_after_two
     stopped = threading.Event()
-    monkeypatch.setattr(signals.Stopper, "__call__", lambda self: stopped.is_set())
+    monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stopped.is_set())
     threading.Thread(target=lambda: (server.wait_for(1), stopped.set()), daemon=True).start()
     assert isinstance(ended_with(asks(settings=settings)), Interrupted)
 

@@ -66,7 +66,7 @@ def test_load_pipeline_when_final_fields_do_not_exist_says_so() -> None:
         ((), f"{HERE}:finish", "at least one stage"),
         (("fabula.no_such_module",), f"{HERE}:finish", "no module fabula.no_such_module"),
         ((f"{HERE}:NOPE",), f"{HERE}:finish", "an attribute NOPE"),
-        (("fabula.engine.keys",), f"{HERE}:finish", "a SPEC and a function run"),
+        (("fabula.engine.codec",), f"{HERE}:finish", "a SPEC and a function run"),
         ((f"{HERE}:READ",), f"{HERE}:nope", "an attribute nope"),
     ],
 )

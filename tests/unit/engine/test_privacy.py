@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.privacy import keep_private
+from fabula.engine.lock import keep_private
 from fabula.schemas.canonical import write_atomic
 from fabula.testing import toy_pipeline
 

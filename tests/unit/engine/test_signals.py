@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fabula.engine.signals import Stopper, stop_on_signals
+from fabula.engine.lock import Stopper, stop_on_signals
 
 
 def test_stopper_when_a_signal_comes_tells_only_when_asked_and_only_once() -> None:

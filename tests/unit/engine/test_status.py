@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabula.engine.edits import append_edit
-from fabula.engine.inspect import show_item
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.status import Status, run_status
+from fabula.engine.status import Status, run_status, show_item
 from fabula.errors import BelowThreshold, RunError
 from fabula.schemas.values import Edit
 from fabula.testing.toy_pipeline import toy

@@ -20,7 +20,7 @@ from fabula.engine.report import read_report
 from fabula.errors import BudgetStop, ConfigError
 from fabula.models.chat import ChatRequest
 from fabula.models.options import ModelOptions
-from fabula.models.tokens import most_tokens
+from fabula.models.prices import most_tokens
 from fabula.testing.model_server import Answer, Asked, Fault, ModelServer, OddUsage
 from fabula.testing.toy_models import PRICES, model_request, reply_to
 

@@ -22,7 +22,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import run_evaluation
 from fabula.kinds.verbs import continue_run, export_so_far
-from fabula.models.settings import ATTEMPT
+from fabula.models.spec import ATTEMPT
 from fabula.releases.events.suites import suite_bytes
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import canonical_text, digest

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from fabula.errors import ExitCode
-from fabula.media.images import PictureLimits, encode, open_picture
-from fabula.media.problems import MediaProblem
+from fabula.media.images import MediaProblem, PictureLimits, encode, open_picture
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.endurance import rounds
 

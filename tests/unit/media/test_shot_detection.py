@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.media.problems import MediaProblem
-from fabula.media.shot_detection import detect, identity
+from fabula.media.images import MediaProblem
+from fabula.media.shot_detection import detect, identity, openings_of, spans_of
 from fabula.media.shot_frames import small_video, windows
 from fabula.media.shot_histograms import Course, changes_in, colours, distance, shots_between
-from fabula.media.shot_spans import openings_of, spans_of
 from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
 TAKES = (

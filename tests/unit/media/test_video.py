@@ -10,7 +10,7 @@ from PIL import Image
 
 from fabula.errors import MissingRequirement
 from fabula.media import video_file
-from fabula.media.problems import MediaProblem
+from fabula.media.images import MediaProblem
 from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
 from fabula.testing.drawn import frame_level, write_video
 from fabula.testing.drawn_videos import write_sound

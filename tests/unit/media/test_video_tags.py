@@ -4,7 +4,7 @@ from pathlib import Path
 
 import av
 
-from fabula.media.video_tags import telling_tags, video_tags
+from fabula.media.video_file import telling_tags, video_tags
 from fabula.testing.drawn import write_video
 
 

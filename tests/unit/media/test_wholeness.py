@@ -11,7 +11,7 @@ from typing import Any
 import av
 import pytest
 
-from fabula.media.problems import MediaProblem
+from fabula.media.images import MediaProblem
 from fabula.media.video import probe, sample_frames
 from fabula.media.wholeness import fault_of
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ExitCode, MissingRequirement
-from fabula.models.keys import NO_KEY, KeyStatus, expand, find_key, key_status
+from fabula.models.keys import NO_KEY, KeyStatus, Redactor, expand, find_key, key_status
 from fabula.models.options import ModelOptions
-from fabula.models.secrets import Redactor
 from fabula.models.spec import parse_spec
 
 OPENAI = parse_spec("openai:x")

@@ -11,12 +11,11 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from fabula.errors import ConfigError
-from fabula.models import anthropic_chat, google_chat, openai_embedding, openai_models
+from fabula.models import anthropic_chat, google_chat, openai_models
 from fabula.models.chat import Usage
 from fabula.models.options import ModelOptions, Prices
-from fabula.models.prices import NAMES, Price, book, check_extra, highest_cost, price_of
+from fabula.models.prices import NAMES, MostTokens, Price, book, check_extra, highest_cost, price_of
 from fabula.models.spec import parse_spec
-from fabula.models.tokens import MostTokens
 
 SONNET = "anthropic:claude-sonnet-4-5"  # tiers, cache reads, writes, and writes for an hour
 DAY = date(2026, 11, 1)
@@ -92,7 +91,7 @@ def test_cost_when_tokens_were_written_into_the_cache_charges_them_as_such() -> 
 
 
 DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
-    "openai": ("gpt-6-sol", "chat", openai_models, {
+    "openai": ("gpt-6-sol", "chat", openai_models.read_reply, {
         "choices": [{"message": {"content": "x"}}],
         "usage": {
             "prompt_tokens": 10_000, "completion_tokens": 70,
@@ -100,30 +99,30 @@ DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
             "completion_tokens_details": {"reasoning_tokens": 30},
         },
     }),
-    "openai without a cache": ("gpt-4.1-mini", "chat", openai_models, {
+    "openai without a cache": ("gpt-4.1-mini", "chat", openai_models.read_reply, {
         "choices": [{"message": {"content": "x"}}],
         "usage": {"prompt_tokens": 10_000, "completion_tokens": 70},
     }),
-    "google": ("gemini-2.5-pro", "default", google_chat, {
+    "google": ("gemini-2.5-pro", "default", google_chat.read_reply, {
         "candidates": [{"content": {"parts": [{"text": "x"}]}}],
         "usageMetadata": {
             "promptTokenCount": 210_000, "candidatesTokenCount": 60, "thoughtsTokenCount": 500,
             "cachedContentTokenCount": 9000, "totalTokenCount": 210_560,
         },
     }),
-    "google leaves out zeros": ("gemini-2.5-flash", "default", google_chat, {
+    "google leaves out zeros": ("gemini-2.5-flash", "default", google_chat.read_reply, {
         "candidates": [{"content": {"parts": [{"text": "x"}]}}],
         "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 60, "totalTokenCount": 1060},
     }),
-    "google thinks to the end": ("gemini-2.5-flash", "default", google_chat, {
+    "google thinks to the end": ("gemini-2.5-flash", "default", google_chat.read_reply, {
         "candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}],
         "usageMetadata": {"promptTokenCount": 1000, "thoughtsTokenCount": 900, "totalTokenCount": 1900},
     }),
-    "google blocks": ("gemini-2.5-flash", "default", google_chat, {
+    "google blocks": ("gemini-2.5-flash", "default", google_chat.read_reply, {
         "promptFeedback": {"blockReason": "SAFETY"},
         "usageMetadata": {"promptTokenCount": 1000, "totalTokenCount": 1000},
     }),
-    "anthropic": ("claude-sonnet-4-5", "default", anthropic_chat, {
+    "anthropic": ("claude-sonnet-4-5", "default", anthropic_chat.read_reply, {
         "content": [{"type": "text", "text": "x"}],
         "usage": {
             "input_tokens": 100, "output_tokens": 50, "cache_read_input_tokens": 3000,
@@ -132,7 +131,7 @@ DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
             "output_tokens_details": {"thinking_tokens": 10},
         },
     }),
-    "embedding": ("text-embedding-3-small", "embeddings", openai_embedding, {
+    "embedding": ("text-embedding-3-small", "embeddings", openai_models.read_embedding, {
         "data": [{"embedding": [1.0]}], "usage": {"prompt_tokens": 500, "total_tokens": 500},
         "model": "text-embedding-3-small",
     }),
@@ -141,7 +140,7 @@ DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", DOCUMENTS)
 def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(case: str) -> None:
-    name, flavour, adapter, document = DOCUMENTS[case]
+    name, flavour, read, document = DOCUMENTS[case]
     provider = case.split(maxsplit=1)[0].replace("embedding", "openai")
     spec = parse_spec(f"{'embedding:' if case == 'embedding' else ''}{provider}:{name}")
     price = price_of(spec, ModelOptions(), DAY)
@@ -152,7 +151,7 @@ def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(c
     at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
     _, model = get_snapshot().find_provider_model(name, None, provider, None)
     expected = told.calc_price(genai_request_timestamp=at, model=model).total_price
-    booked = book(price, adapter.read_reply(document).usage, MOST)
+    booked = book(price, read(document).usage, MOST)
     assert booked.cost == float(expected)
     assert booked.is_read == (case != "openai without a cache")  # what was cached would have cost less
 

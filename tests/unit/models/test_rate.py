@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from fabula.models.rate import RateLimit
+from fabula.models.limits import RateLimit
 from fabula.testing.clock import FakeClock
 
 

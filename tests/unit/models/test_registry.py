@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ADAPTERS, open_model, providers
-from fabula.models.secrets import Redactor
 from fabula.models.spec import parse_spec
 
 PLUGIN = """
@@ -64,8 +64,8 @@ def test_model_when_its_library_is_missing_names_the_extra(monkeypatch: pytest.M
 
 
 def test_modules_when_imported_load_no_sdk() -> None:
-    names = ["client", "options", "replies", "registry", "prices", "keys", "tokens", "edge", "faults"]
-    names += ["transport", "openai_chat", "google_chat", "anthropic_chat"]
+    names = ["client", "options", "replies", "registry", "prices", "keys", "edge", "faults"]
+    names += ["transport", "openai_models", "google_chat", "anthropic_chat"]
     code = "\n".join(f"import fabula.models.{name}" for name in names)
     heavy = (
         "{'openai', 'google.genai', 'anthropic', 'httpx2', 'json_repair', 'genai_prices', 'jsonschema_rs'}"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.models.secrets import MARK, Redactor
+from fabula.models.keys import MARK, Redactor
 
 SECRET = 'sk-plan/ted+"key"=0123456789abcdefghij'
 

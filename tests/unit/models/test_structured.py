@@ -3,7 +3,7 @@
 import json
 
 from fabula.models.chat import ChatRequest, Message, ReplySchema
-from fabula.models.structured import messages_to_send, titled, without_counts
+from fabula.models.edge import messages_to_send, titled, without_counts
 
 SCHEMA = ReplySchema(
     "answer",

@@ -4,7 +4,7 @@ import pytest
 
 from fabula.models.chat import ChatRequest, Image, Message, ReplySchema
 from fabula.models.options import ModelOptions
-from fabula.models.tokens import bound_tokens, estimate_request, estimate_tokens
+from fabula.models.prices import bound_tokens, estimate_request, estimate_tokens
 
 
 def ask(*parts: str | Image, schema: ReplySchema | None = None) -> ChatRequest:

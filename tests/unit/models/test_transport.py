@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply
+from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
-from fabula.models.secrets import Redactor
 from fabula.models.spec import parse_spec
 from fabula.models.transport import LONGEST_BODY, LONGEST_PACKED_BODY
 

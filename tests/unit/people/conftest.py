@@ -8,8 +8,7 @@ import pytest
 
 from fabula.people.read import Known
 from fabula.releases.loading import Release
-from fabula.schemas.human import HumanRow
-from fabula.schemas.judgement import Judgement
+from fabula.schemas.judgement import HumanRow, Judgement
 from fabula.schemas.katha import Question
 from fabula.testing.drawn_storyboards import drawn_release
 

@@ -19,8 +19,7 @@ from fabula.people.participants import Resampling
 from fabula.people.ratings import agreements, preferences
 from fabula.people.recoverability import CONDITIONS
 from fabula.releases.loading import Release
-from fabula.schemas.human import HumanRow
-from fabula.schemas.judgement import Judgement
+from fabula.schemas.judgement import HumanRow, Judgement
 from fabula.schemas.katha import Question
 
 Line = Callable[..., HumanRow]

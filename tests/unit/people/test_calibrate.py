@@ -19,8 +19,7 @@ from fabula.people.study import StudySettings
 from fabula.releases.events.suites import write_suite
 from fabula.releases.loading import Release
 from fabula.schemas.events import EventPrompt, Suite
-from fabula.schemas.human import HumanRow
-from fabula.schemas.judgement import EvaluationManifest, Judgement
+from fabula.schemas.judgement import EvaluationManifest, HumanRow, Judgement
 from fabula.schemas.katha import Question
 
 FEW = StudySettings(resampling=Resampling(50))

@@ -11,7 +11,7 @@ from fabula.people.ratings import human_ratings
 from fabula.people.recoverability import human_moral, human_recovery
 from fabula.people.study import Exclusion, exclude
 from fabula.releases.loading import Release
-from fabula.schemas.human import HumanRow
+from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import Question
 
 Line = Callable[..., HumanRow]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fabula
 from fabula.errors import InputError
 from fabula.people.read import Known, read_human
-from fabula.schemas.human import NEEDED, HumanRow
+from fabula.schemas.judgement import NEEDED, HumanRow
 
 Write = Callable[..., Path]
 ANSWER = {

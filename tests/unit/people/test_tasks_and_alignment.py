@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, spearmanr
 from fabula.errors import ConfigError, InputError, TargetError
 from fabula.people.events import ALL, alignment, human_rates
 from fabula.people.tasks import read_key, sample_tasks, write_tasks
-from fabula.schemas.human import HumanRow
+from fabula.schemas.judgement import HumanRow
 
 MODELS = [f"model_{number:02d}" for number in range(11)]
 VIDEOS = [f"prompt_{number:03d}.mp4" for number in range(450)]

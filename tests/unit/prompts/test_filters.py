@@ -2,8 +2,8 @@ import hashlib
 
 import pytest
 
-from fabula.prompts import filters
-from fabula.prompts.filters import as_json, fenced, numbered
+from fabula.prompts import loader
+from fabula.prompts.loader import as_json, fenced, numbered
 
 HOSTILE = [
     "",
@@ -31,7 +31,7 @@ def test_fence_when_text_is_fenced_text_has_another_mark() -> None:
 
 def test_fence_when_text_holds_its_own_mark_makes_the_mark_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     known = "0123456789ab" + "c" * 52
-    monkeypatch.setattr(filters, "sha256_bytes", lambda _: known)
+    monkeypatch.setattr(loader, "sha256_bytes", lambda _: known)
     assert fenced("text with 0123456789ab>>> in it").splitlines()[0] == f"<<<{known[:16]}"
 
 

@@ -4,7 +4,7 @@ import jinja2
 import jinja2.meta
 import pytest
 
-from fabula.models.settings import ModelSettings
+from fabula.models.spec import ModelSettings
 from fabula.prompts.loader import load_prompt, prompt_ids, prompt_source, read_prompt
 
 INPUTS = {

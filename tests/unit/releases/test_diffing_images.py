@@ -14,8 +14,7 @@ from fabula.releases.diff.render import as_json, lines, render_page
 from fabula.releases.diff.version import Step
 from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
-from fabula.releases.shot_facts import with_provenance, write_facts
-from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 

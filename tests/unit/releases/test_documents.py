@@ -12,14 +12,13 @@ import yaml
 
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.katha.composition import Composition, producer_kind
+from fabula.releases.katha.composition import Composition, producer_kind, record_rows
 from fabula.releases.katha.form import FORM
-from fabula.releases.katha_tables import record_rows
 from fabula.releases.layout import SPLIT_FILES, files_in
 from fabula.releases.options import PackOptions, hub_licences, licence
 from fabula.releases.pack.croissant import CONTEXT
 from fabula.releases.pack.front_matter import check_front_matter, parse_front_matter, size_category
-from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
+from fabula.releases.tables import ROW_GROUP, TableWriter, arrow_schema
 from fabula.releases.verify.croissant import RAI, check_croissant
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.testing.katha_folders import read_rows
@@ -422,7 +421,8 @@ def test_every_configuration_and_split_loads_with_datasets(packed, tmp_path):
 
 def test_importing_the_package_and_its_light_modules_loads_no_heavy_library():
     program = (
-        "import sys, fabula.releases.pack.packing, fabula.releases.verify.verification, fabula.releases.loading;"
+        "import sys, fabula.releases.pack.packing, fabula.releases.verify.verification;"
+        "import fabula.releases.loading;"
         "heavy = ('datasets', 'pyarrow', 'mlcroissant', 'jinja2', 'pandas');"
         "print([name for name in heavy if name in sys.modules])"
     )

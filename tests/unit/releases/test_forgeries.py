@@ -32,8 +32,7 @@ from fabula.releases.layout import (
 )
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.documents import checksums, file_entries
-from fabula.releases.shot_facts import with_provenance, write_facts
-from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import read_shot_set
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
 from fabula.testing.drawn_shots import draw_shot_set

@@ -19,7 +19,7 @@ from fabula.errors import FabulaError
 from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.hidden.search import search_rows
 from fabula.releases.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
-from fabula.releases.parquet import open_table
+from fabula.releases.tables import open_table
 from fabula.schemas.canonical import Json, pretty_bytes
 from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
 from fabula.testing.endurance import rounds

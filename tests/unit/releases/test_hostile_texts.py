@@ -12,13 +12,12 @@ import fabula
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
-from fabula.models.secrets import MARK
+from fabula.models.keys import MARK
 from fabula.releases.entities.imports import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.front_matter import front_matter_text, parse_front_matter
 from fabula.releases.pack.packing import PackResult
-from fabula.releases.shot_facts import with_provenance, write_facts
-from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import read_shot_set
 from fabula.releases.templates import markdown
 from fabula.testing.drawn_shots import draw_shot_set

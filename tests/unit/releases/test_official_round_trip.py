@@ -4,7 +4,7 @@ import json
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.judges.settings import SelectionSettings
+from fabula.evaluation.judging.settings import SelectionSettings
 from fabula.evaluation.katha.load_items import chosen_records
 from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.diff.render import lines as diff_lines

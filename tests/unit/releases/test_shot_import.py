@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import InputError, TargetError
-from fabula.releases.shot_facts import read_story_facts, with_provenance
-from fabula.releases.shots.imports import REQUESTS, export_requests, import_set, is_shot_set
+from fabula.releases.shots.imports import (
+    REQUESTS,
+    export_requests,
+    import_set,
+    is_shot_set,
+    read_story_facts,
+    with_provenance,
+)
 from fabula.releases.shots.requests import RequestOptions
 from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set

@@ -8,9 +8,8 @@ import pytest
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.kinds.verbs import diff, load, pack, verify
 from fabula.releases.options import PackOptions
-from fabula.releases.shot_facts import with_provenance, write_facts
 from fabula.releases.shots.form import LEFT_OUT, ShotRelease, may_be_released
-from fabula.releases.shots.imports import import_set
+from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 

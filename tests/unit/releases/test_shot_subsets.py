@@ -9,7 +9,7 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
-from fabula.releases.shot_facts import read_story_facts, statistics_of_shots
+from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets.shots import choose, subset_document, write_subset
 from fabula.schemas.shots import LITE

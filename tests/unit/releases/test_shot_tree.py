@@ -13,7 +13,7 @@ from fabula.releases.shots.references import is_safe_name
 from fabula.releases.shots.tree import read_shot_set, write_shot_set
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
-from fabula.validators.shots.codes import CODES
+from fabula.validators.shots.cast_rules import CODES
 
 
 @pytest.fixture

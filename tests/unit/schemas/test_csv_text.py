@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from fabula.schemas.csv_text import csv_text, without_guard
+from fabula.schemas.canonical import csv_text, without_guard
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://127.0.0.1")', "-")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.schemas.ids import is_language_tag, is_part_id, is_story_id, primary_language
+from fabula.schemas.text import is_language_tag, is_part_id, is_story_id, primary_language
 
 
 @pytest.mark.parametrize("text", ["a", "kb25k_0001", "7-dwarfs", "A" * 64])

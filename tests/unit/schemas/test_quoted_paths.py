@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.schemas.paths import value_at, with_value
-from fabula.schemas.quoted_paths import parse_quoted, quoted_path
+from fabula.schemas.paths import parse_quoted, quoted_path, value_at, with_value
 
 STEPS = st.lists(st.text(max_size=9) | st.integers(0, 10**6), max_size=5)
 DOCUMENT = {"Shots": [{"Setting Description": {"en": "A hill", "ch": None}}], "Old Tom's": 1}

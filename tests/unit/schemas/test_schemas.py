@@ -10,7 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from fabula.errors import TargetError
-from fabula.schemas.base import wire_of
 from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.export import PUBLISHED, export_schemas, json_schema
 from fabula.schemas.katha import (
@@ -22,7 +21,7 @@ from fabula.schemas.katha import (
     Transition,
     Variant,
 )
-from fabula.schemas.story import Story
+from fabula.schemas.values import Story, wire_of
 from fabula.schemas.vocabulary import NAMES, vocabulary
 from fabula.testing.katha_samples import sample_bundles
 

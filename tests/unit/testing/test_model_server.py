@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from fabula.models.chat import ChatRequest, Message, ReplySchema, Usage
+from fabula.models.keys import Redactor
 from fabula.models.options import options_for
 from fabula.models.registry import open_model
-from fabula.models.secrets import Redactor
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import Answer, Asked, ModelServer, RateLimited, from_schema, key_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from fabula.baselines.copy_paste import stitch
 from fabula.media.images import Picture
-from fabula.models.vision.devices import Place
 from fabula.models.vision.types import Box
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, boxes_in, draw_reference, draw_shot, onstage
 from fabula.testing.table_detector import (
     ColourEncoder,

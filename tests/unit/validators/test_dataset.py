@@ -7,7 +7,7 @@ import pytest
 
 from fabula.errors import InputError, RunError, UserError
 from fabula.schemas.canonical import canonical_bytes, jsonl_lines, pretty_bytes
-from fabula.schemas.issue import Issue
+from fabula.schemas.values import Issue
 from fabula.testing.katha_folders import write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.dataset import iter_bundles, open_dataset

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fabula.models.secrets import MARK
+from fabula.models.keys import MARK
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_records, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles

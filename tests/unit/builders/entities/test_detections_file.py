@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from fabula.builders.entities.detections import FORMAT
-from fabula.builders.entities.detections_file import check_detections, open_detections
+from fabula.builders.entities.detections import FORMAT, check_detections, open_detections
 from fabula.builders.entities.drafts import Video
 from fabula.errors import InputError, UserError
 

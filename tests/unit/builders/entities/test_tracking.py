@@ -159,9 +159,9 @@ class _Results:
 def _theirs(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch").set_num_threads(1)
     pytest.importorskip("ultralytics")
-    from fabula.models.vision.people import library
+    from fabula.models.vision.detectors import ultralytics_library
 
-    library()
+    ultralytics_library()
     if find_spec("lap") is None:  # what their tracker uses of it: the best assignment under a limit of costs
         monkeypatch.setitem(sys.modules, "lap", SimpleNamespace(__version__="0", lapjv=_lapjv))
     from ultralytics.trackers.byte_tracker import BYTETracker

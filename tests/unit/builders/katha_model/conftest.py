@@ -18,13 +18,12 @@ from fabula.builders.katha.drafts import Sketch
 from fabula.builders.katha.repair_draft import correct
 from fabula.builders.replies import Drafted
 from fabula.builders.step import PlannerSettings, Step
-from fabula.engine.asking import Answer, Ask, BadReply
-from fabula.engine.stage import Tools
+from fabula.engine.stage import Answer, Ask, BadReply, Tools
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.replies import check_value
-from fabula.models.settings import ModelSettings
-from fabula.schemas.base import Own
+from fabula.models.spec import ModelSettings
 from fabula.schemas.text import normalize_text
+from fabula.schemas.values import Own
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.katha_rules import Rules
 from fabula.testing.model_server import Asked

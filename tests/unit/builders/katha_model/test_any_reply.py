@@ -14,7 +14,7 @@ from fabula.builders.katha.drafts import type_problem
 from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.katha.write_contrastives import read_variants, variants_shown
 from fabula.builders.katha.write_questions import questions_shown, read_questions
-from fabula.engine.asking import BadReply
+from fabula.engine.stage import BadReply
 from fabula.prompts.loader import load_prompt
 from fabula.testing.endurance import rounds
 

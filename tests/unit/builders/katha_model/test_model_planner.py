@@ -8,8 +8,7 @@ from fabula.builders.katha.label_story import STEP
 from fabula.builders.katha.repair_draft import faulted, in_words
 from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.step import PlannerSettings
-from fabula.engine.asking import NoAnswer
-from fabula.engine.stage import Item
+from fabula.engine.stage import Item, NoAnswer
 from fabula.prompts.loader import load_prompt
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel

@@ -4,7 +4,7 @@ import pytest
 
 from fabula.builders.katha.repair_draft import RepairSettings
 from fabula.builders.katha.verifying import check_draft, verifier_settings
-from fabula.engine.asking import NoAnswer
+from fabula.engine.stage import NoAnswer
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 

@@ -10,7 +10,7 @@ import pytest
 from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.builders.shots.references import Terms, import_references
 from fabula.errors import InputError
-from fabula.releases.shot_facts import read_story_facts, with_provenance
+from fabula.releases.shots.imports import read_story_facts, with_provenance
 from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_reference
 

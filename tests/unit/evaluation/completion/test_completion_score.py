@@ -7,8 +7,7 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.completion.scores import PanelScore
-from fabula.evaluation.events.score import score_archive, score_folder
+from fabula.evaluation.events.score import PanelScore, score_archive, score_folder
 from fabula.evaluation.events.votes import Definitions, combine, completion_rate
 from fabula.releases.events.suites import write_suite
 from fabula.schemas.events import Suite

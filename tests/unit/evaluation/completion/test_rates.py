@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.completion.scores import rates_of, read_rates
-from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.score import rates_of, read_rates, score_archive
 from fabula.evaluation.events.votes import Definitions
 from fabula.schemas.events import Suite
 

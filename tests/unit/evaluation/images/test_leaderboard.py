@@ -9,7 +9,7 @@ from fabula.evaluation.shots.compare import Leaderboard, leaderboard
 from fabula.evaluation.shots.compare import image_comparisons as paired
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.scores import MethodScores, StoryScore, pooled
-from fabula.schemas.score import Score
+from fabula.schemas.values import Score
 
 FEW = Definitions(resamples=500)
 GONE = Score(value=None, status="undefined", reason="no character was matched")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fabula.engine.asking import BadReply
+from fabula.engine.stage import BadReply
 from fabula.evaluation.judging.packets import (
     EVIDENCE,
     Packet,
@@ -17,7 +17,7 @@ from fabula.evaluation.judging.packets import (
     shuffled,
 )
 from fabula.models.chat import Image
-from fabula.models.settings import ModelSettings
+from fabula.models.spec import ModelSettings
 from fabula.schemas.katha import StoryRecord, Variant
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.katha_samples import sample_bundles

@@ -7,7 +7,7 @@ import pytest
 
 from fabula.evaluation.events.settings import frame_count, prepare_video
 from fabula.evaluation.judging.pictures import ImageSettings
-from fabula.media.problems import MediaProblem
+from fabula.media.images import MediaProblem
 from fabula.testing.drawn import write_video
 
 

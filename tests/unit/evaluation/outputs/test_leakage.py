@@ -10,7 +10,7 @@ from fabula.evaluation.judging.leakage import fixed_texts, scan_packet
 from fabula.evaluation.judging.pictures import foreign_chunks
 from fabula.media.images import encode, open_picture
 from fabula.models.chat import Image, Part
-from fabula.prompts.filters import fenced
+from fabula.prompts.loader import fenced
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import draw_panel, picture_bytes
 

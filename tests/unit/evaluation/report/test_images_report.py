@@ -25,7 +25,7 @@ from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.verbs import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
-from fabula.schemas.score import Score
+from fabula.schemas.values import Score
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.drawn_shots import FIGURE, HEIGHT, WIDTH, boxes_in, draw_shot, draw_shot_set
 from fabula.testing.simulated_images import Simulated, write_images

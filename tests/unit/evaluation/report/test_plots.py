@@ -7,7 +7,7 @@ import pytest
 
 from fabula.evaluation.report.model import Plot, PlotPoint
 from fabula.evaluation.report.plots import described, draw, series_of
-from fabula.schemas.score import Score
+from fabula.schemas.values import Score
 from fabula.testing.report_documents import HOSTILE, made_report, score, undefined
 
 

@@ -11,7 +11,7 @@ from fabula.evaluation.report.showing import (
     readable,
     value_text,
 )
-from fabula.schemas.score import Score
+from fabula.schemas.values import Score
 
 
 @pytest.mark.parametrize(

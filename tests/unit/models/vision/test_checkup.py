@@ -9,8 +9,8 @@ import pytest
 
 from fabula.models.vision import registry
 from fabula.models.vision.checkup import check_models
-from fabula.models.vision.devices import Place
 from fabula.models.vision.types import Box
+from fabula.models.vision.weights import Place
 from fabula.testing import table_detector
 from fabula.testing.table_detector import ColourEncoder, ColourPredictor, TableDetector
 from fabula.testing.tiny_vision import tiny_settings

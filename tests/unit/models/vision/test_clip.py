@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.devices import Place
 from fabula.models.vision.types import Encoder
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_clip_gives_unit_vectors_whatever_the_batch_and_the_order(
 def test_clip_gives_what_the_library_gives_for_the_same_pixels(
     weights: Path, pictures: "list[Image]"
 ) -> None:
-    from fabula.models.vision.preprocess import Preparation
+    from fabula.models.vision.networks import Preparation
 
     module = transformers.CLIPVisionModelWithProjection.from_pretrained(weights).eval()
     with torch.no_grad():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.store import VectorStore
 from fabula.models.vision.types import TextEncoder, TextRows
+from fabula.models.vision.weights import Place
 from fabula.testing.tiny_vision import tiny_settings
 
 torch = pytest.importorskip("torch", reason="the extra metrics is not installed")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.models.vision.devices import Place
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 
 if TYPE_CHECKING:

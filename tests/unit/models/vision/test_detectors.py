@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.models.vision.crop import cut
 from fabula.models.vision.detectors import Asked, fitted, load_grounding_dino
-from fabula.models.vision.devices import Place
-from fabula.models.vision.types import Box
+from fabula.models.vision.types import Box, cut
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import tiny_settings
 
@@ -110,7 +109,7 @@ def test_grounding_dino_when_settings_change_changes_boxes_and_identity(
 def test_people_when_the_numbers_are_not_for_it_says_so(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra metrics is not installed")
     pytest.importorskip("ultralytics", reason="the extra metrics is not installed")
-    from fabula.models.vision.people import load_people
+    from fabula.models.vision.detectors import load_people
 
     with pytest.raises(ConfigError, match="float32 for the detector of people"):
         load_people(Place("cpu", "bfloat16"), tmp_path / "x.pt")

@@ -13,19 +13,21 @@ pytest.importorskip("onnx", reason="the extra metrics is not installed")
 pytest.importorskip("cv2", reason="the extra metrics is not installed")
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.devices import Place
-from fabula.models.vision.face_encoders import load_adaface, load_arcface, load_facenet
 from fabula.models.vision.faces import (
     ARCFACE,
     FFHQ,
     Face,
     bgr,
     choose_face,
+    load_adaface,
+    load_arcface,
+    load_facenet,
     load_faces,
     positioned,
     similarity,
 )
 from fabula.models.vision.types import Box
+from fabula.models.vision.weights import Place
 from fabula.testing.tiny_vision import (
     FACE_SIDE,
     STRIDE,

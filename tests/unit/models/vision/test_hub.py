@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.models.vision import hub
+from fabula.models.vision import weights
 from fabula.models.vision.weights import Source, fetch_file, fetch_pretrained, load_pretrained
 
 COMMIT = "1" * 40
@@ -51,12 +51,12 @@ def door(monkeypatch: pytest.MonkeyPatch, cache: Path, answer: bytes = b"") -> I
     monkeypatch.setattr(constants, "ENDPOINT", opened.url)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    hub._asked.clear()
+    weights._asked.clear()
     try:
         yield opened
     finally:
         opened.close()
-        hub._asked.clear()
+        weights._asked.clear()
 
 
 def test_hub_when_nobody_answers_is_asked_once_for_all_files(
@@ -75,10 +75,10 @@ def test_hub_when_nobody_answers_is_asked_once_for_all_files(
 
 def test_hub_when_the_answer_is_old_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with door(monkeypatch, tmp_path) as asked:
-        assert hub.unreachable() is not None
-        place, (_, found) = next(iter(hub._asked.items()))
-        hub._asked[place] = (hub.time.monotonic() - hub.BELIEVED, found)
-        assert hub.unreachable() is not None
+        assert weights.unreachable() is not None
+        place, (_, found) = next(iter(weights._asked.items()))
+        weights._asked[place] = (weights.time.monotonic() - weights.BELIEVED, found)
+        assert weights.unreachable() is not None
         assert asked.knocks == 2
 
 
@@ -87,7 +87,7 @@ def test_hub_when_it_answers_at_all_counts_as_reached(
 ) -> None:
     answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     with door(monkeypatch, tmp_path, answer):
-        assert hub.unreachable() is None
+        assert weights.unreachable() is None
         with pytest.raises(MissingRequirement, match="on the Hub"):
             fetch_file(Source("some/repo", COMMIT, "a.onnx"))
 

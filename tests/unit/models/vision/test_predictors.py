@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.models.vision.devices import Place
+from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pictures() -> "list[Image]":
 
 
 def test_dinov2_gives_unit_vectors_whatever_the_batch(tmp_path: Path, pictures: "list[Image]") -> None:
-    from fabula.models.vision.dinov2 import load_dinov2
+    from fabula.models.vision.networks import load_dinov2
 
     torch.manual_seed(1)
     config = transformers.Dinov2Config(
@@ -99,7 +99,7 @@ def test_inception_gives_probabilities_and_the_definitions_differ(
     tmp_path: Path, pictures: "list[Image]"
 ) -> None:
     torchvision: Any = pytest.importorskip("torchvision", reason="the extra metrics is not installed")
-    from fabula.models.vision.inception import load_inception
+    from fabula.models.vision.predictors import load_inception
 
     torch.manual_seed(4)
     module = torchvision.models.inception_v3(weights=None, init_weights=False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.models.vision.preprocess import HALF, NONE_MEAN, NONE_STD, Preparation
+from fabula.models.vision.networks import HALF, NONE_MEAN, NONE_STD, Preparation
 
 
 def test_pixels_of_one_colour_are_that_colour_normalised() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.devices import Place
 from fabula.models.vision.registry import MODELS, check_vision, names, open_vision
 from fabula.models.vision.types import Detector
+from fabula.models.vision.weights import Place
 from fabula.testing import table_detector
 from fabula.testing.table_detector import TableDetector
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.validators.entities.codes import CODES
+from fabula.validators.entities.view import CODES
 
 PAGE = Path(fabula.__file__).parent / "docs" / "entities.md"
 

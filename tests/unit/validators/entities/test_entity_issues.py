@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from fabula.models.secrets import MARK
+from fabula.models.keys import MARK
 from fabula.releases.entities.tree import read_entity_set, script_bytes
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
-from fabula.validators.entities.codes import CODES
+from fabula.validators.entities.view import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "entities"
 FIRST = "scripts/ep_a.json"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fabula.models.secrets import MARK
+from fabula.models.keys import MARK
 from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
 from fabula.validators.shots.script_rules import check_facts, check_script

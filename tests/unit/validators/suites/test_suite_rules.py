@@ -10,9 +10,9 @@ import pytest
 
 from fabula.builders.events.check_conditions import SPEC
 from fabula.kinds.verbs import validate
-from fabula.models.secrets import MARK
+from fabula.models.keys import MARK
 from fabula.releases.events.suites import holds_suite, suite_bytes
-from fabula.validators.suites.codes import CODES
+from fabula.validators.events.rules import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
 SUITE = "all_prompts.json"

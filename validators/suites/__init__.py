@@ -1,1 +1,0 @@
-"""validators/suites."""
