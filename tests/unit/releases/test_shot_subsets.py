@@ -10,7 +10,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
-from fabula.releases.shots.tree import ShotSet, read_shot_set
+from fabula.releases.shots.tree import ShotSet, holds_scripts, read_shot_set
 from fabula.releases.subsets.shots import choose, subset_document, write_subset
 from fabula.schemas.shots import LITE
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
@@ -114,7 +114,6 @@ def test_subset_when_a_script_was_changed_by_hand_forgets_who_made_it(tmp_path: 
 
 def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> None:
     document = statistics_of_shots(eighty.folder.parent)
-    assert document is not None
     # 4 + number % 10 shots for 1 to 80: eight times 4 + 5 + ... + 13 = 85.
     assert document["totals"]["shots"] == 680
     assert document["totals"] == {
@@ -132,4 +131,5 @@ def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> Non
         + document["shot_distance"]["full_shot"]["count"]
         == 680
     )
-    assert statistics_of_shots(eighty.folder / "01") is None
+    assert holds_scripts(eighty.folder)
+    assert not holds_scripts(eighty.folder / "01")
