@@ -27,10 +27,10 @@ class Kind:
         judged: the noun of its evaluation, as in ``fabula evaluate images``; its evaluations are runs of kind
             ``evaluate-NOUN``. None where nothing is evaluated against it.
         protocol: how outputs are evaluated against it; None where nothing is.
-        stories: reads a release of it as stories with recoverability questions; None where it has none.
         imported: kinds of run that hold records of this kind which were imported.
         study: how its evaluations are compared with what people say; None where they are not.
         rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
+        stories: reads a release of it as stories with recoverability questions; None where it has none.
     """
 
     name: str
