@@ -179,13 +179,11 @@ class Release(LoadedRelease[StoryRecord]):
     Attributes:
         variants: the contrastive variants.
         producers: who made which field, one line per record.
-        asked: the files that hold what is asked about them.
     """
 
     id_field = "story_id"
     variants: tuple[Variant, ...] = field(repr=False)
     producers: tuple[ProducerLine, ...] = field(repr=False)
-    asked: tuple[str, ...] = (ANNOTATIONS, VARIANTS)
 
     @cached_property
     def splits(self) -> dict[str, tuple[StoryRecord, ...]]:

@@ -3,7 +3,7 @@
 What identifies the data that an evaluation was made with.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,15 +100,18 @@ def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def release_sha256(folder: str | Path, files: Sequence[str] = (ANNOTATIONS, VARIANTS)) -> str:
+def release_sha256(folder: str | Path) -> str:
     """Return the SHA-256 of what a release asks, file by file: of stories, records and contrastive variants.
 
-    Licence, card and version are left out: what was judged is the same whatever they say.
+    Of a kind that has no such records, all its JSON Lines files. Licence, card and version are left out: what
+    was judged is the same whatever they say.
 
     Raises:
         InputError: one of the files cannot be read.
     """
-    path = Path(folder)
+    path, files = Path(folder), [ANNOTATIONS, VARIANTS]
+    if not (path / ANNOTATIONS).exists():
+        files = sorted(file.name for file in path.glob("*.jsonl")) or files
     try:
         return digest({name: sha256_file(path / name) for name in files})
     except OSError as error:
@@ -116,7 +119,7 @@ def release_sha256(folder: str | Path, files: Sequence[str] = (ANNOTATIONS, VARI
             [
                 UserError(
                     str(path),
-                    what=f"this is not a release with {' and '.join(files)}: {error}",
+                    what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
                     fix="give the folder of a packed release",
                 )
             ]

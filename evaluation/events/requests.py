@@ -11,8 +11,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...releases.events.suites import load_suite
-from ..judging.settings import JUDGES, judges_of
-from ..katha.spending import without_judges
+from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
 from ..protocol import Protocol
 from ..running import run_evaluation

@@ -11,12 +11,13 @@ Settings of the stages that choose what is judged and ask judges.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from ...engine.config import read_settings
+from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.spec import ENCODES, ModelSettings, parse_spec
@@ -280,3 +281,13 @@ def public_judge(spec: str) -> Judge:
     before = ENCODES if read.encodes else ""
     named = read.text if read.base_url is None else f"{before}{read.provider}:{read.name}"
     return Judge(spec=named, provider=read.provider, model=read.name, reported_model=None)
+
+
+def without_judges(config: RunConfig) -> RunConfig:
+    """Return settings under which nobody is asked."""
+    stages = {name: _without_judges(settings) for name, settings in config.stages.items()}
+    return replace(config, stages=stages, models={})
+
+
+def _without_judges(settings: Own) -> Own:
+    return settings.model_copy(update={"judges": ()}) if isinstance(settings, JudgeSettings) else settings

@@ -142,7 +142,7 @@ def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> It
     paths = list(zip(roles, tools.paths, strict=True))
     release = read(next(path for role, path in paths if role == RELEASE))
     records = chosen_records(release, settings)
-    identity = {"sha256": release_sha256(release.path, release.asked), "version": release.version}
+    identity = {"sha256": release_sha256(release.path), "version": release.version}
     folders = [path for role, path in paths if role == OUTPUTS]
     content = [source["sha256"] for source in item["sources"]]
     reports = _checked_once(release, records, folders, content)

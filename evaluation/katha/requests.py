@@ -13,12 +13,12 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
-from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of
+from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
 from ..protocol import Protocol
 from ..running import check_request, run_evaluation
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
-from .spending import tell_judging, without_judges
+from .spending import tell_judging
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

@@ -10,9 +10,8 @@ from ...engine.config import RunConfig
 from ...engine.execute import RunRequest
 from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
-from ...schemas.values import Own
 from ..judging.packets import EVIDENCE
-from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings
+from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings, without_judges
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
@@ -138,16 +137,6 @@ def _budget(
         len(records), len(records) * seeds, sum(count * panels for count, panels in shown),
         questions, labels, pairs, most, calls, len(EVIDENCE) * questions,
     )  # fmt: skip
-
-
-def without_judges(config: RunConfig) -> RunConfig:
-    """Return settings under which nobody is asked."""
-    stages = {name: _without_judges(settings) for name, settings in config.stages.items()}
-    return replace(config, stages=stages, models={})
-
-
-def _without_judges(settings: Own) -> Own:
-    return settings.model_copy(update={"judges": ()}) if isinstance(settings, JudgeSettings) else settings
 
 
 def tell_judging(request: RunRequest, reporter: "Reporter") -> None:

@@ -97,9 +97,9 @@ def judged_folder(
     if manifest.kind != "katha":
         raise _unusable(place, "an evaluation of kind katha", manifest.kind)
     path = release_path(place, manifest, release)
-    loaded = read(path)
-    sha256 = release_sha256(path, loaded.asked)
+    sha256 = release_sha256(path)
     check_hash(Archive(manifest, ()), "release", sha256, str(path))
+    loaded = read(path)
     records = [one for one in _records(loaded, splits) if stories is None or one.story_id in stories]
     every = items_of(records, loaded.variants)
     replies = read_replies(place, every, frozenset(loaded.by_id), definitions)

@@ -73,7 +73,7 @@ class ComicRelease(LoadedRelease[ComicPage]):
     def stories(self) -> Release:
         """The pages as the recoverability protocol reads them: each a story whose scenes are its panels."""
         stories = tuple(as_story(page, str(self.info["created_at"])) for page in self.records)
-        return Release(self.path, self.info, stories, (), (), asked=(PAGES,))
+        return Release(self.path, self.info, stories, (), ())
 
 
 def load_comics(path: str | Path) -> ComicRelease:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,16 +190,12 @@ def test_extend_when_a_story_was_withdrawn_refuses_its_id_for_ever(run, new, row
 
 
 def test_extend_when_a_stage_has_another_version_names_it(run, new, rows, monkeypatch) -> None:
-    spec = draft_scenes.SPEC
-    monkeypatch.setattr(draft_scenes, "SPEC", type(spec)(**{**vars_of(spec), "version": spec.version + 1}))
+    step = draft_scenes.STEP
+    monkeypatch.setattr(draft_scenes, "STEP", replace(step, version=step.version + 1))
     with pytest.raises(
         RunError, match=r"draft_scenes would run again for 5 stories that are there.*: stage version 2 -> 3"
     ):
         extend_katha(run, write(new, rows[FIRST]), NOW)
-
-
-def vars_of(spec) -> dict:
-    return {name: getattr(spec, name) for name in spec.__dataclass_fields__}
 
 
 def test_extend_when_edits_wait_says_so(run, new, rows) -> None:

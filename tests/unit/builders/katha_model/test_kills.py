@@ -187,9 +187,9 @@ def _wait(server: ModelServer, count: int, process: Any) -> None:
 
 def _reread(build: Build, server: ModelServer) -> None:
     """Run again with a new version of one parser: all replies are read anew, nothing is asked."""
-    count, spec = server.count, write_questions.SPEC
+    count, step = server.count, write_questions.STEP
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write_questions, "SPEC", replace(spec, version=spec.version + 1))
+        patch.setattr(write_questions, "STEP", replace(step, version=step.version + 1))
         patch.chdir(build.folder)
         patch.setenv("OPENAI_API_KEY", KEY)
         options = BuildOptions(model=build.models[0], verifier=build.models[-1], workers=0)
