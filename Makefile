@@ -71,7 +71,7 @@ test: .venv/installed-all
 
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all
-	fabula.ENDURANCE=1 $(PYTEST) -m endurance $(PYTEST_ARGS) tests
+	FABULA_ENDURANCE=1 $(PYTEST) -m endurance $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .

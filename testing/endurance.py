@@ -1,13 +1,13 @@
 """How often a test of kills, faults, load or hostile input repeats: in full, or a tenth of it.
 
-``make endurance`` sets ``fabula.ENDURANCE`` and runs the tests marked ``endurance`` at full count; elsewhere
+``make endurance`` sets ``FABULA_ENDURANCE`` and runs the tests marked ``endurance`` at full count; elsewhere
 a tenth has to do.
 """
 
 import math
 import os
 
-VARIABLE = "fabula.ENDURANCE"
+VARIABLE = "FABULA_ENDURANCE"
 SHARE = 10
 
 

@@ -14,7 +14,7 @@ import pytest
 
 LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
-REFERENCE = "fabula.REFERENCE"
+REFERENCE = "FABULA_REFERENCE"
 parity_run: list[str] = []
 
 

@@ -266,7 +266,7 @@ def test_command_when_given_what_it_does_not_take_says_what_that_is_and_what_fit
     folders: dict[str, Path], tmp_path: Path, parameter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("fabula.TESTED_API_KEY", "x")
+    monkeypatch.setenv("FABULA_TESTED_API_KEY", "x")
     wrong = []
     strange = [kind for kind in KINDS if kind not in TAKES[parameter]]
     count, first = rounds(len(strange)), list(ARGUMENTS).index(parameter)
