@@ -147,13 +147,21 @@ class HumanValidation(Own):
     )
 
 
+class StoryCheck(Check):
+    """The result of one check of a story record, and who judged."""
+
+    producer: str | None = Field(
+        default=None, description="Who judged: rules@1, a model, author:<name>; null where nobody did."
+    )
+
+
 class KathaBundle(Own):
     """What a run keeps per story: the record, its variants, who made each field, and the checks."""
 
     record: StoryRecord
     variants: tuple[Variant, ...]
     producers: tuple[FieldProducer, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[StoryCheck, ...]
 
 
 class ProducerLine(Own):

@@ -57,10 +57,10 @@ def _wired(annotation: Any) -> Any:  # noqa: ANN401 - annotations are any object
 
 
 class FieldProducer(Own):
-    """Who made the fields at a path: ``rules@1``, a model, the story's author, a hand or an edit."""
+    """Who made the fields at a path: ``rules@1``, a model, an author, a hand or an edit."""
 
     path: str = Field(description="JSON path; [*] stands for every element.")
-    producer: str = Field(description="rules@1, author, hand:<name>, edit:<name> or a model's name.")
+    producer: str = Field(description="rules@1, author, author:<name>, hand:<name>, edit:<name> or a model.")
 
 
 class Edit(Own):
@@ -75,7 +75,7 @@ class Edit(Own):
 
 
 class Check(Own):
-    """The result of one automatic check of a drafted record."""
+    """The result of one check of a drafted record."""
 
     code: str = Field(description="Stable code of the check.")
     path: str = Field(description="JSON path of what was checked.")

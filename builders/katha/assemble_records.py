@@ -25,7 +25,7 @@ WITHDRAWN = "withdrawn"
 
 SPEC = StageSpec(
     name="assemble_records",
-    version=3,
+    version=4,
     shape="map",
     reads=("story", "draft", "checks", "split", "withdrawn", "added_at"),
     writes=("bundle",),

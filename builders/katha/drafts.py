@@ -1,8 +1,9 @@
 """A record while it is drafted: what a person gave, what was drafted and by whom, and all of it put together.
 
 A hand-written record may hold any of ``narrative_type``, ``moral_label``, ``scenes``, ``transitions``,
-``questions`` and ``variants``, and ``author`` (default: ``unnamed``). A list that is given replaces the
-drafted one; in scenes and transitions, fields left out are filled by the steps that draft them.
+``questions`` and ``variants``, ``checks`` (verdicts of its author) and ``author`` (default: ``unnamed``). A
+list that is given replaces the drafted one; in scenes and transitions, fields left out are filled by the
+steps that draft them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +16,15 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
 from ...schemas.values import Own
-from ...validators.katha.field_rules import is_settled, record_hashes
+from ...validators.katha.field_rules import record_hashes
 from ..text.reading import StoryView
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
 MAKERS = ("scenes_by", "labels_by", "transitions_by", "questions_by", "variants_by")
 """Fields that say who drafted a part, or both labels; null where a person gave all of it."""
-DEFAULT_AUTHOR = "unnamed"
+DEFAULT_AUTHOR, AUTHOR = "unnamed", "author:"
+"""The author of a record that names none; how the producer of a benchmark's own author begins."""
 _EVERY = 10**9
 
 
@@ -104,14 +106,15 @@ def is_complete(given: Sequence[Json], kind: type[Own]) -> bool:
     return all(kind.model_fields.keys() <= element.keys() for element in given)
 
 
-def person(given: Json) -> str:
-    """Return the producer of a hand-written record."""
-    return f"hand:{(given or {}).get('author', DEFAULT_AUTHOR)}"
+def author_of(given: Json) -> str:
+    """Return the producer of a given record: ``hand:<author>``; its author, where that begins ``author:``."""
+    author = str((given or {}).get("author", DEFAULT_AUTHOR))
+    return author if author.startswith(AUTHOR) else f"hand:{author}"
 
 
 def by_person(producer: str | None) -> bool:
     """Return whether a field was made by a person, or by nobody that is known."""
-    return producer is None or producer == "author" or producer.startswith(("hand:", "edit:"))
+    return producer is None or producer == "author" or producer.startswith((AUTHOR, "hand:", "edit:"))
 
 
 def producers(
@@ -129,7 +132,7 @@ def producers(
         given: the hand-written record, if any.
         makers: the fields :data:`MAKERS`.
     """
-    author = person(given)
+    author = author_of(given)
     rows = [("$.title", "author")]
     rows += [(f"$.{name}", _label_producer(name, story, given, makers["labels_by"])) for name in LABELS]
     for name in LISTS:
@@ -139,7 +142,7 @@ def producers(
 
 def _label_producer(name: str, story: Json, given: Json, maker: str | None) -> str:
     if given_label(given, name) is not None:
-        return person(given)
+        return author_of(given)
     return "author" if story.get(name) is not None else str(maker)
 
 
@@ -161,11 +164,12 @@ def _list_producers(
 def maker_of(path: str, made: Sequence[Json]) -> str | None:
     """Return who made what stands at a path, by the last entry about it or something around it, if any."""
     steps = parse_path(path)
-    makers = [str(entry["producer"]) for entry in made if _covers(str(entry["path"]), steps)]
+    makers = [str(entry["producer"]) for entry in made if covers(str(entry["path"]), steps)]
     return makers[-1] if makers else None
 
 
-def _covers(path: str, steps: tuple[str | int, ...]) -> bool:
+def covers(path: str, steps: tuple[str | int, ...]) -> bool:
+    """Return whether a path, ``[*]`` standing for every element, is that of a place or of what it lies in."""
     # No list has so many elements: the number stands for "every element".
     entry = parse_path(path.replace("[*]", f"[{_EVERY}]"))
     pairs = zip(entry, steps, strict=False)
@@ -180,7 +184,7 @@ def make_bundle(
 ) -> Json:
     """Return a ``KathaBundle`` as JSON: record, variants, producers, checks.
 
-    The record is ``auto_checked`` where every check is settled, else ``review_needed``; never reviewed.
+    The record is ``auto_checked`` where every check passed, else ``review_needed``; never reviewed.
     """
     variants = [{**variant, "subset": split} for variant in draft["variants"]]
     variants.sort(key=lambda variant: str(variant["variant_id"]))
@@ -196,7 +200,7 @@ def make_bundle(
         "scenes": draft["scenes"],
         "transitions": draft["transitions"],
         "questions": draft["questions"],
-        "validation_status": "auto_checked" if all(map(is_settled, checks)) else "review_needed",
+        "validation_status": "auto_checked" if all(row["passed"] for row in checks) else "review_needed",
         "evidence_status": REVIEW,
     }
     record["provenance"] = {

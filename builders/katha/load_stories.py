@@ -20,6 +20,7 @@ from ..rows import Reader, Row, _report, _story_id, read_edits
 from ..story_rows import Settings, StoryRows
 from ..text.spans import scene_spans
 from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
+from .settle_checks import CODES, SCREEN, Verdict, judges_part, part_of
 
 _TYPES: Mapping[str, type[Own]] = {
     "scenes": Scene,
@@ -27,7 +28,7 @@ _TYPES: Mapping[str, type[Own]] = {
     "questions": Question,
     "variants": Variant,
 }
-_KEYS = ("id", "story_id", "author", *LABELS, *LISTS)
+_KEYS = ("id", "story_id", "author", *LABELS, *LISTS, "checks")
 _COMPLETE = ("questions", "variants")
 
 
@@ -71,10 +72,13 @@ class _GivenRecord:
         lists = {name: self._list(name, data[name]) for name in LISTS if name in data}
         if len(self._reader.problems) == before:
             self._check_fit(lists)
+        if len(self._reader.problems) == before:
+            self._check_verdicts(data.get("checks", []), {**data, **lists})
         if len(self._reader.problems) > before:
             return None
         labels = {name: vocabulary(name).resolve(data[name]) for name in LABELS if name in data}
-        return {"author": author, **labels, **lists}
+        checks = {"checks": data["checks"]} if "checks" in data else {}
+        return {"author": author, **labels, **lists, **checks}
 
     def _problem(self, path: str, expected: str, found: str, fix: str) -> None:
         self._reader.problem(f"{self._row.where}, $.{path}", expected, found, fix)
@@ -143,6 +147,27 @@ class _GivenRecord:
             self._problem(
                 "transitions", f"{len(scenes) - 1}", f"{len(transitions)}", "one per pair of neighbours"
             )
+
+    def _check_verdicts(self, checks: Json, given: Mapping[str, Json]) -> None:
+        """Check the verdicts of the author: known codes, about parts that the record gives."""
+        if not isinstance(checks, list):
+            self._problem("checks", "a list of objects", type(checks).__name__, "write a JSON list")
+            return
+        for number, check in enumerate(checks):
+            path = f"checks[{number}]"
+            try:
+                verdict = Verdict.model_validate(check)
+            except ValidationError as error:
+                _report(f"{self._row.where}, $.{path}", error, self._reader)
+                continue
+            if verdict.code not in CODES and not verdict.code.startswith(SCREEN):
+                known = f"one of: {', '.join(CODES)}; or {SCREEN}..."
+                self._problem(f"{path}.code", known, repr(verdict.code)[:60], "correct the code")
+            elif not judges_part(verdict, given):
+                self._problem(
+                    f"{path}.path", f"the path of {part_of(verdict.code)} that the record gives",
+                    repr(verdict.path)[:60], "give that part, or leave the verdict out",
+                )  # fmt: skip
 
 
 SPEC = StageSpec(

@@ -62,7 +62,8 @@ def test_samples_when_drafted_by_rules_pass_every_rule(drafted) -> None:
         assert_consistent(fields)
         record = fields["bundle"]["record"]
         assert {issue.code for issue in check_story(record, fields["bundle"]["variants"])} == AS_PACKED
-        assert record["validation_status"] == "auto_checked"
+        assert record["validation_status"] == "review_needed"
+        assert not [check for check in fields["checks"] if check["passed"] is False]
 
 
 def test_samples_when_drafted_have_five_scenes_that_join_with_single_spaces(drafted) -> None:

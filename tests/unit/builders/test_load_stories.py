@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from fabula.builders.katha.drafts import person
+from fabula.builders.katha.drafts import author_of
 from fabula.errors import InputError
 
 GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}
@@ -229,7 +229,7 @@ def test_folder_when_front_matter_is_broken_says_so(katha, tmp_path, text, expec
 def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, tmp_path) -> None:
     path = write(tmp_path / "gold.jsonl", json.dumps(GIVEN).encode())
     given = katha.load([("stories", write_rows({})), ("records", path)])["one"]["given"]
-    assert given["author"] == "unnamed" and person(given) == "hand:unnamed"
+    assert given["author"] == "unnamed" and author_of(given) == "hand:unnamed"
     assert [scene["scene_index"] for scene in given["scenes"]] == [1, 2]
 
 
